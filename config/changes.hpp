@@ -1,4 +1,4 @@
-// The parts of a workload file that say what an operator does. For workload_file.cpp only.
+// Operator actions of a workload file. For workload_file.cpp only.
 #pragma once
 #include <filesystem>
 

@@ -10,7 +10,7 @@ namespace troupe {
 
 namespace {
 
-/// One a device, dense over the nodes in the order of the file.
+/// One slot per device, dense over the nodes in file order.
 std::vector<slot_spec> slots_of(const std::vector<node_spec>& nodes) {
   std::vector<slot_spec> slots;
   for (uint32_t n = 0; n < nodes.size(); ++n) {
@@ -76,7 +76,7 @@ cluster_reading read_cluster_text(std::string_view text, const std::string& file
     spec.model_directory = absolute_path(directory / given);
     models.recorded("directory").value = spec.model_directory;
     models.recorded("directory").meaning =
-        "of its host";  // nodes of one cluster may keep models in different places
+        "of its host";  // paths of models may differ between the nodes of a cluster
   }
   out.problems = in.finish();
   out.effective = in.effective();

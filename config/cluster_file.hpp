@@ -1,6 +1,6 @@
-// The cluster file: what runs where, which models it serves, how and within which bounds.
-// examples/quickstart/cluster.toml is a first one; `troupe config dump` prints every key of a file and what
-// it came to mean.
+// Reader of the cluster file, which defines the nodes, models, policies and limits of a cluster.
+// examples/quickstart/cluster.toml is a minimal one. `troupe config dump` prints every key of a file with its
+// effective value.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -15,32 +15,32 @@ namespace troupe {
 
 struct cluster_reading {
   cluster_spec spec;              ///< to be used only without problems
-  setting_table effective;        ///< the same with the origin of every value
+  setting_table effective;        ///< its values with their origins
   std::vector<problem> problems;  ///< all of them, by place
   bool ok() const { return problems.empty(); }
 };
 
 struct model_reading {
   model_spec spec;                ///< to be used only without problems
-  setting_table effective;        ///< reads back to the same, wherever it is read
+  setting_table effective;        ///< text that reads back to the same on any node
   std::vector<problem> problems;  ///< all of them, by place
   bool ok() const { return problems.empty(); }
 };
 
-/// A model by itself, for a cluster that runs: `text` holds the keys of a [[model]] table and is checked like
-/// one. Paths in it are relative to `directory`; if `below` is not empty, only files below it may be named.
+/// A single model, for a running cluster. `text` holds the keys of a [[model]] table and is checked like one.
+/// Paths in it are relative to `directory`; if `below` is not empty, only files below it are allowed.
 model_reading read_model_text(std::string_view text, const std::string& file, const cluster_spec& cluster,
                               const std::filesystem::path& directory,
                               const std::filesystem::path& below = {});
 
-/// The same keys from JSON, as TOML text; `name` is the model's if they give none. Throws std::runtime_error
-/// with one sentence if it is no such thing.
+/// Converts the same keys from JSON to TOML text; `name` is the default for the model's name. Throws
+/// std::runtime_error with one sentence if the JSON has another form.
 std::string model_text_of_json(std::string_view json, const std::string& name);
 
-/// Reads, fills in defaults and checks that the parts fit together, the files that it names included.
+/// Reads a file, fills in defaults, and checks that its parts and the files it refers to are consistent.
 cluster_reading read_cluster(const std::filesystem::path& file);
 
-/// The same for a text: `file` is its name for messages, paths in it are relative to `directory`.
+/// The same for a text. `file`: its name in messages; paths in it are relative to `directory`.
 cluster_reading read_cluster_text(std::string_view text, const std::string& file,
                                   const std::filesystem::path& directory);
 

@@ -15,7 +15,7 @@ constexpr double seconds_a_day = 86'400;
 enum class victim { node, link };  // a link is `between` two nodes, or a `node` and all others
 enum class amount { none, extra_ms, gbit_per_s, ppm };
 
-/// What each kind of fault needs, in the order of `fault_kind`.
+/// Parameters of each kind of fault, in the order of `fault_kind`.
 struct fault_form {
   fault_kind kind;
   victim where;
@@ -47,7 +47,7 @@ class fault_reader {
   fault_spec read(section& s) {
     fault_spec f;
     const auto kind = s.choice("kind", fault_kind_names);
-    if (!kind) {  // what it needs is not known then
+    if (!kind) {  // its parameters are unknown then
       for (const auto* key : {"at_s", "for_s", "between", "node", "extra_ms", "gbit_per_s", "ppm"})
         s.unused(key);
       return f;
@@ -161,8 +161,8 @@ random_fault_spec read_random_faults(section& root) {
 
 clock_spec read_clocks(section& root) {
   auto& s = root.table_or_empty("clocks");
-  // Clocks of different hosts neither agree nor run alike; a simulation in which they did would hide
-  // mistakes.
+  // Clocks of different hosts differ in offset and rate; a simulation without these differences would hide
+  // bugs.
   return {.max_offset = s.seconds("max_offset_s", 0, 30 * seconds_a_day, 1000),
           .max_drift_ppm = s.number("max_drift_ppm", "parts per million", 0, 1e5, 10)};
 }

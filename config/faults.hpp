@@ -1,4 +1,4 @@
-// The parts of a workload file that say what goes wrong. For workload_file.cpp only.
+// Faults and clocks of a workload file. For workload_file.cpp only.
 #pragma once
 #include <vector>
 

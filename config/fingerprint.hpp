@@ -5,7 +5,7 @@
 
 namespace troupe {
 
-/// FNV-1a over 64 bits: nodes guard against mistakes with it, not against forgery.
+/// FNV-1a with 64 bits. It detects mistakes, not forgery.
 class fingerprint {
  public:
   void add(std::string_view bytes) {

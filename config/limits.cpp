@@ -17,7 +17,7 @@ limit_spec read_limits(section& root) {
   l.pool_bytes = static_cast<uint64_t>(s.integer("pool_mb", 1, 1 << 20, 256) * mb);
   l.body_bytes = static_cast<uint64_t>(s.integer("body_mb", 1, 4096, 64) * mb);
   const auto two_bodies = static_cast<int64_t>(2 * l.body_bytes / mb);
-  const auto default_bodies = std::max<int64_t>(256, 2 * two_bodies);  // one compressed and inflated, twice
+  const auto default_bodies = std::max<int64_t>(256, 2 * two_bodies);  // two, compressed and inflated
   l.bodies_bytes = static_cast<uint64_t>(s.integer("http_bodies_mb", 1, 1 << 20, default_bodies) * mb);
   l.header_bytes = static_cast<uint32_t>(s.integer("http_header_kb", 1, 1024, 32) << 10);
   l.http_connections = static_cast<uint32_t>(s.integer("http_connections", 1, 1 << 20, 16384));

@@ -81,7 +81,8 @@ class llm_reader {
       return s.refuse("model", fmt::format("{} is no folder; name that of a Hugging Face checkpoint, which "
                                            "holds a config.json",
                                            m.path));
-    // Weights take minutes to read; a checkpoint with other weights mostly has another config.json, too.
+    // Hashing weights would take minutes; a checkpoint with other weights usually has another config.json,
+    // too.
     const auto config = std::filesystem::path(m.path) / "config.json";
     const auto content = fingerprint_of(config);
     if (!content.error.empty())
@@ -149,7 +150,7 @@ class llm_reader {
       if (several || given.empty() || n.name != given || n.has(node_role::worker)) continue;
       placed_ = false;
       s.unused("node", n.roles.empty()
-                           ? ""  // that its roles are wrong was said
+                           ? ""  // its roles were already refused
                            : fmt::format("node '{}' is no worker; add \"worker\" to its roles, or name a "
                                          "node that is one",
                                          given));
@@ -157,7 +158,7 @@ class llm_reader {
     }
     if (workers_.empty() || (unclear_ && !several && !s.has("node"))) {
       placed_ = false;
-      s.unused("node");  // what is wrong with the nodes was said
+      s.unused("node");  // the nodes were already refused
       s.unused("nodes");
       return {};
     }
@@ -189,8 +190,7 @@ class llm_reader {
                                          m.adapter_directory));
       auto& record = s.recorded("adapters");
       record.value = m.adapter_directory;
-      // Adapters come and go, and the file may lie elsewhere on another host: but not in a folder of
-      // another name.
+      // Adapters change at run time, and the path may differ on another host, but not the folder's name.
       const std::filesystem::path path{m.adapter_directory};
       record.meaning = "in " + (path.has_filename() ? path : path.parent_path()).filename().string();
     }
@@ -208,7 +208,7 @@ class llm_reader {
   const std::filesystem::path& directory_;
   std::vector<node_id> workers_;
   std::vector<std::string_view> worker_names_;
-  bool unclear_ = false;  ///< some node may be a worker or not
+  bool unclear_ = false;  ///< it is unknown whether some node is a worker
   bool placed_ = true;
 };
 

@@ -11,7 +11,7 @@ namespace troupe {
 
 namespace {
 
-/// No table of a model holds tables that hold tables, so neither may the client's.
+/// Tables of a model are nested at most one level deep, and so must the client's be.
 toml::table table_of(const nlohmann::json& object, const std::string& at = {}) {
   toml::table out;
   for (const auto& [key, value] : object.items()) {

@@ -23,7 +23,7 @@ constexpr double hour_ms = 3.6e6;
 
 class model_reader {
  public:
-  /// With `weights`, the fingerprint of each file is its meaning: for the hash of a cluster.
+  /// `weights`: the fingerprint of each file is hashed in place of its path, for the hash of a cluster.
   model_reader(const cluster_spec& cluster, const std::filesystem::path& directory, reader& problems,
                bool weights, const std::filesystem::path& below = {})
       : policy_(cluster.policy),
@@ -129,12 +129,12 @@ class model_reader {
       m.latency = row.latency;
       if (row.slo) slo_ms = to_ms(*row.slo);
       slo_origin = to_string(row.where);
-      // What the file says is what the model means, wherever it was said.
+      // Record the values of the file instead of its path, which may differ between nodes.
       p.record_instead({{"alpha_ms", to_ms(row.latency.alpha), slo_origin, {}},
                         {"beta_ms", to_ms(row.latency.beta), slo_origin, {}}});
       return;
     }
-    slo_ms = hour_ms;  // a missing profile is problem enough
+    slo_ms = hour_ms;  // avoids a second problem besides the missing profile
     if (known->second.problems.empty()) {
       p.refuse("name", fmt::format("{} has no profile of '{}'{}", file.string(), name, hint(name, names)));
     }
@@ -152,7 +152,7 @@ class model_reader {
     }
   }
 
-  /// Links are followed first: they must not lead out either.
+  /// Symbolic links are resolved first, so that they cannot lead out either.
   bool may_read(const std::filesystem::path& file) const {
     if (below_.empty()) return true;
     std::error_code failed;
@@ -182,7 +182,7 @@ class model_reader {
   const std::filesystem::path below_;  ///< empty: any file may be read
   reader& problems_;
   const bool weights_;
-  bool real_ = false;        ///< some device is not emulated
+  bool real_ = false;        ///< a device is not emulated
   std::string emulated_on_;  ///< a node with an emulated device
   std::map<std::string, profile_reading> profiles_;
 };
@@ -215,7 +215,7 @@ std::vector<model_spec> read_models(section& root, const cluster_spec& cluster,
 
 namespace {
 
-/// For a model that comes to a cluster that runs.
+/// For a model that is deployed on a running cluster.
 void refuse_without_device(section& s, const cluster_spec& cluster, const model_spec& m) {
   if (std::ranges::any_of(cluster.slots, [&](const slot_spec& slot) {
         return cluster.nodes[slot.node.value].domain == m.domain;

@@ -23,8 +23,8 @@ constexpr std::array<std::string_view, 4> role_names{"gateway", "scheduler", "wo
 constexpr std::array<std::string_view, 3> kind_names{"cpu", "emulated", "cuda"};
 constexpr int64_t max_gpu_index = 4095;
 
-/// Nothing if its kind is not known: what it would ask of models and other keys is not known either.
-/// `next_gpu`: the one after those of the node's devices before this one.
+/// Nothing if its kind is unknown: then its other keys and its demands on models are unknown, too.
+/// `next_gpu`: default GPU, the one after those of the node's previous devices.
 std::optional<device_spec> read_device(section& s, uint32_t& next_gpu) {
   const auto kind = s.choice("kind", kind_names);
   if (!kind) {
@@ -150,7 +150,7 @@ void require_roles(section& root, const std::vector<section*>& sections,
     return;
   }
   for (const auto& n : nodes) {
-    if (n.roles.empty()) return;  // a problem already, and it may be the missing one
+    if (n.roles.empty()) return;  // already a problem, and it may be the missing node
   }
   if (count(node_role::gateway) == 0) {
     root.refuse("node", "no node is a gateway; add \"gateway\" to the roles of one");
@@ -201,7 +201,7 @@ void check_workers(section& root, const node_reading& read, const llm_reading& l
   std::vector<bool> runs_models(domain_count(cluster));
   for (uint32_t i = 0; i < read.nodes.size(); ++i) {
     const auto& n = read.nodes[i];
-    if (n.roles.empty()) return;  // a problem already, and it may be the worker that is missed
+    if (n.roles.empty()) return;  // already a problem, and it may be the missing worker
     if (!n.has(node_role::worker)) continue;
     const bool unclear = read.sections[i]->has("device") && root.owner().problem_count() > 0;
     if (!n.devices.empty() || unclear) {
@@ -215,7 +215,7 @@ void check_workers(section& root, const node_reading& read, const llm_reading& l
                                "a worker needs a device or a language model; add a [[node.device]] to it, "
                                "or an [[llm]] that names it");
   }
-  if (root.owner().problem_count() > 0) return;  // a device may be where the file does not say it
+  if (root.owner().problem_count() > 0) return;  // a device may be hidden by another problem
   for (const auto& m : cluster.models) {
     if (runs_models[m.domain]) continue;
     const auto domain = domain_name(cluster, m.domain);

@@ -31,7 +31,7 @@ plugin_reading read_plugins(section& root, const std::filesystem::path& director
   auto* s = root.table("plugins");
   if (s == nullptr) return out;
   std::vector<std::string> paths;
-  std::string meaning;  // a library may lie elsewhere on each node; what counts is what it says of itself
+  std::string meaning;  // the path of a library may differ between nodes; its description counts
   for (const auto& library : s->texts("libraries")) {
     try {
       const auto& p = load_plugin(directory / library);

@@ -21,7 +21,7 @@ std::string pick(section& s, std::string_view key, std::span<const std::string_v
   return std::string{known[s.choice(key, known, static_cast<size_t>(found - known.begin()))]};
 }
 
-/// All three policies by one name, unless they have keys of their own.
+/// Sets all three policies by one name, unless they have keys of their own.
 void pick_scheduler(section& s, policy_spec& p) {
   if (!s.has("scheduler")) return;
   const auto found = scheduling_named(s.peek("scheduler"));
@@ -57,7 +57,7 @@ std::string pick_batching(section& s, const std::string& fallback) {
 
 using brought_names = std::vector<std::string> loaded_plugin::*;
 
-/// The plug-in of this cluster that brought the policy; null for one of Troupe's own.
+/// The plug-in of this cluster that provides the policy; null for a built-in one.
 const plugin_spec* origin_of(const std::string& policy, const plugin_reading& in, brought_names names) {
   for (const auto& p : in.plugins) {
     const auto& brought = load_plugin(p.library).*names;
@@ -66,8 +66,7 @@ const plugin_spec* origin_of(const std::string& policy, const plugin_reading& in
   return nullptr;
 }
 
-/// A plug-in's policy is made once, so that one that cannot be made is a problem of the file, not of a
-/// running node.
+/// Creates a plug-in's policy once, so that a failure is a problem of the file and not of a running node.
 template <class Make>
 void try_to_make(section& s, std::string_view key, const plugin_spec& from, Make&& make) {
   try {
@@ -93,7 +92,7 @@ policy_spec read_policy(section& root, const plugin_reading& plugins) {
       s.refuse(s.has("matchmaking") ? "matchmaking" : "batching",
                "Nexus batches and places models as one; write scheduler = \"nexus\"");
   } else {
-    // A library is missing, and with it names that would only seem to be wrong.
+    // A library is missing, so its names would be reported as unknown.
     for (const auto* key : {"scheduler", "batching", "shedding", "matchmaking"}) s.unused(key);
   }
   if (const auto* from = origin_of(p.batching, plugins, &loaded_plugin::batchings)) {

@@ -1,5 +1,5 @@
-// What is wrong with a file, and where. Readers of config/ collect all problems instead of stopping at the
-// first.
+// Problems of a file, with their positions. Readers of config/ collect all problems instead of stopping at
+// the first.
 #pragma once
 #include <cstdint>
 #include <string>

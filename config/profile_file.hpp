@@ -1,4 +1,5 @@
-// Latency profiles as CSV: one model a line, `model,alpha_ms,beta_ms[,slo_ms]` in the first line.
+// Reader of latency profiles in CSV: one model per line, after the header line
+// `model,alpha_ms,beta_ms[,slo_ms]`.
 #pragma once
 #include <filesystem>
 #include <optional>
@@ -14,12 +15,12 @@ namespace troupe {
 struct profile {
   std::string name;
   latency_model latency;
-  std::optional<duration> slo;  ///< what its measurers served it under
+  std::optional<duration> slo;  ///< SLO under which the profile was measured
   file_position where;
 };
 
 struct profile_reading {
-  std::vector<profile> profiles;  ///< those that are right
+  std::vector<profile> profiles;  ///< the valid ones
   std::vector<problem> problems;
 };
 

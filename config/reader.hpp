@@ -1,6 +1,6 @@
-// Reads a TOML file key by key. Every problem is kept with its place and its fix, and reading goes on with a
-// harmless value, so that one run reports all of them. Every key is taken once; a key that nobody took is
-// unknown. Every value taken is recorded with its origin.
+// Reader of a TOML file, key by key. It records every problem with its position and fix and continues with a
+// harmless value, so that one run reports all problems. Every key is taken once; keys that are never taken
+// are reported as unknown. Every taken value is recorded with its origin.
 #pragma once
 #include <cstdint>
 #include <list>
@@ -19,36 +19,36 @@ namespace troupe {
 
 class reader;
 
-/// A table of the file. Lives as long as its reader. Each key is asked for once; without a fallback it is
-/// required. After a problem the fallback is returned, else the least or an empty value.
+/// A table of the file. Lives as long as its reader. Each key is taken once; without a fallback it is
+/// required. After a problem the fallback is returned, else the minimum or an empty value.
 class section {
  public:
   section(section&&) = delete;
   ~section();
 
   int64_t integer(std::string_view key, int64_t min, int64_t max, std::optional<int64_t> fallback = {});
-  /// Finite, in [least, most]. `unit` is for the messages: "milliseconds".
+  /// Finite, in [min, max]. `unit` is for messages: "milliseconds".
   double number(std::string_view key, std::string_view unit, double min, double max,
                 std::optional<double> fallback = {});
   duration milliseconds(std::string_view key, double min, double max, std::optional<double> fallback = {});
   duration microseconds(std::string_view key, double min, double max, std::optional<double> fallback = {});
   duration seconds(std::string_view key, double min, double max, std::optional<double> fallback = {});
-  /// Not empty, unless the fallback is. `expected` is for the messages.
+  /// Not empty, unless the fallback is. `expected` is for messages.
   std::string text(std::string_view key, std::optional<std::string> fallback = {},
                    std::string_view expected = "a text");
   bool flag(std::string_view key, bool fallback);
   /// An array of texts, none of them empty; empty if it is absent.
   std::vector<std::string> texts(std::string_view key);
-  /// An array of finite numbers in [least, most]; empty if it is absent.
+  /// An array of finite numbers in [min, max]; empty if it is absent.
   std::vector<double> numbers(std::string_view key, std::string_view unit, double min, double max);
   /// Letters, digits, '_', '-', '.': fit for a URL, a metric label, a command line.
   std::string name(std::string_view key, std::optional<std::string> fallback = {});
-  /// The index of one of `choices`. `expected` is for the messages, the choices if empty.
+  /// The index of one of `choices`. `expected` is for messages; by default the choices.
   size_t choice(std::string_view key, std::span<const std::string_view> choices, size_t fallback,
                 std::string_view expected = {});
   /// The same for a required key; nothing after a problem.
   std::optional<size_t> choice(std::string_view key, std::span<const std::string_view> choices);
-  /// An array of different ones of `choices`; their indices, as written. Recorded if given.
+  /// An array of distinct elements of `known`; returns their indices, as written. Recorded if given.
   std::vector<size_t> choices(std::string_view key, std::span<const std::string_view> known, bool required);
 
   /// The subtable [key], or null if it is absent (or no table: a problem).
@@ -58,24 +58,24 @@ class section {
   /// The subtables [[key]], none if it is absent.
   std::vector<section*> tables(std::string_view key);
 
-  /// Takes a key that has no meaning here and is not recorded. A problem if it is given, unless `why` is
-  /// empty.
+  /// Takes a key that does not apply here and is not recorded. If it is given, that is a problem, unless
+  /// `why` is empty.
   void unused(std::string_view key, std::string_view why = {});
 
-  /// Takes all keys that nobody took, without a word: for a table whose keys cannot be known.
+  /// Takes all remaining keys without checks, for a table with unknowable keys.
   void ignore_rest();
 
   bool has(std::string_view key) const;          ///< given in the file
-  std::string peek(std::string_view key) const;  ///< its text, without taking it; empty if it is none
+  std::string peek(std::string_view key) const;  ///< its text, without taking it; empty if it is not a text
   bool has_table(std::string_view key) const;    ///< given in the file, as a table
-  /// Of the value of `key`, else of the table's header.
+  /// Position of the value of `key`, else of the table's header.
   file_position at(std::string_view key) const;
   reader& owner() { return owner_; }
 
   void refuse(std::string_view key, std::string_view what);  ///< a problem at this key
   void refuse(std::string_view what);                        ///< a problem of the whole table
 
-  /// The record of `key`, which was taken: for what came to mean something else than the file says.
+  /// The record of `key`, which was taken, to change a value whose meaning differs from its text.
   setting& recorded(std::string_view key);
   /// Replaces the record of the whole table.
   void record_instead(std::vector<setting> settings) { record_.settings = std::move(settings); }
@@ -104,7 +104,7 @@ class section {
 
 class reader {
  public:
-  /// `file` is the name for messages. A syntax error becomes a problem and the root is then empty.
+  /// `file` is the name in messages. A syntax error becomes a problem, and the root is then empty.
   reader(std::string_view text, std::string file);
   reader(reader&&) = delete;
   ~reader();
@@ -116,8 +116,8 @@ class reader {
   void refuse(std::vector<problem> problems);  ///< of another file that this one names
   size_t problem_count() const { return problems_.size(); }
 
-  /// Call once, after everything was taken: adds the unknown keys and sorts by place. If the syntax was
-  /// wrong, that is the only problem.
+  /// Call once, after all keys were taken: adds the unknown keys and sorts by position. After a syntax error,
+  /// that is the only problem.
   std::vector<problem> finish();
   const setting_table& effective() const { return effective_; }
 

@@ -13,7 +13,7 @@
 namespace troupe {
 namespace {
 
-/// What someone wrote, short enough for a message.
+/// The written value, shortened for messages.
 std::string written(const toml::node& node) {
   if (node.is_table()) return "a table";
   if (node.is_array_of_tables()) return "an array of tables";
@@ -146,7 +146,7 @@ std::string section::text(std::string_view key, std::optional<std::string> fallb
   if (const auto* given = has(key) ? from_->table->get(key)->as_string() : nullptr) {
     const auto& value = given->get();
     const bool may_be_empty = fallback && fallback->empty();
-    // A NUL would end the text early for the system calls that it goes to.
+    // A NUL would truncate the text in system calls.
     if ((may_be_empty || !value.empty()) && value.find('\0') == std::string::npos) return keep(key, value);
   }
   must_be(key, expected);

@@ -1,4 +1,4 @@
-// What a section reads from: the one place, with reader.cpp, that sees toml++.
+// Source of a section. Only this file and reader.cpp include toml++.
 #pragma once
 #include <toml++/toml.h>
 

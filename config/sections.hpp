@@ -1,5 +1,5 @@
-// The sections of a cluster file, one function each: keys, units, ranges, defaults and what must fit
-// together. They report to the reader of the section that they are given. For readers of files only.
+// Sections of a cluster file, one function each: keys, units, ranges, defaults and consistency checks. They
+// report problems to the reader of their section. Only for readers of files.
 #pragma once
 #include <filesystem>
 #include <map>
@@ -11,12 +11,11 @@
 
 namespace troupe {
 
-/// Loads the libraries of [plugins], relative to `directory`. Before everything that may name what they
-/// bring.
+/// Loads the libraries of [plugins], relative to `directory`. Call it before sections that may name their
+/// policies or actors.
 struct plugin_reading {
   std::vector<plugin_spec> plugins;
-  bool complete =
-      true;  ///< false: a library could not be loaded, and nobody knows which names it would bring
+  bool complete = true;  ///< false: a library failed to load; its names are unknown
 };
 plugin_reading read_plugins(section& root, const std::filesystem::path& directory);
 
@@ -30,8 +29,8 @@ limit_spec read_limits(section& root);
 security_spec read_security(section& root, const std::filesystem::path& directory);
 std::vector<tenant_spec> read_tenants(section& root, const std::filesystem::path& directory,
                                       const security_spec& security);
-/// Refuses nodes that take orders from beyond this host without certificates, and gateways that whoever
-/// reaches them administers, unless that is meant. `cluster`: its security and tenants.
+/// Unless the file allows it explicitly, refuses nodes that listen beyond this host without certificates, and
+/// gateways that can be administered without a key. `cluster`: its security and tenants.
 void check_listening(const std::vector<section*>& sections, const std::vector<node_spec>& nodes,
                      const cluster_spec& cluster);
 
@@ -45,10 +44,10 @@ domain_reading read_domains(section& root);
 placer_spec read_placer(section& root, const std::vector<domain_spec>& domains);
 /// Refuses domains without a worker.
 void check_domains(const domain_reading& read, const std::vector<node_spec>& nodes);
-/// `domain` of a worker or a model: required where there are domains, a problem where there are none.
+/// `domain` of a worker or a model: required if the cluster has domains, a problem if it has none.
 uint32_t read_domain_of(section& s, const std::vector<domain_spec>& domains);
 
-/// Refuses this key's "cuda", where the build has none.
+/// Refuses "cuda" under this key in builds without CUDA.
 void refuse_missing_cuda(section& s, std::string_view key, device_kind kind);
 
 /// Also refuses a cluster without exactly one scheduler, a gateway and a worker. Needs the cluster's
@@ -69,14 +68,15 @@ model_spec read_model(section& s, const cluster_spec& cluster, const std::filesy
 
 std::string absolute_path(const std::filesystem::path& p);
 
-/// Who has a name already. Models and language models share one space of names, that of URLs and tenants.
+/// Names in use. Models and language models share one namespace, that of URLs and tenants.
 class defined_names {
  public:
-  /// Refuses `name`, which `s` gives to a `kind`, if it is taken; an empty one was refused before.
+  /// Refuses `name`, which section `s` gives to a `kind`, if it is taken; an empty one has been refused
+  /// before.
   void add(section& s, const char* kind, const std::string& name);
 
  private:
-  std::map<std::string, std::string> taken_;  // what and where
+  std::map<std::string, std::string> taken_;  // kind and position
 };
 
 /// Paths are relative to `directory`. Needs the cluster's nodes and policy.
@@ -87,13 +87,13 @@ std::vector<model_spec> read_models(section& root, const cluster_spec& cluster,
 struct llm_reading {
   std::vector<llm_spec> llms;
   std::vector<engine_spec> engines;
-  bool placed = true;  ///< false: nobody knows which node one of them is for
+  bool placed = true;  ///< false: the node of some engine is unknown
 };
 llm_reading read_llms(section& root, const cluster_spec& cluster, const std::filesystem::path& directory,
                       defined_names& names);
 
-/// Refuses workers that have nothing to do, and models that no device can run. `cluster`: its domains and
-/// models.
+/// Refuses workers without devices and engines, and models without a suitable device. `cluster`: its domains
+/// and models.
 void check_workers(section& root, const node_reading& read, const llm_reading& llms,
                    const cluster_spec& cluster);
 

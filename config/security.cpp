@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t shortest_key = 16;
 
-/// Neither `config dump` nor what the cluster's hash is made of shows a key.
+/// Neither `config dump` nor the input of the cluster's hash shows a key.
 void hide(section& s, std::string_view key) { s.recorded(key).value = std::string("(hidden)"); }
 
 /// `key`, `key_file` or `key_sha256`: exactly one.

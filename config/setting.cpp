@@ -20,7 +20,7 @@ struct overloaded : Fs... {
 template <class... Fs>
 overloaded(Fs...) -> overloaded<Fs...>;
 
-/// Shortest text that reads back to the same number: 50 for 50.0, so that both mean the same.
+/// Shortest text that reads back to the same number: 50 for 50.0, so that both have the same hash.
 std::string literal(const setting_value& value) {
   return std::visit(
       overloaded{[](bool x) { return std::string(x ? "true" : "false"); },

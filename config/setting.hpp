@@ -1,5 +1,5 @@
-// The values that a file came to mean, each with the place it came from: what `troupe config dump` prints,
-// and what a cluster's hash is computed over. The reader keeps this record while it reads.
+// Effective values of a file with their origins, recorded by the reader. `troupe config dump` prints them,
+// and the hash of a cluster is computed over them.
 #pragma once
 #include <cstdint>
 #include <list>
@@ -16,7 +16,7 @@ struct setting {
   std::string key;
   setting_value value;
   std::string origin;   ///< "cluster.toml:12:9", "default"
-  std::string meaning;  ///< what the hash sees instead of the value, if not empty: the content of a file
+  std::string meaning;  ///< if not empty, hashed in place of the value: the content of a file
 };
 
 /// A TOML table: its own values, then its subtables, in the order in which they were read.
@@ -33,7 +33,8 @@ std::string to_toml(const setting_table& root);
 /// {"key": {"value": ..., "origin": ...}, "table": {...}, "repeated table": [{...}]}, indented.
 std::string to_json(const setting_table& root);
 
-/// The values alone, as text: the same for files that mean the same. A cluster's hash is computed over it.
+/// The values alone, as text: equal for files with the same meaning. The hash of a cluster is computed over
+/// it.
 std::string meaning(const setting_table& root);
 
 }  // namespace troupe

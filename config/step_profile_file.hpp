@@ -1,4 +1,4 @@
-// The profile of a language model on a device, for an emulated one: a TOML file.
+// Reader and writer of the step profile of a language model, for emulated devices: a TOML file.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -12,13 +12,13 @@ namespace troupe {
 
 struct step_profile_reading {
   llm::llm_profile profile;
-  std::vector<problem> problems;  ///< none: the profile is right
+  std::vector<problem> problems;  ///< empty: the profile is valid
 };
 
 step_profile_reading read_step_profile(const std::filesystem::path& file);
 step_profile_reading read_step_profile_text(std::string_view toml, const std::string& file);
 
-/// What reads as this profile. `about`: lines of comment at its head.
+/// The profile as TOML text. `about`: comment lines at its top.
 std::string step_profile_text(const llm::llm_profile& profile, std::string_view about);
 
 }  // namespace troupe

@@ -10,7 +10,7 @@ namespace troupe {
 
 namespace {
 
-/// Hands the file to `sink` piece by piece. The error, or nothing.
+/// Passes the file to `sink` piece by piece. Returns the error, or nothing.
 template <class Sink>
 std::string read_pieces(const std::filesystem::path& file, pipes may_be, Sink sink) {
   std::error_code ignored;

@@ -9,18 +9,19 @@ struct text_file {
   std::string error;  ///< "cannot be read: No such file or directory"; empty: it was read
 };
 
-/// A pipe, as a shell's `<(command)`, keeps its reader waiting for its writer: not for files that strangers
-/// may name.
+/// A pipe, such as a shell's `<(command)`, blocks its reader until it is written: not for files that
+/// untrusted clients may name.
 enum class pipes { allowed, refused };
 
 /// The whole file. Directories, devices and files beyond 64 MiB are refused.
 text_file read_text_file(const std::filesystem::path& file, pipes may_be = pipes::allowed);
 
-/// Why such a file cannot be read, or nothing. Reads no more than its beginning: weights may be large. No
-/// pipes.
+/// The reason why a file cannot be read, or nothing. Reads only its beginning, because weights may be large.
+/// No pipes.
 std::string reading_problem(const std::filesystem::path& file);
 
-/// The fingerprint of a file's bytes in `content`, read piece by piece: weights may be large. No pipes.
+/// The fingerprint of a file's bytes, in `content`. Reads piece by piece, because weights may be large. No
+/// pipes.
 text_file fingerprint_of(const std::filesystem::path& file);
 
 }  // namespace troupe

@@ -1,5 +1,4 @@
-// The workload file: what load `troupe simulate` and `troupe load` give a cluster, and what goes wrong
-// meanwhile.
+// Reader of the workload file: the load, faults and operator actions of `troupe simulate` and `troupe load`.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -15,7 +14,7 @@ namespace troupe {
 
 struct workload_reading {
   workload_spec spec;             ///< to be used only without problems
-  setting_table effective;        ///< the same with the origin of every value
+  setting_table effective;        ///< its values with their origins
   std::vector<problem> problems;  ///< all of them, by place
   bool ok() const { return problems.empty(); }
 };

@@ -1,4 +1,5 @@
-// How nodes meet, keep in touch and part; what workers tell of their slots; and commands from the tools.
+// Messages of cluster membership: handshake, heartbeats, slot reports and leaving. Also the commands from the
+// tools.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,10 +11,10 @@
 
 namespace troupe {
 
-/// Who is the leader, in a cluster with standbys. A fact that every node passes on and
-/// never goes back from: of two terms the later one counts.
+/// The leader in a cluster with standbys. Every node passes it on; a later term replaces an earlier one,
+/// never the reverse.
 struct leadership {
-  term_id term;                ///< in all orders of the term; 0: there was no leader yet
+  term_id term;                ///< carried by all orders; 0: there was no leader yet
   node_id scheduler;           ///< the leader
   incarnation_id incarnation;  ///< in that incarnation only
   bool later_than(const leadership& t) const {
@@ -23,15 +24,15 @@ struct leadership {
   bool operator==(const leadership&) const = default;
 };
 
-/// Both ways over the control lane, when nodes meet, every second after, and when the leader changes.
+/// Control lane, both ways: on connecting, then every second, and when the leader changes.
 struct hello {
   node_id node;
   incarnation_id incarnation;
   std::string cluster_hash;           ///< a node started with another file is refused
   std::string version;                ///< of the program; must be equal
   std::vector<uint8_t> data_address;  ///< for fabric::connect
-  uint64_t secret = 0;  ///< of this incarnation; to be in every data-lane frame that is sent to it
-  leadership leader{};  ///< the latest that the sender has heard of
+  uint64_t secret = 0;                ///< of this incarnation; every data-lane frame sent to it must carry it
+  leadership leader{};                ///< the latest that the sender has heard of
   TROUPE_MESSAGE(hello, node, incarnation, cluster_hash, version, data_address, secret, leader)
   bool operator==(const hello&) const = default;
 };
@@ -47,7 +48,7 @@ std::string_view to_string(rejection_reason r);
 
 /// The answer to a hello that is not accepted.
 struct rejection {
-  node_id node;                ///< who rejects
+  node_id node;                ///< the node that rejects
   incarnation_id incarnation;  ///< the incarnation that is rejected
   incarnation_id known;        ///< fenced: a new incarnation must be larger than this one
   rejection_reason reason = rejection_reason::none;
@@ -56,7 +57,7 @@ struct rejection {
   bool operator==(const rejection&) const = default;
 };
 
-/// Data lane, every heartbeat. Answered by a pong; the four times give the clock offset.
+/// Data lane, every heartbeat. Answered by a pong; their four times give the clock offset.
 struct ping {
   int64_t sent_at = 0;        ///< of the sender's clock; a plain number, so that the lane does not convert it
   bool synchronised = false;  ///< the sender knows the receiver's clock
@@ -101,8 +102,7 @@ struct leave_notice {
   bool operator==(const leave_notice&) const = default;
 };
 
-/// The answer to a leave_notice, control lane: nothing of the sender is with you any more, nor on its way to
-/// you.
+/// Control lane, answers a leave_notice: the sender has no work left at the leaving node or on the way to it.
 struct leave_ack {
   node_id node;
   incarnation_id incarnation;  ///< of the sender

@@ -1,10 +1,10 @@
-// What a device has of its memory for itself, whatever models are on it.
+// Device memory that models cannot use.
 #pragma once
 #include "messages/cluster/cluster.hpp"
 
 namespace troupe {
 
-/// A GPU: what libraries work in, once for batches and once for a model that is loaded beside them
+/// In bytes. On a GPU: workspaces of libraries, one for batches and one for a model that is loaded meanwhile
 /// (gpu/kernels/cuda/workspace.hpp).
 constexpr uint64_t reserved_bytes(device_kind kind) {
   return kind == device_kind::cuda ? uint64_t{576} << 20 : 0;

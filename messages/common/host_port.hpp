@@ -1,4 +1,4 @@
-// Where a server is, as URLs and the Host header of HTTP name it (RFC 3986 §3.2.2).
+// Authority of a URL or Host header (RFC 3986 §3.2.2).
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-// What is kept of things that have ids, by id: for tables that every request enters and leaves.
+// Hash table from ids to values, for tables that every request enters and leaves.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -7,9 +7,9 @@
 
 namespace troupe {
 
-/// An open-addressed hash table over dense entries whose places are used again: nothing is allocated unless
-/// it grows beyond its largest size so far. `Id` is an unsigned number or a `strong_id`; that of nobody,
-/// `Id{}`, is not a key. Entries stay where they are until the next `add`.
+/// Open-addressed hash table over dense entries whose places are reused: it allocates only when it grows
+/// beyond its largest size so far. `Id` is an unsigned number or a `strong_id`; `Id{}` is not a valid key.
+/// Entries stay in place until the next `add`.
 template <class Id, class T>
 class id_table {
  public:
@@ -22,14 +22,14 @@ class id_table {
   bool empty() const { return size() == 0; }
   bool contains(Id id) const { return find(id) != nullptr; }
 
-  /// Null if it is not here.
+  /// Null if it is absent.
   T* find(Id id) {
     const auto place = cells_[cell_of(id)];
     return place == none ? nullptr : &entries_[place].value;
   }
   const T* find(Id id) const { return const_cast<id_table*>(this)->find(id); }
 
-  /// Its value: `value`, unless it was here already.
+  /// Inserts `value` unless the id is present. Returns the stored value.
   T& add(Id id, T value) {
     if (2 * (size() + 1) > cells_.size()) grow();
     auto& cell = cells_[cell_of(id)];
@@ -45,7 +45,7 @@ class id_table {
     return entries_[cell].value;
   }
 
-  /// Removes it, and returns what it was: `T{}` if it was not here.
+  /// Removes the entry and returns its value; `T{}` if it is absent.
   T take(Id id) {
     const auto cell = cell_of(id);
     const auto place = cells_[cell];
@@ -65,8 +65,7 @@ class id_table {
  private:
   static constexpr uint32_t none = ~0u;
 
-  /// Goes from one entry to the next, past places that are free. (No view: clang 14 compiles the fuzz
-  /// targets.)
+  /// Iterator that skips free places. (Not a view: clang 14 compiles the fuzz targets.)
   class walk {
    public:
     using value_type = entry;
@@ -111,7 +110,7 @@ class id_table {
       number = id;
     return static_cast<size_t>((number * 0x9e3779b97f4a7c15) >> shift_);
   }
-  /// Where it is, or would be.
+  /// The cell that holds the id, or the one in which to insert it.
   size_t cell_of(Id id) const {
     auto i = home_of(id);
     while (cells_[i] != none && entries_[cells_[i]].id != id) i = next(i);
@@ -119,7 +118,7 @@ class id_table {
   }
   size_t next(size_t i) const { return (i + 1) & (cells_.size() - 1); }
 
-  /// Empties a cell; later ones that only went on because of it move up (Knuth's algorithm R).
+  /// Empties a cell and moves up later entries of its probe sequence (Knuth's algorithm R).
   void close(size_t hole) {
     for (auto i = next(hole); cells_[i] != none; i = next(i)) {
       const auto home = home_of(entries_[cells_[i]].id);

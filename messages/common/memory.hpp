@@ -1,4 +1,4 @@
-// Bytes that another process may pull.
+// References to registered memory that other processes may pull.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -11,9 +11,9 @@ enum class memory_kind : uint16_t { host, pinned, device };
 inline constexpr size_t memory_kind_count = 3;
 std::string_view to_string(memory_kind k);
 
-/// The payload of one slot of a node's registered pool. Who holds it may pull it until they acknowledge it;
-/// what they pulled is theirs only if the generation words around it still match
-/// (transport/memory/slot_pool.hpp).
+/// The payload of one slot of a node's registered pool. A holder of the reference may pull it until it
+/// acknowledges it. Pulled bytes are valid only if the generation words around them still match
+/// (transport/memory/pull_check.hpp).
 struct region_ref {
   node_id node;
   incarnation_id owner;

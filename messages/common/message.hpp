@@ -1,5 +1,5 @@
-// How a message is defined: a plain struct whose fields are named once. From TROUPE_MESSAGE come CAF
-// inspection (inspect.hpp), Cap'n Proto encoding (codec.hpp), JSON (json.hpp), printing and the round-trip
+// Definition of messages: plain structs that list their fields once. TROUPE_MESSAGE provides CAF inspection
+// (messages/wire/inspect.hpp), Cap'n Proto encoding (codec.hpp), JSON (json.hpp), printing and the round-trip
 // tests.
 #pragma once
 #include <array>

@@ -34,7 +34,7 @@ size_t distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string_view nearest(std::string_view written, std::span<const std::string_view> known) {
-  constexpr size_t longest = 200;  // nobody mistypes a name of this length; bounds the work
+  constexpr size_t longest = 200;  // bounds the work; no name is longer
   if (written.size() > longest) return {};
   std::string_view best;
   size_t min_distance = longest;

@@ -1,4 +1,4 @@
-// What someone meant who wrote a name that nobody knows.
+// Suggestions for misspelt names.
 #pragma once
 #include <span>
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace troupe {
 
-/// The name of `known` that someone who wrote `written` most likely meant; empty if none is near.
+/// The name in `known` that is nearest to `written`; empty if none is near.
 std::string_view nearest(std::string_view written, std::span<const std::string_view> known);
 
 /// "; did you mean 'x'?" if one is near, else "; known: x, y" if any is known, else nothing.

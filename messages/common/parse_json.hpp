@@ -1,4 +1,4 @@
-// JSON that strangers wrote.
+// Parser for JSON from untrusted senders.
 #pragma once
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -6,8 +6,8 @@
 
 namespace troupe {
 
-/// Discarded if it is no JSON, or nested deeper than 32. What copies, writes or reads a document goes down
-/// into it by recursion, and so many brackets as a few MB hold would end the process.
+/// Discarded if it is not JSON or nested deeper than 32. Copying, writing and reading a document recurse, and
+/// a few MB of brackets would overflow the stack.
 inline nlohmann::json parse_json(std::string_view text) {
   constexpr int deepest = 32;
   bool shallow = true;

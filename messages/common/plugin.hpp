@@ -1,4 +1,4 @@
-// What a cluster file says of plug-ins, and what their actors say to each other.
+// Plug-ins in a cluster file, and the message that their actors exchange.
 #pragma once
 #include <cstdint>
 #include <stdexcept>
@@ -13,8 +13,8 @@
 
 namespace troupe {
 
-/// The values of a plug-in's parameters: every one that it declared, within the bounds that it declared.
-/// Asking for another name or type is a mistake of the plug-in: std::logic_error.
+/// Values of a plug-in's parameters: all that it declared, within their declared bounds. Asking for another
+/// name or type is an error of the plug-in: std::logic_error.
 class plugin_settings {
  public:
   using value = std::variant<int64_t, double, std::string>;
@@ -37,23 +37,23 @@ class plugin_settings {
   std::vector<std::pair<std::string, value>> values_;
 };
 
-/// A library of [plugins]. Its position in the cluster file is its number, on all nodes the same.
+/// A library of [plugins]. Its position in the cluster file is its number, the same on all nodes.
 struct plugin_spec {
-  std::string name;     ///< as the library says
+  std::string name;     ///< from the library's descriptor
   std::string version;  ///< likewise
   std::string library;  ///< absolute path
   plugin_settings settings;
 };
 
-/// An [[actor]] of the cluster file: its position is the index of its address.
+/// An [[actor]] of the cluster file. Its position is the index of its address.
 struct actor_spec {
   uint32_t plugin = 0;  ///< position in the cluster's plugins
-  std::string kind;     ///< which of the plug-in's actors
+  std::string kind;     ///< name of one of the plug-in's actors
   node_id node;
 };
 
-/// Between actors of plug-ins. `type` is `first_plugin_type(plugin)` plus a number of the plug-in's own, less
-/// than `plugin_types`, so that no two plug-ins of a cluster take each other's messages for their own.
+/// Message between actors of plug-ins. `type` is `first_plugin_type(plugin)` plus a number of the plug-in's
+/// own below `plugin_types`, so the messages of two plug-ins cannot be confused.
 struct plugin_message {
   uint32_t type = 0;
   std::vector<uint8_t> body;  ///< the plug-in's own encoding

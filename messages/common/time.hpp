@@ -1,4 +1,4 @@
-// Time, as every part of Troupe sees it.
+// Time points, durations and clocks. Durations are in nanoseconds.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -8,9 +8,9 @@ namespace troupe {
 using duration = std::chrono::nanoseconds;
 using namespace std::chrono_literals;
 
-/// The clock of one node: steady, its epoch known to nobody else. It has no `now()`: time comes from the
-/// `clock` that a part was given, so that everything also runs in simulation. A `time_point` in a message is
-/// the sender's; the data lane converts it on receipt (transport/data_lane/data_lane.hpp).
+/// The clock of one node: steady, with an epoch of its own. It has no `now()`: parts read time from the
+/// `clock` that they were given, so that they also run in simulation. A `time_point` in a message is the
+/// sender's; the data lane converts it on receipt (transport/data_lane/data_lane.hpp).
 struct node_clock {
   using duration = troupe::duration;
   using rep = duration::rep;
@@ -23,7 +23,7 @@ using time_point = node_clock::time_point;
 inline constexpr time_point never = time_point::max();  ///< later than everything; no conversion changes it
 inline constexpr time_point long_ago = time_point::min();  ///< earlier than everything; likewise
 
-/// Where a part reads the time from.
+/// Source of time.
 class clock {
  public:
   virtual ~clock() = default;

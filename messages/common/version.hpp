@@ -3,7 +3,7 @@
 
 namespace troupe {
 
-/// Of the program and the wire format: nodes of different versions refuse each other.
+/// Version of the program and the wire format. Nodes of different versions refuse each other.
 inline constexpr std::string_view version = "0.1.0";
 
 }  // namespace troupe

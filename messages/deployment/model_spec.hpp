@@ -1,4 +1,4 @@
-// A model as a [[model]] table of the cluster file, or a deployment at run time, describes it.
+// Model definition, from a [[model]] table of the cluster file or a deployment at run time.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace troupe {
 
-/// Where a model's latency comes from.
+/// Source of a model's latency profile.
 enum class profile_origin : uint16_t { given, file, measured };
 inline constexpr size_t profile_origin_count = 3;
 std::string_view to_string(profile_origin o);
 
-/// After validation (config/), with every default filled in. Travels between nodes when a model is deployed
-/// at run time: whoever adds a field adds it to the schema, too.
+/// Validated (config/), with every default filled in. It travels between nodes when a model is deployed at
+/// run time, so each new field also belongs into the Cap'n Proto schema.
 struct model_spec {
   std::string name;
   std::string path;  ///< ONNX file, absolute; empty: emulated only
@@ -26,9 +26,9 @@ struct model_spec {
   uint32_t max_batch = 64;   ///< rows
   uint32_t input_bytes = 0;  ///< a row, for emulated models without a file
   uint32_t output_bytes = 0;
-  double weight = 1;          ///< share of the load when a workload names none
-  uint32_t domain = 0;        ///< of the cluster file's, where it is served at first
-  uint64_t memory_bytes = 0;  ///< of its parameters on a device, for the placer; 0: not known
+  double weight = 1;          ///< share of the load if the workload gives none
+  uint32_t domain = 0;        ///< initial scheduling domain, by position in the cluster file
+  uint64_t memory_bytes = 0;  ///< of its parameters on a device, for the placer; 0: unknown
   uint64_t batch_bytes = 0;   ///< likewise of its largest batch while it runs
 
   TROUPE_MESSAGE(model_spec, name, path, slo, origin, latency, max_batch, input_bytes, output_bytes, weight,

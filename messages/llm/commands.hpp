@@ -1,4 +1,5 @@
-// What the actors of language models can be asked from outside. Part of commands.hpp, which has the rules.
+// Commands to the actors of language models, and their replies. Part of messages/commands/commands.hpp, which
+// has the rules.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -21,11 +22,11 @@ struct llm_engine_state {
   uint32_t kv_blocks = 0;
   uint32_t kv_blocks_free = 0;
   uint64_t steps = 0;
-  uint64_t prompt_tokens = 0;  ///< of sequences that were taken
+  uint64_t prompt_tokens = 0;  ///< of accepted sequences
   uint64_t generated_tokens = 0;
   uint64_t preemptions = 0;
   duration device_busy{};  ///< in steps
-  uint32_t adapters = 0;   ///< that requests may name
+  uint32_t adapters = 0;   ///< registered
   uint32_t adapter_slots = 0;
   uint32_t adapter_slots_taken = 0;
   uint64_t adapter_loads = 0;  ///< onto the device
@@ -38,11 +39,11 @@ struct llm_engine_state {
 struct router_engine {
   uint32_t engine = 0;
   uint32_t node = 0;       ///< its position in the cluster file
-  std::string state;       ///< away, closed: takes no more sequences, or open
+  std::string state;       ///< away, closed (takes no more sequences) or open
   uint32_t sequences = 0;  ///< that the router has placed there
-  uint32_t running = 0;    ///< as the engine said last
+  uint32_t running = 0;    ///< as in the engine's last status
   uint32_t waiting = 0;
-  uint64_t free_tokens = 0;  ///< of its KV cache, less what is on its way there
+  uint64_t free_tokens = 0;  ///< of its KV cache, less sequences on their way there
   uint32_t adapters = 0;     ///< of its sequences
   TROUPE_MESSAGE(router_engine, engine, node, state, sequences, running, waiting, free_tokens, adapters)
 };
@@ -50,16 +51,16 @@ struct llm_router_state {
   std::string model;
   std::string routing;
   std::vector<router_engine> engines;
-  uint32_t requests = 0;      ///< that it knows
-  uint32_t waiting = 0;       ///< of these: for an engine
-  uint32_t idle_engines = 0;  ///< open ones without sequences: could be given back
-  bool wants_more = false;    ///< every open engine is nearly full: one more would take requests now
+  uint32_t requests = 0;      ///< known to it
+  uint32_t waiting = 0;       ///< of these: waiting for an engine
+  uint32_t idle_engines = 0;  ///< open ones without sequences: could be released
+  bool wants_more = false;    ///< every open engine is nearly full: one more would get requests at once
   uint64_t placed = 0;
-  uint64_t preempted = 0;  ///< moved for want of KV blocks
+  uint64_t preempted = 0;  ///< moved because KV blocks ran out
   uint64_t drained = 0;
   uint64_t consolidated = 0;
   uint64_t asked = 0;    ///< moved by operators
-  uint64_t refused = 0;  ///< dropped: the queue was full, the time over, or no engine there
+  uint64_t refused = 0;  ///< dropped: the queue was full, the deadline passed, or no engine was available
   TROUPE_MESSAGE(llm_router_state, model, routing, engines, requests, waiting, idle_engines, wants_more,
                  placed, preempted, drained, consolidated, asked, refused)
 };
@@ -67,7 +68,7 @@ struct llm_router_state {
 struct list_generations {
   static constexpr const char* about = "requests of the model, in the order of their ids";
   uint32_t limit = 100;
-  uint64_t after = 0;  ///< only ids behind this one
+  uint64_t after = 0;  ///< only ids greater than this
   TROUPE_MESSAGE(list_generations, limit, after)
 };
 struct generation_state {
@@ -75,7 +76,7 @@ struct generation_state {
   std::string adapter;
   bool waiting = false;    ///< for an engine
   uint32_t engine = 0;     ///< else
-  uint32_t sequences = 0;  ///< that go on
+  uint32_t sequences = 0;  ///< unfinished ones
   duration age{};
   TROUPE_MESSAGE(generation_state, request, adapter, waiting, engine, sequences, age)
 };
@@ -94,27 +95,27 @@ struct migrate {
 struct drain_engine {
   static constexpr const char* about = "moves the sequences of an engine to others, and gives it no new ones";
   uint32_t engine = 0;
-  bool open = false;  ///< the other way: it takes sequences again
+  bool open = false;  ///< instead: it takes sequences again
   TROUPE_MESSAGE(drain_engine, engine, open)
 };
 
 struct list_adapters {
   static constexpr const char* about = "the adapters that requests may name, in the order of their names";
   uint32_t limit = 100;
-  std::string after;  ///< only names behind this one
+  std::string after;  ///< only names after this one
   TROUPE_MESSAGE(list_adapters, limit, after)
 };
 struct adapter_state {
   std::string name;
   std::string path;
-  std::string place;     ///< away, loading, ready or fenced: it takes no new sequences
+  std::string place;     ///< away, loading, ready or fenced (takes no new sequences)
   uint32_t running = 0;  ///< sequences
   uint32_t requests_open = 0;
   uint64_t requests = 0;  ///< since it was registered
   uint64_t loads = 0;     ///< onto the device
-  duration last_load{};   ///< from the order until it was there
-  uint64_t bytes = 0;     ///< on the device, when it was there last
-  std::string problem;    ///< with its files, when it was to be loaded last
+  duration last_load{};   ///< from the request to load it until it was ready
+  uint64_t bytes = 0;     ///< on the device, when it was last loaded
+  std::string problem;    ///< with its files, at its last load
   TROUPE_MESSAGE(adapter_state, name, path, place, running, requests_open, requests, loads, last_load, bytes,
                  problem)
 };

@@ -1,5 +1,5 @@
-// A generation request on its way from a gateway to the engine that has the language model, and the
-// tokens on their way back.
+// Generation requests from a gateway to an engine of the language model, and their tokens on the way back.
+// Also the status of engines and the management of adapters.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace troupe {
 
-/// A choice that another engine began: with these tokens so far.
+/// Tokens of a choice that another engine has generated so far.
 struct sequence_progress {
   uint32_t choice = 0;
   std::vector<llm::token> tokens;
@@ -22,42 +22,41 @@ struct sequence_progress {
   bool operator==(const sequence_progress&) const = default;
 };
 
-/// What an engine knows of a request. The gateway has checked it against the engine's status: its tokens are
-/// of the vocabulary, prompt and answer fit.
+/// A generation request, as an engine gets it. The gateway has checked it against the engine's status: all
+/// tokens are of the vocabulary, and prompt and answer fit.
 struct generation {
   request_id id;
-  uint32_t attempt = 1;  ///< an engine's answers carry it: those of earlier ones are late
+  uint32_t attempt = 1;  ///< an engine's answers carry it; those of earlier attempts are ignored
   llm_id model;
   uint32_t tenant = 0;  ///< as `request::tenant`
-  address gateway;      ///< who assigns its outcome
+  address gateway;      ///< it assigns the outcome
   time_point arrival = never;
   time_point deadline = never;
   std::string adapter;             ///< its name; empty: the base model
   std::vector<llm::token> prompt;  ///< at least one
-  uint32_t max_tokens = 0;         ///< that are generated for each choice, at least one
+  uint32_t max_tokens = 0;         ///< to generate for each choice, at least one
   uint32_t choices = 1;            ///< sequences; choice i draws with seed + i
   llm::sampling_params sampling;
   std::vector<llm::token> stop;  ///< each ends its sequence, and is its last token
   bool logprobs = false;         ///< wanted, of the chosen tokens
-  uint32_t top_logprobs = 0;     ///< and of so many most likely ones
+  uint32_t top_logprobs = 0;     ///< number of most likely tokens to return with each
   int32_t priority = 0;          ///< lower ones first
-  time_point due = never;        ///< its first token's (TTFT target)
-  duration tpot{};               ///< target for each further one, in the mean; zero: none
-  std::vector<sequence_progress>
-      progress;  ///< the choices that go on, of a request that was elsewhere; else empty: all
+  time_point due = never;        ///< when its first token is due (TTFT target)
+  duration tpot{};               ///< target for the mean time of the further ones (TPOT); zero: none
+  std::vector<sequence_progress> progress;  ///< unfinished choices of a migrated request; empty: all
   TROUPE_MESSAGE(generation, id, attempt, model, tenant, gateway, arrival, deadline, adapter, prompt,
                  max_tokens, choices, sampling, stop, logprobs, top_logprobs, priority, due, tpot, progress)
   bool operator==(const generation&) const = default;
 };
 
-/// gateway → llm_engine: sequences to generate. To be given up with `cancel`.
+/// gateway → llm_engine: requests to generate. `cancel` gives one up.
 struct generate {
   std::vector<generation> requests;
   TROUPE_MESSAGE(generate, requests)
   bool operator==(const generate&) const = default;
 };
 
-/// gateway → llm_engine: this choice is long enough (a stop string came); the others go on.
+/// gateway → llm_engine: end this choice (a stop string was found); the others continue.
 struct end_choice {
   request_id id;
   uint32_t choice = 0;
@@ -67,7 +66,7 @@ struct end_choice {
 
 /// Why a sequence ended.
 enum class finish_reason : uint16_t {
-  none,   ///< it goes on
+  none,   ///< not ended
   stop,   ///< a stop token, or a stop string
   length  ///< `max_tokens`
 };
@@ -93,47 +92,48 @@ struct generated_token {
   bool operator==(const generated_token&) const = default;
 };
 
-/// llm_engine → gateway: what a step gave its sequences. What ends otherwise ends with `drops` (it was given
-/// up) or `completion` (it failed).
+/// llm_engine → gateway: the tokens that a step generated. A sequence that ends without a last token ends by
+/// `drops` (given up) or `completion` (failed).
 struct generated {
   std::vector<generated_token> tokens;
   TROUPE_MESSAGE(generated, tokens)
   bool operator==(const generated&) const = default;
 };
 
-/// How long an engine's steps take, from those that it ran; zero: it has not run any.
+/// Cost model of an engine's steps, fitted to those that it ran; zero: it has run none. A step takes `fixed`
+/// + `decode` × decodes + `prefill` × tokens of prompts.
 struct step_forecast {
-  duration fixed{};    ///< a step
-  duration decode{};   ///< more for each sequence that gets a token, as long as sequences there are
-  duration prefill{};  ///< and for each token of prompts
+  duration fixed{};    ///< per step
+  duration decode{};   ///< per sequence that decodes
+  duration prefill{};  ///< per token of prompts
   TROUPE_MESSAGE(step_forecast, fixed, decode, prefill)
   bool operator==(const step_forecast&) const = default;
 };
 
-/// llm_engine → gateways and routers: how it is. When a node is up, and whenever something changed, but not
-/// more often than every 100 ms.
+/// llm_engine → gateways and routers: its status. Sent when a node comes up and after changes, at most every
+/// 100 ms.
 struct engine_status {
   llm_id model;
   engine_id engine;
   bool ready = false;   ///< takes requests
-  std::string problem;  ///< why it will never be ready: the model cannot be loaded
+  std::string problem;  ///< set if it will never be ready: why the model cannot be loaded
   uint32_t vocabulary = 0;
   uint32_t max_positions = 0;  ///< of a sequence, by the model
-  uint32_t kv_tokens = 0;      ///< that the KV cache holds
+  uint32_t kv_tokens = 0;      ///< capacity of the KV cache
   uint32_t block_tokens = 1;   ///< positions of a KV block
   uint32_t max_sequences = 0;  ///< sequences that run at once
   uint32_t running = 0;        ///< sequences
   uint32_t waiting = 0;
   float kv_used = 0;               ///< share of the cache
-  uint64_t uncomputed_tokens = 0;  ///< tokens that are to be prefilled before a new sequence's
+  uint64_t uncomputed_tokens = 0;  ///< tokens to prefill before those of a new sequence
   step_forecast steps;
   uint32_t adapter_slots = 0;
-  std::vector<std::string> running_adapters;  ///< of sequences that run
-  std::vector<std::string> waiting_adapters;  ///< of sequences that wait
+  std::vector<std::string> running_adapters;  ///< of running sequences
+  std::vector<std::string> waiting_adapters;  ///< of waiting sequences
   TROUPE_MESSAGE(engine_status, model, engine, ready, problem, vocabulary, max_positions, kv_tokens,
                  block_tokens, max_sequences, running, waiting, kv_used, uncomputed_tokens, steps,
                  adapter_slots, running_adapters, waiting_adapters)
-  /// Tokens of prompt and answer that a sequence may have: by the model, and by the KV cache.
+  /// Maximum tokens of a sequence, prompt and answer together: by the model, and by the KV cache.
   uint32_t max_model_len() const { return std::min(max_positions, kv_tokens); }
   bool operator==(const engine_status&) const = default;
 };
@@ -146,23 +146,23 @@ struct adapter_entry {
   bool operator==(const adapter_entry&) const = default;
 };
 
-/// llm_engine → gateways and routers: which adapters it has.
+/// llm_engine → gateways and routers: the adapters registered at the engine.
 struct adapters_known {
   llm_id model;
   engine_id engine;
-  bool all = false;  ///< forget others; else these came and those went
+  bool all = false;  ///< replaces all known ones; else `present` were added and `gone` removed
   std::vector<adapter_entry> present;
   std::vector<std::string> gone;
   TROUPE_MESSAGE(adapters_known, model, engine, all, present, gone)
   bool operator==(const adapters_known&) const = default;
 };
 
-/// gateway → llm_engine: from now on requests may name this adapter, or no more.
+/// gateway → llm_engine: register or unregister this adapter.
 struct change_adapter {
   uint64_t token = 0;  ///< given back in the answer
   llm_id model;
   bool load = false;
-  adapter_entry adapter;  ///< to unload: its name
+  adapter_entry adapter;  ///< to unload: its name only
   TROUPE_MESSAGE(change_adapter, token, model, load, adapter)
   bool operator==(const change_adapter&) const = default;
 };
@@ -171,12 +171,12 @@ enum class adapter_answer : uint16_t {
   done,
   exists,   ///< the name is taken
   unknown,  ///< there is none of this name
-  refused   ///< the files will not do
+  refused   ///< the files are unusable
 };
 inline constexpr size_t adapter_answer_count = 4;
 std::string_view to_string(adapter_answer a);
 
-/// llm_engine → gateway: answers `change_adapter`; an unload when the last request with the adapter has
+/// llm_engine → gateway: answers `change_adapter`; for an unload, once the last request with the adapter has
 /// ended.
 struct adapter_changed {
   uint64_t token = 0;

@@ -1,4 +1,4 @@
-// What a generation request may ask of its answer besides words.
+// Priority and latency targets of a generation request.
 #pragma once
 #include <cstdint>
 

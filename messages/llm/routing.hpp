@@ -1,9 +1,9 @@
-// How the requests of a language model find their engines. Gateways tell a router what they have, the router
-// says which engine it goes to, and moves it later if that is better. What a request is, and what it has got
-// so far, only its gateway knows: a router that is new, or another, learns all from gateways.
+// Protocol between gateways and the router of a language model. Gateways tell the router their requests. The
+// router places each on an engine, and migrates it later if that is better. Only the gateway keeps the
+// request and its tokens; a new router learns all from the gateways.
 //
-// A gateway raises a request's `version` whenever it tells the router where the request is; what a router
-// decided of an earlier version is void. So they agree whatever crosses on the way.
+// A gateway raises a request's `version` whenever it tells the router where the request is. Decisions of the
+// router on an earlier version are void, so both agree even if messages cross.
 #pragma once
 #include <string>
 #include <string_view>
@@ -14,28 +14,28 @@
 
 namespace troupe {
 
-/// What a router knows of a request.
+/// A request, as a router knows it.
 struct routed_request {
   request_id id;
   uint32_t version = 0;
   std::string adapter;
   uint32_t sequences = 1;  ///< that go on
-  uint64_t tokens = 0;     ///< of all of them, prompts with what follows
+  uint64_t tokens = 0;     ///< of all of them, prompts and generated
   time_point arrival = never;
   int32_t priority = 0;
   time_point due = never;    ///< of the first token
-  duration tpot{};           ///< target for the others; zero: none
-  bool started = false;      ///< its client has seen tokens: it is refused no more
-  engine_id at = no_engine;  ///< where it is
+  duration tpot{};           ///< target for the further ones; zero: none
+  bool started = false;      ///< its client has seen tokens: it can no longer be refused
+  engine_id at = no_engine;  ///< the engine that has it
   TROUPE_MESSAGE(routed_request, id, version, adapter, sequences, tokens, arrival, priority, due, tpot,
                  started, at)
   bool operator==(const routed_request&) const = default;
 };
 
-/// llm_gateway → llm_router: requests that are nowhere are to be placed.
+/// llm_gateway → llm_router: its requests. Those with no engine are to be placed.
 struct route {
   llm_id model;
-  bool all = false;  ///< the gateway has no others
+  bool all = false;  ///< replaces all known ones of the gateway
   std::vector<routed_request> requests;
   TROUPE_MESSAGE(route, model, all, requests)
   bool operator==(const route&) const = default;
@@ -49,11 +49,11 @@ struct route_ends {
   bool operator==(const route_ends&) const = default;
 };
 
-/// Why a request goes where it goes.
+/// Reason of a placement.
 enum class route_reason : uint16_t {
-  placed,        ///< it was nowhere
+  placed,        ///< it had no engine
   preempted,     ///< its engine ran out of KV blocks
-  drained,       ///< its engine is to become empty
+  drained,       ///< its engine is being drained
   consolidated,  ///< so that its engine becomes idle (Punica §5.3)
   asked          ///< by an operator
 };
@@ -69,8 +69,8 @@ struct placement {
   bool operator==(const placement&) const = default;
 };
 
-/// llm_router → llm_gateway: where its requests go, in this order. What cannot go anywhere is dropped
-/// (`drops`, with the version as its attempt).
+/// llm_router → llm_gateway: engines for its requests, in this order. A request that cannot be placed is
+/// dropped (`drops`, with the version as its attempt).
 struct placements {
   llm_id model;
   std::vector<placement> requests;
@@ -78,7 +78,7 @@ struct placements {
   bool operator==(const placements&) const = default;
 };
 
-/// llm_engine → llm_router: these gave their KV blocks up to older ones, and wait.
+/// llm_engine → llm_router: these were preempted (gave up their KV blocks to older ones) and wait.
 struct sequences_preempted {
   llm_id model;
   engine_id engine;

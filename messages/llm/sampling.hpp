@@ -1,5 +1,5 @@
-// Sampling parameters: how the next token of a sequence is chosen. What each figure does:
-// gpu/kernels/sampling.hpp.
+// Sampling parameters: how the next token of a sequence is chosen. gpu/kernels/sampling.hpp defines each of
+// them.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -24,7 +24,7 @@ struct sampling_params {
   float repetition_penalty = 1;
   float presence_penalty = 0;
   float frequency_penalty = 0;
-  uint64_t seed = 0;               ///< with a token's position it decides the draw, whatever else runs
+  uint64_t seed = 0;  ///< with a token's position it determines the draw, independently of the batch
   std::vector<token_bias> biases;  ///< each token once
   bool has_penalties() const {
     return repetition_penalty != 1 || presence_penalty != 0 || frequency_penalty != 0;

@@ -1,4 +1,4 @@
-// How long a step of a language model takes on a device that is described instead of present.
+// Latency model of a step on an emulated device.
 #pragma once
 #include <algorithm>
 #include <chrono>
@@ -9,8 +9,8 @@
 
 namespace troupe::llm {
 
-/// What a step's time depends on. A row attends to the positions of its sequence up to its own: its context.
-/// A sequence with one row in the step decodes, one with more is prefilled.
+/// Features that determine a step's time. A row's context is the positions that it attends to: those of its
+/// sequence up to its own. A sequence with one row in the step decodes; one with more is prefilled.
 struct step_shape {
   uint64_t prefill_tokens = 0;
   uint64_t prefill_context = 0;  ///< sum over the prefill's rows
@@ -46,8 +46,8 @@ inline step_shape shape_of(const llm_step& step) {
   return s;
 }
 
-/// Linear in the shape. Attention of few rows waits for the longest sequence, of many for all of them: hence
-/// two terms for the context of decodes.
+/// Linear in the shape. Attention over few rows waits for the longest sequence, over many rows for all of
+/// them: hence two terms for the context of decodes.
 struct step_latency {
   using part = std::chrono::duration<double, std::nano>;  // some are below a nanosecond a token
   part fixed{};
@@ -70,7 +70,7 @@ struct step_latency {
   bool operator==(const step_latency&) const = default;
 };
 
-/// A language model on a device, as the emulated one needs to know it.
+/// Profile of a language model on an emulated device.
 struct llm_profile {
   step_latency step;
   uint64_t kv_token_bytes = 0;  ///< keys and values of a position, all layers

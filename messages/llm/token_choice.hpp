@@ -1,4 +1,4 @@
-// How an engine has its device sample after a step, and what was chosen. Never on the wire.
+// Sampling after a step: the device's inputs and results. Never on the wire.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -15,22 +15,22 @@ struct token_frequency {
   uint32_t prompt = 0, output = 0;
 };
 
-/// How to sample after one of `llm_step::sampled`.
+/// Inputs for sampling after one row of `llm_step::sampled`.
 struct token_sampling {
   const sampling_params* params = nullptr;
   uint64_t seed = 0;  ///< in place of `params->seed`
-  /// Of its sequence, each token once; may be empty without penalties. Of a row whose token is
-  /// `chosen_before` that one is not in them: it counts as one more of the output.
+  /// Counts of the sequence's tokens, each token once; may be empty without penalties. If the row's token is
+  /// `chosen_before`, the counts lack it: it counts as one more of the output.
   std::span<const token_frequency> counts;
-  uint64_t position = 0;  ///< of the token that is chosen, in its sequence
-  uint32_t top = 0;       ///< so many of the most likely ones are to be told
+  uint64_t position = 0;  ///< position of the chosen token in its sequence
+  uint32_t top = 0;       ///< number of most likely tokens to return
 };
 
 struct chosen_token {
   token which = 0;
   float logprob = 0;
   std::vector<token_chance> top;
-  bool valid = false;  ///< false: the model gave no numbers to choose from
+  bool valid = false;  ///< false: the model's logits are not numbers
 };
 
 }  // namespace troupe::llm

@@ -1,7 +1,7 @@
-// What model queues, arbiters and gateways tell of the decisions that they made, for `troupe why`
-// (tools/commands/why.hpp puts it into words). Part of commands.hpp.
+// Commands by which model queues, arbiters and gateways explain their decisions, for `troupe why`
+// (tools/commands/why.hpp turns the replies into text). Part of messages/commands/commands.hpp.
 //
-// Times are of the clock of the actor's node, `never` where something has not happened.
+// Times are of the clock of the actor's node, `never` for events that have not happened.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace troupe {
 
-/// Most requests about which an actor remembers its decisions.
+/// Bound of the requests in an actor's decision log.
 inline constexpr uint32_t largest_decision_log = 1 << 20;
 
 struct set_decision_log {
@@ -23,7 +23,7 @@ struct set_decision_log {
   TROUPE_MESSAGE(set_decision_log, requests)
 };
 
-// Of a model queue, or of a gateway.
+// To a model queue or a gateway.
 
 struct explain_request {
   static constexpr const char* about = "what was decided about a request, and by which numbers";
@@ -31,22 +31,22 @@ struct explain_request {
   TROUPE_MESSAGE(explain_request, id)
 };
 
-// Of a model queue.
+// To a model queue.
 
-/// The batch that the queue told the arbiter it could run next; `rows == 0`: none.
+/// The batch that the queue offered to the arbiter as its next one; `rows == 0`: none.
 struct candidate_decision {
   time_point at = never;
   uint64_t sequence = 0;
   uint32_t rows = 0;
-  time_point exec_at = never;  ///< when it wanted to start
-  time_point latest = never;   ///< when it must have started
+  time_point exec_at = never;  ///< planned start
+  time_point latest = never;   ///< latest start
   TROUPE_MESSAGE(candidate_decision, at, sequence, rows, exec_at, latest)
 };
 
-/// A batch with the request, made for a slot that was granted.
+/// A batch with the request, formed when a slot was granted.
 struct batch_decision {
   uint32_t attempt = 0;
-  bool known = false;  ///< false: it is forgotten, and what follows is not said
+  bool known = false;  ///< false: no longer remembered; the following fields are empty
   batch_id batch;
   uint64_t sequence = 0;  ///< of the candidate that the grant answered
   slot_id slot;
@@ -54,14 +54,14 @@ struct batch_decision {
   time_point free_at = never;  ///< of the slot
   uint32_t rows = 0;
   uint32_t requests = 0;
-  bool alone = false;  ///< it may have killed a worker: nothing else ran there meanwhile
+  bool alone = false;  ///< a poison retry: nothing else ran on the worker meanwhile
   time_point exec_at = never;
   time_point start_by = never;
   time_point planned_end = never;
   std::string end;  ///< running, done, refused, preempted, worker_lost or worker_crashed
-  std::string why;  ///< it was refused
+  std::string why;  ///< why it was refused
   time_point started_at = never;
-  time_point finished_at = never;  ///< not done: when the queue heard of it
+  time_point finished_at = never;  ///< if not done: when the queue learnt of it
   TROUPE_MESSAGE(batch_decision, attempt, known, batch, sequence, slot, granted_at, free_at, rows, requests,
                  alone, exec_at, start_by, planned_end, end, why, started_at, finished_at)
 };
@@ -71,20 +71,20 @@ struct drop_decision {
   std::string reason;
   std::string rule;           ///< no_worker, queue_bound, batching, cancelled, attempts, not_started,
                               ///< preempted or poison_retry_too_late
-  uint32_t rows = 0;          ///< queue_bound: that might wait; batching: of the batch that was too late
-  time_point start = never;   ///< of that batch, at the earliest
-  time_point finish = never;  ///< likewise, with what is kept free for the answer; preempted: these, too
+  uint32_t rows = 0;          ///< queue_bound: the bound; batching: rows of the batch that was too late
+  time_point start = never;   ///< of that batch: earliest start
+  time_point finish = never;  ///< of that batch: earliest end, with the response; preempted: these, too
   TROUPE_MESSAGE(drop_decision, at, reason, rule, rows, start, finish)
 };
 
 struct request_story {
-  bool known = false;         ///< false: it never came here, or is forgotten
-  uint32_t decision_log = 0;  ///< how many requests are remembered; 0: none
+  bool known = false;         ///< false: it never arrived here, or is no longer remembered
+  uint32_t decision_log = 0;  ///< size of the decision log in requests; 0: none
   std::string state;          ///< waiting, running, finished, dropped or lost
   request_id id;
   model_id model;
   std::string model_name;
-  std::string batching;  ///< as it is now, as what follows
+  std::string batching;  ///< current value, as the following ones
   std::string shedding;
   duration alpha{};
   duration beta{};
@@ -93,18 +93,18 @@ struct request_story {
   uint32_t rows = 0;
   time_point arrival = never;
   time_point deadline = never;
-  time_point taken_at = never;  ///< by the queue
-  uint32_t rows_ahead = 0;      ///< queued when it came
+  time_point taken_at = never;  ///< when the queue accepted it
+  uint32_t rows_ahead = 0;      ///< queued when it arrived
   std::vector<candidate_decision> candidates;
-  bool candidates_forgotten = false;  ///< those before the first
+  bool candidates_forgotten = false;  ///< those before the first of `candidates`
   std::vector<batch_decision> batches;
-  std::vector<drop_decision> drops;  ///< one at most
+  std::vector<drop_decision> drops;  ///< at most one
   TROUPE_MESSAGE(request_story, known, decision_log, state, id, model, model_name, batching, shedding, alpha,
                  beta, response, arbiter, rows, arrival, deadline, taken_at, rows_ahead, candidates,
                  candidates_forgotten, batches, drops)
 };
 
-// Of the arbiter.
+// To an arbiter.
 
 struct explain_grant {
   static constexpr const char* about =
@@ -114,7 +114,7 @@ struct explain_grant {
   TROUPE_MESSAGE(explain_grant, model, sequence)
 };
 
-/// A candidate that stood when a slot was granted to another.
+/// A candidate that was registered when a slot was granted to another.
 struct rival {
   model_id model;
   time_point since = never;
@@ -129,26 +129,26 @@ struct grant_story {
   time_point at = never;
   slot_id slot;
   time_point free_at = never;  ///< of the slot
-  time_point since = never;    ///< its candidate stood
+  time_point since = never;    ///< when its candidate was registered
   uint32_t rows = 0;
   time_point exec_at = never;
   time_point latest = never;
-  std::vector<rival> rivals;  ///< the most urgent first
-  bool preempts = false;      ///< what the slot ran was to be stopped for it
-  /// When the slot was granted again so that this batch was to be stopped, and to whom.
+  std::vector<rival> rivals;  ///< most urgent first
+  bool preempts = false;      ///< the grant preempts the slot's running batch
+  /// When this batch was preempted: the time and the winner of the later grant.
   time_point taken_at = never;
   model_id taken_by{};
-  uint32_t taken_rows = 0;  ///< of the other candidate; 0: forgotten
+  uint32_t taken_rows = 0;  ///< of the other candidate; 0: no longer remembered
   TROUPE_MESSAGE(grant_story, known, at, slot, free_at, since, rows, exec_at, latest, rivals, preempts,
                  taken_at, taken_by, taken_rows)
 };
 
-// Of a gateway.
+// To a gateway.
 
-/// How it ended a request by itself: it turned it away, or gave it up.
+/// A request that the gateway ended by itself: it rejected it, or gave it up.
 struct gateway_decision {
-  bool known = false;         ///< false: it never came here, others decided, or it is forgotten
-  uint32_t decision_log = 0;  ///< how many such requests are remembered; 0: none
+  bool known = false;         ///< false: it never arrived here, others decided, or it is no longer remembered
+  uint32_t decision_log = 0;  ///< number of such requests that are remembered; 0: none
   request_id id;
   model_id model;
   std::string model_name;
@@ -156,22 +156,22 @@ struct gateway_decision {
   time_point arrival = never;
   time_point deadline = never;
   time_point at = never;
-  bool at_admission = false;  ///< turned away: no queue ever heard of it
+  bool at_admission = false;  ///< rejected at once: no queue ever got it
   std::string outcome;        ///< dropped or failed
   std::string reason;
-  std::string detail;          ///< quota: the limit, rate or concurrency; device_error: what the device said
+  std::string detail;          ///< quota: the limit, rate or concurrency; device_error: the device's message
   std::string tenant;          ///< empty: none
-  uint64_t in_flight = 0;      ///< of the gateway's requests, then
-  uint64_t max_in_flight = 0;  ///< of these
-  duration retry_after{};      ///< as the client was told; 0: it was not
+  uint64_t in_flight = 0;      ///< of the gateway's requests, at that time
+  uint64_t max_in_flight = 0;  ///< bound of these
+  duration retry_after{};      ///< Retry-After sent to the client; 0: none
   TROUPE_MESSAGE(gateway_decision, known, decision_log, id, model, model_name, rows, arrival, deadline, at,
                  at_admission, outcome, reason, detail, tenant, in_flight, max_in_flight, retry_after)
 };
 
-/// All that a cluster remembers of its decisions about one request.
+/// All remembered decisions of a cluster about one request.
 struct decision_story {
-  request_story request;            ///< not `known`: no queue tells
-  std::vector<grant_story> grants;  ///< of its batches, in their order
+  request_story request;            ///< not `known`: no queue remembers it
+  std::vector<grant_story> grants;  ///< for its batches, in their order
   gateway_decision gateway{};       ///< not `known`: it did not end the request
 };
 

@@ -1,4 +1,4 @@
-// How long a batch takes: ℓ(b) = α·b + β (Symphony §2), and how long the network takes to deliver one.
+// Latency of a batch, ℓ(b) = α·b + β (Symphony §2), and of its delivery over the network.
 #pragma once
 #include <cstdint>
 

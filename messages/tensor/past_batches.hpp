@@ -1,4 +1,4 @@
-// What a worker remembers of the batches that it ran. Part of commands.hpp, which has the rules.
+// Command for the recent batches of a worker. Part of messages/commands/commands.hpp, which has the rules.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -16,10 +16,10 @@ struct list_batches {
   TROUPE_MESSAGE(list_batches, after, limit)
 };
 struct past_batch {
-  uint64_t number = 0;  ///< of the worker's batches, from 1 on
+  uint64_t number = 0;  ///< serial number on this worker, from 1
   model_id model;
   uint32_t requests = 0;
-  uint32_t rows = 0;  ///< that came with their inputs
+  uint32_t rows = 0;  ///< whose inputs arrived
   duration ended_ago{};
   duration took{};
   bool stopped = false;  ///< another batch preempted it

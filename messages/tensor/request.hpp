@@ -1,5 +1,4 @@
-// A tensor request on its way from the gateway through a model queue to a worker, and its outcome on the way
-// back.
+// Tensor requests from a gateway through a model queue to a worker, and their outcomes on the way back.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -12,17 +11,17 @@
 
 namespace troupe {
 
-/// Why a request was dropped: given up by rule, before it ran.
+/// Why a request was dropped, that is, given up by rule before it ran.
 enum class drop_reason : uint16_t {
   none,
-  late,         ///< not even a batch of its own would meet its deadline
+  late,         ///< even a batch of this request alone would miss its deadline
   shed,         ///< given up so that a batch of the target size stays feasible
   queue_full,   ///< its model's queue is at its bound
   cancelled,    ///< the client went away
-  no_capacity,  ///< no living worker has its model
+  no_capacity,  ///< no worker that is up has its model
   draining,     ///< the node that holds it is leaving
-  undeployed,   ///< its model is served no more
-  quota         ///< its tenant asks too often, or has too many requests in flight
+  undeployed,   ///< its model is no longer served
+  quota         ///< its tenant exceeds its rate, or has too many requests in flight
 };
 inline constexpr size_t drop_reason_count = 9;
 std::string_view to_string(drop_reason r);
@@ -30,37 +29,37 @@ std::string_view to_string(drop_reason r);
 /// Why a request failed: something broke.
 enum class failure : uint16_t {
   none,
-  timeout,          ///< no answer in time
-  worker_lost,      ///< the worker died with it
-  scheduler_lost,   ///< the scheduler died with it
-  stale_memory,     ///< the bytes were no longer there to be pulled
+  timeout,          ///< no result in time
+  worker_lost,      ///< the worker that had it died
+  scheduler_lost,   ///< the scheduler that had it died
+  stale_memory,     ///< its bytes were reused or lost before they were pulled
   device_error,     ///< the device refused or failed the batch
-  node_fenced,      ///< this node was declared dead by its peers while it held it
+  node_fenced,      ///< the node that held it was declared dead by its peers
   poison,           ///< it killed its worker twice, the second time alone
-  adapter_unusable  ///< the files of the adapter that it names will not do
+  adapter_unusable  ///< the files of its adapter are unusable
 };
 inline constexpr size_t failure_count = 9;
 std::string_view to_string(failure f);
 
-/// Ids of two gateways, or of two incarnations of one, do not meet: node, some bits of its incarnation, a
-/// counter.
+/// A request id from node, low bits of the incarnation, and a counter, so that ids of different gateways or
+/// incarnations differ.
 constexpr request_id make_request_id(node_id gateway, incarnation_id incarnation, uint64_t count) {
   return request_id{(uint64_t{gateway.value} << 48) | ((incarnation.value & 0xffff) << 32) |
                     (count & 0xffffffff)};
 }
-/// The gateway that made the id, which need not be of this cluster.
+/// The gateway that made the id; it need not be a node of this cluster.
 constexpr address gateway_of(request_id id) {
   return {node_id{static_cast<uint32_t>(id.value >> 48)}, {}, role::gateway, 0};
 }
 
-/// What schedulers and workers know of a request.
+/// A request, as schedulers and workers know it.
 struct request {
   request_id id;
   uint32_t attempt = 1;  ///< counts resubmissions
   model_id model;
   uint32_t rows = 1;    ///< of its leading (batch) dimension
-  uint32_t tenant = 0;  ///< position of its [[tenant]] plus one; 0: nobody's
-  address gateway;      ///< who assigns its outcome
+  uint32_t tenant = 0;  ///< position of its [[tenant]] plus one; 0: none
+  address gateway;      ///< it assigns the outcome
   time_point arrival = never;
   time_point deadline = never;
   region_ref input;
@@ -76,7 +75,7 @@ struct submit {
   bool operator==(const submit&) const = default;
 };
 
-/// gateway → model_queue: give this request up unless a batch already left with it.
+/// gateway → model_queue: drop this request unless a batch with it was already ordered.
 struct cancel {
   request_id id;
   TROUPE_MESSAGE(cancel, id)
@@ -103,15 +102,15 @@ struct result {
   uint32_t attempt = 0;
   failure error = failure::none;
   region_ref output;   ///< in the worker's pool; empty if it failed
-  std::string detail;  ///< of a device_error or an unusable adapter, for the client: what and where
+  std::string detail;  ///< of a device_error or an unusable adapter: the cause, for the client
   TROUPE_MESSAGE(result, id, attempt, error, output, detail)
   bool operator==(const result&) const = default;
 };
 
-/// When a batch passed its stations, each `never` until it did. A time of another node is early by up to the
-/// error of the conversion, so the order of two times that two nodes took may be wrong by as much.
+/// When a batch reached each stage; `never` until then. A time of another node is early by up to the
+/// conversion error, so two times taken on two nodes may appear in the wrong order by as much.
 struct batch_times {
-  time_point planned_at = never;   ///< when the queue meant it to start
+  time_point planned_at = never;   ///< the queue's planned start
   time_point ordered_at = never;   ///< when the queue sent it
   time_point received_at = never;  ///< when the worker had the order
   time_point inputs_at = never;    ///< when the worker had all inputs
@@ -121,8 +120,9 @@ struct batch_times {
   bool operator==(const batch_times&) const = default;
 };
 
-/// gpu_worker → gateway: a batch is done, here are your requests of it; pull the outputs, then acknowledge.
-/// Also acknowledges the inputs. model_queue → gateway: requests that failed without a worker to say so.
+/// gpu_worker → gateway: results of a batch for the gateway's requests. The gateway pulls the outputs, then
+/// acknowledges with `release`. The message also acknowledges the inputs. model_queue → gateway: requests
+/// that failed without a worker to report it.
 struct completion {
   batch_id batch;
   uint32_t batch_rows = 0;  ///< of the whole batch, for the statistics
@@ -132,7 +132,7 @@ struct completion {
   bool operator==(const completion&) const = default;
 };
 
-/// gateway → gpu_worker: these outputs are pulled or given up; reuse their memory.
+/// gateway → gpu_worker: these outputs were pulled or given up; their memory can be reused.
 struct release {
   std::vector<region_ref> regions;
   TROUPE_MESSAGE(release, regions)

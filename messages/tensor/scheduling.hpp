@@ -1,4 +1,4 @@
-// The conversation of Symphony's scheduler: candidate → grant → order → done (paper, Fig. 18).
+// Protocol of Symphony's scheduler: candidate → grant → order → done (paper, Fig. 18).
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -11,20 +11,21 @@ namespace troupe {
 /// `rows == 0`: it has none. A candidate is a hint: the batch is formed anew when the grant arrives.
 struct candidate {
   model_id model;
-  uint64_t sequence = 0;  ///< of the candidates and grants of this model; a grant answers one
+  uint64_t sequence = 0;  ///< number of this candidate within the model; its grant repeats it
   uint32_t rows = 0;
-  time_point exec_at = never;    ///< when it wants to start
-  time_point latest = long_ago;  ///< when it must have started
+  time_point exec_at = never;    ///< planned start
+  time_point latest = long_ago;  ///< latest start
   duration delay{};              ///< from a grant to the inputs being on the device
-  bool alone = false;  ///< a request that may kill its worker: nothing else may run there meanwhile. A model
-                       ///< has one such candidate besides its ordinary one.
-  double need = 0;     ///< slots that the model's present rate keeps busy; 0: unknown
-  std::vector<slot_id> slots{};  ///< it can run on these only; empty: on all that have the model
+  bool alone = false;  ///< a poison retry: nothing else may run there meanwhile. A model has at most one such
+                       ///< candidate besides its ordinary one.
+  double need = 0;     ///< slots that the model's current rate keeps busy; 0: unknown
+  std::vector<slot_id> slots{};  ///< only these; empty: all slots that have the model
   TROUPE_MESSAGE(candidate, model, sequence, rows, exec_at, latest, delay, alone, need, slots)
   bool operator==(const candidate&) const = default;
 };
 
-/// rank_arbiter → model_queue: the slot is yours from `free_at` until you say until when you occupy it.
+/// rank_arbiter → model_queue: the slot belongs to this model from `free_at` until the end that its
+/// `occupied` states.
 struct grant {
   model_id model;
   uint64_t sequence = 0;  ///< of the candidate it answers
@@ -32,14 +33,14 @@ struct grant {
   address worker;
   time_point free_at = never;
   bool alone = false;     ///< as in the candidate
-  double load = 1;        ///< what all models need, over the slots that there are
-  bool preempts = false;  ///< what the slot runs now is to be stopped for it
+  double load = 1;        ///< total need of all models divided by the number of slots
+  bool preempts = false;  ///< the slot's running batch is to be preempted
   TROUPE_MESSAGE(grant, model, sequence, slot, worker, free_at, alone, load, preempts)
   bool operator==(const grant&) const = default;
 };
 
-/// model_queue → rank_arbiter: answers a grant. The slot is busy until `free_at` with `batch`
-/// (batch 0: the model had nothing to run after all, the slot is free).
+/// model_queue → rank_arbiter: answers a grant. The slot is busy until `free_at` with `batch` (batch 0: the
+/// model has nothing to run, the slot is free).
 struct occupied {
   model_id model;
   uint64_t sequence = 0;
@@ -57,19 +58,19 @@ struct batch_order {
   term_id term;
   model_id model;
   slot_id slot;
-  address queue;                  ///< who ordered it
+  address queue;                  ///< the queue that ordered it
   time_point ordered_at = never;  ///< when
-  time_point exec_at = never;     ///< when it was planned to start; past if the grant came late
-  time_point start_by = never;    ///< refuse it if it cannot have started by then
+  time_point exec_at = never;     ///< planned start; in the past if the grant came late
+  time_point start_by = never;    ///< the worker refuses it if it cannot start by then
   std::vector<request> requests;
-  bool preempts = false;  ///< stop what the slot runs, if this one can start in time
+  bool preempts = false;  ///< preempt the slot's running batch if this one can start in time
   TROUPE_MESSAGE(batch_order, batch, term, model, slot, queue, ordered_at, exec_at, start_by, requests,
                  preempts)
   bool operator==(const batch_order&) const = default;
 };
 
-/// Why a worker did not run a batch. None of its requests started, unless it was preempted: then what had run
-/// was in vain.
+/// Why a worker did not run a batch. None of its requests started, except for `preempted`: then its work so
+/// far is lost.
 enum class refusal : uint16_t { none, late, old_term, busy, unknown_model, no_memory, preempted };
 inline constexpr size_t refusal_count = 7;
 std::string_view to_string(refusal r);
@@ -83,19 +84,19 @@ struct batch_done {
   uint32_t rows = 0;
   time_point started_at = never;
   time_point finished_at = never;
-  std::vector<request_id> stale;  ///< requests whose input was gone; the others ran (or were refused)
+  std::vector<request_id> stale;  ///< requests whose inputs were gone; the others ran (or were refused)
   TROUPE_MESSAGE(batch_done, batch, model, slot, refused, rows, started_at, finished_at, stale)
   bool operator==(const batch_done&) const = default;
 };
 
-/// gpu_worker → the rank_arbiter of a new scheduler, and from there to the queue of the model: the slot
-/// refuses orders of earlier terms from now on, and of those that it has taken only this batch still runs.
-/// Nothing is granted before all slots have said so.
+/// gpu_worker → the rank_arbiter of a new leader, which forwards it to the queue of the model: the slot now
+/// refuses orders of earlier terms, and only this batch of those still runs. Nothing is granted before all
+/// slots have reported.
 struct handover {
   slot_id slot;
   address worker;
-  term_id term;                   ///< of the new scheduler
-  batch_id batch;                 ///< that still runs; 0: none
+  term_id term;                   ///< of the new leader
+  batch_id batch;                 ///< the one still running; 0: none
   model_id model;                 ///< its model
   std::vector<request> requests;  ///< its requests
   TROUPE_MESSAGE(handover, slot, worker, term, batch, model, requests)

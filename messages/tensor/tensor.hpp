@@ -1,4 +1,4 @@
-// Tensors as the outside sees them: a name, a type, a shape. Values are dense, row-major, little-endian.
+// Tensors as clients see them: name, type and shape. Values are dense, row-major, little-endian.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -25,13 +25,13 @@ enum class data_type : uint16_t {
   bf16,
   fp32,
   fp64,
-  bytes  ///< elements of any length: four bytes that say it, then so many
+  bytes  ///< elements of variable length, each behind a four-byte length
 };
 inline constexpr size_t data_type_count = 14;
 
 std::string_view to_string(data_type t);  ///< the V2 name, "FP32"
 bool parse_data_type(std::string_view v2_name, data_type& out);
-size_t size_of(data_type t);  ///< bytes per element; 0 for BYTES, where each says it itself
+size_t size_of(data_type t);  ///< bytes per element; 0 for BYTES, whose elements have lengths of their own
 
 /// An input or output of a model. `shape` is that of one row: the leading batch dimension is left out.
 struct tensor_spec {
@@ -46,8 +46,8 @@ struct tensor_spec {
 int64_t elements(const tensor_spec& t);    ///< of one row
 uint64_t row_bytes(const tensor_spec& t);  ///< of one row
 
-/// What a model takes and gives. A request's input bytes are its input tensors one after the other, in this
-/// order, each with all its rows; outputs likewise.
+/// Inputs and outputs of a model. The input bytes of a request are its input tensors in this order, each with
+/// all its rows; outputs likewise.
 struct model_signature {
   std::vector<tensor_spec> inputs;
   std::vector<tensor_spec> outputs;

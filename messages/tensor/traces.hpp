@@ -1,6 +1,5 @@
-// What gateways and workers record for `troupe trace`, and the commands for it. Part of commands.hpp.
-//
-// Times are of the clock of the actor's node.
+// Commands for the traces that gateways and workers record for `troupe trace`. Part of
+// messages/commands/commands.hpp.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -13,14 +12,14 @@
 
 namespace troupe {
 
-/// Most entries that an actor records before they are taken.
+/// Bound of the entries in an actor's trace.
 inline constexpr uint32_t largest_trace = 65536;
 
 struct start_trace {
   static constexpr const char* about =
       "record what happens, into a ring of `capacity` entries, until stop_trace";
   uint32_t capacity = 4096;
-  uint32_t sample = 1;  ///< of requests, every so manieth id; batches are recorded all
+  uint32_t sample = 1;  ///< records one in `sample` requests, by a hash of the id; all batches are recorded
   TROUPE_MESSAGE(start_trace, capacity, sample)
 };
 struct stop_trace {
@@ -33,7 +32,7 @@ struct take_trace {
   TROUPE_MESSAGE(take_trace, limit)
 };
 
-/// One request as its gateway saw it. Times are `never` for stations that it did not reach.
+/// One request at its gateway. Times are `never` for stages that it did not reach.
 struct request_trace {
   request_id id;
   model_id model;
@@ -43,16 +42,16 @@ struct request_trace {
   batch_id batch;       ///< 0: none
   slot_id slot;         ///< of that batch
   time_point arrival = never;
-  time_point accepted_at = never;  ///< parsed, its input in registered memory
+  time_point accepted_at = never;  ///< parsed, with its input in registered memory
   batch_times times{};
-  time_point completed_at = never;  ///< the gateway knows that its batch is done
+  time_point completed_at = never;  ///< when the gateway learnt that its batch was done
   time_point answered_at = never;
   TROUPE_MESSAGE(request_trace, id, model, rows, outcome, reason, batch, slot, arrival, accepted_at, times,
                  completed_at, answered_at)
 };
 struct traced_requests {
-  uint64_t lost = 0;  ///< entries that the ring had no room for since the last call
-  bool more = false;  ///< entries are left: ask again
+  uint64_t lost = 0;  ///< entries overwritten since the last call
+  bool more = false;  ///< entries are left: call again
   std::vector<request_trace> requests;
   TROUPE_MESSAGE(traced_requests, lost, more, requests)
 };
@@ -63,7 +62,7 @@ struct batch_trace {
   slot_id slot;
   uint32_t rows = 0;
   uint32_t requests = 0;
-  std::string refused;  ///< why it did not run, or "preempted": it was stopped; empty: it ran
+  std::string refused;  ///< why it did not run, or "preempted"; empty: it ran
   batch_times times{};
   TROUPE_MESSAGE(batch_trace, batch, model, slot, rows, requests, refused, times)
 };

@@ -1,4 +1,4 @@
-// A generation request as traces have it: when, how long, for whom; not what it said.
+// A generation request of a trace: arrival, lengths, adapter and tenant, but no text.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -10,10 +10,10 @@
 namespace troupe {
 
 struct traced_generation {
-  duration at{};               ///< since the first one
-  uint32_t prompt_tokens = 0;  ///< 1 or more, as the next
+  duration at{};               ///< since the first request
+  uint32_t prompt_tokens = 0;  ///< at least 1, as the next
   uint32_t output_tokens = 0;
-  std::vector<uint64_t> blocks = {};  ///< of the prompt, by content (Mooncake's hash_ids): equal beginnings
+  std::vector<uint64_t> blocks = {};  ///< of the prompt, hashed (Mooncake's hash_ids); equal: common prefix
   std::string adapter = {};           ///< empty: the base model
   std::string tenant = {};
   std::optional<duration> slo = {};  ///< for the first token

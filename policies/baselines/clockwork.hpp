@@ -7,9 +7,9 @@
 
 namespace troupe {
 
-/// Eager, a few milliseconds ahead: when a slot has less than `schedule_ahead` of work left, the candidate
-/// that must start first gets it. Batches have the sizes that Clockwork compiles models for, 1, 2, 4, 8, 16,
-/// or `any`, as the Symphony paper lets it for its comparisons (§5).
+/// Eager, a few milliseconds ahead: a slot with less than `schedule_ahead` of work left goes to the candidate
+/// with the earliest latest start. Batch sizes are those for which Clockwork compiles models, 1, 2, 4, 8, 16,
+/// or `any`, as in the Symphony paper's comparisons (§5).
 class clockwork final : public deadline_batching {
  public:
   static constexpr duration schedule_ahead = 5ms;

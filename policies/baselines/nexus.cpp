@@ -21,7 +21,7 @@ nexus::backend_queue nexus::make(const backend& plan) const {
   return {plan, std::make_unique<nexus_backend>(p, rule_, plan.batch)};
 }
 
-/// The backend that has waited longest for one, counted in its weight.
+/// The backend whose turn it is in weighted round robin.
 uint32_t nexus::route() {
   if (backends_.size() == 1) return 0;
   double all = 0;

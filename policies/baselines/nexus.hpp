@@ -1,5 +1,5 @@
-// A model's queue as Nexus has it (Shen et al., SOSP 2019, §6), a baseline of the Symphony paper: every
-// backend of the model has a queue of its own.
+// Batching policy of Nexus (Shen et al., SOSP 2019, §6), a baseline of the Symphony paper: every backend of a
+// model has a queue of its own.
 #pragma once
 #include <memory>
 #include <vector>
@@ -9,13 +9,13 @@
 
 namespace troupe {
 
-/// An arrival goes to one of the backends, to each as often as its weight says (smooth weighted round robin),
-/// and stays there; those of a backend that goes away go to the others. Without backends there is one queue
-/// for whatever slot is granted.
+/// An arrival goes to one of the backends, in proportion to their weights (smooth weighted round robin), and
+/// stays there. If a backend is removed, its requests go to the others. Without backends there is one queue
+/// for any granted slot.
 ///
-/// The window is a summary of the backends that have one: the largest of their batches, the earliest start,
-/// the last latest start. After `choose` it is that of the backend, and only then, or without backends, is
-/// there a batch to take.
+/// The window summarises the backends that have one: the largest batch, the earliest start, the last latest
+/// start. After `choose` it is the window of the chosen backend. A batch can be taken only then, or without
+/// backends.
 class nexus final : public batching_policy {
  public:
   nexus(const batching_parameters& p, shedding rule);
@@ -46,7 +46,7 @@ class nexus final : public batching_policy {
     backend plan;
     std::unique_ptr<nexus_backend> queue;
     double credit = 0;
-    bool changed = true;  ///< since its window was brought up to date
+    bool changed = true;  ///< since its window was updated
     batch_window offered{};
   };
 
@@ -58,9 +58,9 @@ class nexus final : public batching_policy {
 
   batching_parameters parameters_;
   const shedding rule_;
-  std::vector<backend_queue> backends_;  // by slot; or one for any
-  bool anywhere_ = true;                 // it has that one
-  uint32_t chosen_ = nobody;             // `backends_.size()`: a slot that is no backend's
+  std::vector<backend_queue> backends_;  // by slot; or a single one for any slot
+  bool anywhere_ = true;                 // that single one exists
+  uint32_t chosen_ = nobody;             // `backends_.size()`: a slot without a backend
   std::vector<uint32_t> changed_;
   tournament<time_point> wakes_{never};  // by backend
   batch_window window_;

@@ -1,12 +1,12 @@
-// A Nexus backend's batching (Shen et al., SOSP 2019, §6.3), a baseline of the Symphony paper.
+// Batching of one Nexus backend (Shen et al., SOSP 2019, §6.3), a baseline of the Symphony paper.
 #pragma once
 #include "policies/batching/deadline_batching.hpp"
 
 namespace troupe {
 
-/// Eager, in batches of the planned size at most: what two batches one after the other allow, 2 ℓ(b) ≤ SLO,
-/// or what was planned for the backend if that is less. Window shedding gives up every request that would be
-/// late in a batch of that size ("early drop").
+/// Eager, with batches of at most the planned size: the largest b with 2 ℓ(b) ≤ SLO (two batches one after
+/// the other), or the size planned for the backend if that is less. Window shedding drops every request that
+/// would be late in a batch of that size ("early drop").
 class nexus_backend final : public deadline_batching {
  public:
   nexus_backend(const batching_parameters& p, shedding rule, uint32_t max_batch)

@@ -35,7 +35,7 @@ void nexus_matchmaking::set_models(slot_id slot, std::span<const model_id> model
   if (slot.value < slots_.size() && slots_[slot.value].known) planner_.set_slot(slot, models);
 }
 
-/// What was placed elsewhere before is forgotten, what stays keeps its turn.
+/// Replaces the previous placement; models that stay on a slot keep their turn.
 void nexus_matchmaking::plan(time_point now) {
   const auto placed = planner_.make(now);
   for (auto& m : models_) m.places.clear();
@@ -99,7 +99,7 @@ void nexus_matchmaking::set_candidate_on(model_id model, const batch_window& win
     const bool before = std::exchange(slots_[p.slot].turns[p.turn].ready, ready);
     if (before != ready || !same_delay) reconsider(p.slot);
   }
-  // Its queue has not heard where it is, as one that was just made.
+  // Its queue does not know its backends, like a queue that was just created.
   const bool stranger = m.anywhere ? !m.backends.empty() : known < slots.size();
   if (stranger && !m.reminded) mark_changed(model.value);
   m.reminded = stranger;
@@ -138,14 +138,14 @@ void nexus_matchmaking::set_free_at(slot_id slot, time_point free_at) {
   reconsider(slot.value);
 }
 
-/// Whose turn it is, of those that have something to run; the number of turns if nobody has.
+/// The next turn of a model with a batch for this slot; the number of turns if there is none.
 size_t nexus_matchmaking::first_ready(const slot_state& s) const {
   for (size_t i = 0; i < s.turns.size(); ++i)
     if (const auto at = (s.next + i) % s.turns.size(); s.turns[at].ready) return at;
   return s.turns.size();
 }
 
-/// When the slot can next run something.
+/// Updates when the slot can next run a batch.
 void nexus_matchmaking::reconsider(uint32_t slot) {
   const auto& s = slots_[slot];
   const auto at = first_ready(s);

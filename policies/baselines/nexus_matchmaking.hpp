@@ -1,5 +1,5 @@
-// Where Nexus runs its models, and how a backend takes turns (Shen et al., SOSP 2019, §6), a baseline of the
-// Symphony paper.
+// Matchmaking of Nexus: placement of models on slots, and the turns on each slot (Shen et al., SOSP 2019,
+// §6), a baseline of the Symphony paper.
 #pragma once
 #include "policies/baselines/nexus_planner.hpp"
 #include "policies/common/tournament.hpp"
@@ -7,9 +7,10 @@
 
 namespace troupe {
 
-/// Every slot runs the models that were placed on it (nexus_planner.hpp) in turn, if they have something to
-/// run there, without a pause. `set_models` says what a slot has, `set_profile` what a model is like; without
-/// both nothing runs. A slot whose turn is that of a model with an unanswered match waits for the answer.
+/// Every slot runs the models placed on it (nexus_planner.hpp) in turn, skipping those without a batch,
+/// without a pause. `set_models` gives the models of a slot, `set_profile` the profile of a model; without
+/// both nothing runs. If the next turn belongs to a model with an unanswered match, the slot waits for the
+/// answer.
 class nexus_matchmaking final : public matchmaking_policy {
  public:
   void add_slot(slot_id slot, time_point free_at) override;
@@ -36,29 +37,29 @@ class nexus_matchmaking final : public matchmaking_policy {
 
   struct place {
     uint32_t slot;
-    uint32_t turn;  ///< the model's there
+    uint32_t turn;  ///< the model's turn on the slot
   };
   struct model_state {
     batch_window candidate;
-    bool anywhere = false;  ///< it is for all its slots
+    bool anywhere = false;  ///< the candidate is for all its slots
     duration delay{};
     bool unanswered = false;
     slot_id matched = no_slot;
     std::vector<place> places;      ///< by slot
     std::vector<backend> backends;  ///< as planned, by slot
-    bool changed = false;           ///< them to the queue
-    bool reminded = false;          ///< told again as its candidates were for other slots; not heard of since
+    bool changed = false;           ///< `backends` must be sent to the queue
+    bool reminded = false;          ///< sent again for candidates on other slots; no news since
   };
   struct turn {
     uint32_t model;
-    bool ready;  ///< it has something to run here
+    bool ready;  ///< it has a batch for this slot
   };
   struct slot_state {
     bool known = false;
     bool promised = false;  ///< a match on it is unanswered
     time_point free_at = never;
     std::vector<turn> turns;
-    size_t next = 0;  ///< whose turn it is
+    size_t next = 0;  ///< index of the next turn
   };
 
   model_state& state_of(uint32_t model);
@@ -73,8 +74,8 @@ class nexus_matchmaking final : public matchmaking_policy {
   nexus_planner planner_;
   std::vector<model_state> models_;
   std::vector<slot_state> slots_;
-  std::vector<uint32_t> changed_;      // models whose queues are to be told their backends
-  tournament<time_point> due_{never};  // slots that have something to run, by when they can
+  std::vector<uint32_t> changed_;      // models whose queues must get their backends
+  tournament<time_point> due_{never};  // slots with a batch to run, by the time they can
 };
 
 }  // namespace troupe

@@ -7,9 +7,9 @@
 namespace troupe {
 namespace {
 
-constexpr double min_weight = 1e-3;  // whoever is asked for nonetheless must be somewhere
+constexpr double min_weight = 1e-3;  // a model without weight may get requests, so it needs a slot, too
 
-/// As many models on each slot as on any other, in the largest batches that they may have.
+/// Distributes the models evenly over the slots, with their largest feasible batches.
 squishy_plan deal_out(const std::vector<packing_session>& sessions, size_t slots) {
   squishy_plan out(slots);
   size_t next = 0;

@@ -1,4 +1,5 @@
-// Where Nexus runs which models, and when it plans that anew (Shen et al., SOSP 2019, §6.1).
+// Planner of Nexus: which models run on which slots, planned again every epoch (Shen et al., SOSP 2019,
+// §6.1).
 #pragma once
 #include <map>
 #include <span>
@@ -9,22 +10,22 @@
 
 namespace troupe {
 
-/// Packs the models onto the slots that have them: at once when slots or models come, go or change, and with
-/// the rates measured since at the end of every epoch in which there was load. Slots that have the same
-/// models are packed together (squishy_packing.hpp); a model that several such groups have is divided among
-/// them by the number of their slots.
+/// Packs models onto the slots that have them: at once when slots or models are added, removed or changed,
+/// and with the newly measured rates at the end of every epoch with load. Slots with the same models are
+/// packed together (squishy_packing.hpp); a model in several such groups is divided among them by their
+/// numbers of slots.
 ///
-/// Rates count in proportion only. Before any was measured they are the models' weights. A model that was
-/// silent for an epoch is planned for a request a second, and one that has not lived through one for the mean
-/// of the others. Where more models share slots than can take turns in time, they are dealt out to the slots,
-/// and early drop does the rest.
+/// Only the proportions of rates count. Before any rate is measured they are the models' weights. A model
+/// that was silent for an epoch is planned at one request a second; one that is younger than an epoch at the
+/// mean of the others. If more models share slots than can take turns in time, they are distributed evenly
+/// over the slots, and early drop handles the excess.
 class nexus_planner {
  public:
-  /// Nexus plans for tens of seconds; its paper does it again every 10 s at the earliest.
+  /// Nexus plans for tens of seconds; the paper's minimum between plans is 10 s.
   static constexpr duration epoch = 10s;
 
   void set_profile(model_id model, const model_profile& p);
-  /// What the slot has.
+  /// Sets the models of the slot.
   void set_slot(slot_id slot, std::span<const model_id> models);
   void remove_slot(slot_id slot);
   void count_requests(model_id model, uint64_t requests, time_point now);
@@ -35,7 +36,7 @@ class nexus_planner {
   struct placed {
     model_id model;
     uint32_t batch;  ///< planned rows
-    double rate;     ///< rows a second that it is meant to serve, in proportion to the model's other slots
+    double rate;     ///< planned rows a second, in proportion to the model's other slots
   };
   /// By slot: the models that take turns there.
   using plan = std::map<slot_id, std::vector<placed>>;
@@ -45,7 +46,7 @@ class nexus_planner {
   struct known_model {
     model_profile profile;
     uint64_t requests = 0;  ///< in this epoch
-    double rate = 0;        ///< requests a second in the last one; 0: it has not lived through one
+    double rate = 0;        ///< requests a second in the last epoch; 0: younger than an epoch
   };
 
   void end_epoch();
@@ -57,7 +58,7 @@ class nexus_planner {
   std::map<slot_id, std::vector<model_id>> slots_;
   bool changed_ = false;
   bool measured_ = false;
-  time_point epoch_ends_ = never;  // while there was load in it
+  time_point epoch_ends_ = never;  // `never` until there is load in the epoch
 };
 
 }  // namespace troupe

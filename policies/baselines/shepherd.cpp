@@ -88,7 +88,7 @@ void shepherd::set_rows(slot_id slot, uint32_t rows) {
   if (!slots_[slot.value].promised) put(slot.value);
 }
 
-/// A slot that is not promised, as it is now.
+/// Indexes the current state of a slot without an unanswered match.
 void shepherd::put(uint32_t slot) {
   const auto& s = slots_[slot];
   free_at_.set(slot, s.free_at);
@@ -96,7 +96,7 @@ void shepherd::put(uint32_t slot) {
   look_again_ = true;
 }
 
-/// The slot of the model that is free first.
+/// The earliest free slot among those that have the model.
 uint32_t shepherd::first_free(uint32_t model) {
   busy_slots_.clear();
   auto slot = free_at_.first();
@@ -109,7 +109,8 @@ uint32_t shepherd::first_free(uint32_t model) {
   return slot;
 }
 
-/// The slot of the model whose batch is the smallest that runs, if the model's candidate may stop it.
+/// The slot with the smallest running batch among those that have the model, if the model's candidate may
+/// preempt it.
 uint32_t shepherd::to_preempt(uint32_t model, time_point now) {
   skipped_.clear();
   const auto rows = static_cast<double>(models_[model].candidate.rows);
@@ -148,7 +149,7 @@ void shepherd::poll(time_point now, std::vector<match>& out) {
       const bool nothing_left =
           free == free_at_.first() &&
           (running_.empty() || m.candidate.rows < preempts * static_cast<double>(running_.best()));
-      if (nothing_left) break;  // for smaller ones neither
+      if (nothing_left) break;  // nothing is left for smaller ones either
       set_aside_.emplace_back(model, waiting_[model]);
       waiting_.erase(model);
     }

@@ -7,11 +7,11 @@
 
 namespace troupe {
 
-/// Eager, the largest batch first: a slot that is free takes the model whose candidate has the most rows
-/// (equal: the lower id). When none is free, a batch that is `preempts` times as large as the smallest one
-/// that runs stops it and takes its slot; what ran there was in vain. A batch behind another is not stopped.
-/// Meant for eager candidates: they are offered slots as soon as they come, whatever their `exec_at`. Slots
-/// that do not have a model are skipped, which costs a search each.
+/// Eager, largest batch first: a free slot goes to the candidate with the most rows (ties: the lower model
+/// id). If no slot is free, a batch at least `preempts` times as large as the smallest running one preempts
+/// it and takes its slot; the work of the preempted batch is lost. A batch that is queued behind another is
+/// not preempted. Meant for eager candidates: they are offered slots on arrival, whatever their `exec_at`.
+/// Slots without the model are skipped at one search each.
 class shepherd final : public matchmaking_policy {
  public:
   static constexpr double preempts = 3.03;
@@ -35,7 +35,7 @@ class shepherd final : public matchmaking_policy {
     batch_window candidate;
     duration delay{};
     bool unanswered = false;
-    slot_id matched = no_slot;  ///< of the unanswered match; `no_slot` if it is gone
+    slot_id matched = no_slot;  ///< of the unanswered match; `no_slot` if the slot was removed
     uint32_t matched_rows = 0;
   };
   struct slot_state {
@@ -56,11 +56,11 @@ class shepherd final : public matchmaking_policy {
 
   std::vector<model_state> models_;
   std::vector<slot_state> slots_;
-  tournament<time_point> free_at_{never};   // of slots that are not promised
-  tournament<int64_t> running_{INT64_MAX};  // rows of what may be stopped, by slot
+  tournament<time_point> free_at_{never};   // of slots without an unanswered match
+  tournament<int64_t> running_{INT64_MAX};  // rows of preemptible batches, by slot
   tournament<int64_t> waiting_{INT64_MAX};  // candidates: their rows, negated
   bool look_again_ = false;                 // something changed since the last poll
-  time_point retry_at_ = never;             // when a slot that is busy now will be free for one that waits
+  time_point retry_at_ = never;             // when a busy slot becomes free for a waiting candidate
   std::vector<std::pair<uint32_t, time_point>> busy_slots_;  // reused, as below
   std::vector<std::pair<uint32_t, int64_t>> skipped_, set_aside_;
 };

@@ -45,7 +45,7 @@ class packer {
     return to_seconds(l.alpha) * rows + to_seconds(l.beta);
   }
 
-  /// Whole slots, and one that it can share for the rest.
+  /// Whole slots, and a shareable one for the remaining rate.
   void place(uint32_t i, std::vector<node>& full, std::vector<node>& shared) const {
     const auto& s = sessions_[i];
     const double slo = to_seconds(s.slo), alpha = to_seconds(s.latency.alpha),
@@ -58,9 +58,9 @@ class packer {
     for (; rate >= fastest; rate -= fastest)
       full.push_back({latency(i, max_batch), {{i, static_cast<uint32_t>(max_batch), fastest}}});
     if (rate <= 1e-9 * fastest) return;
-    // What arrives in a cycle runs in the next: b / rate + ℓ(b) ≤ SLO.
+    // Arrivals of a cycle run in the next: b / rate + ℓ(b) ≤ SLO.
     const double batch = std::min<double>(s.max_rows, std::floor((slo - beta) / (alpha + 1 / rate) + 1e-9));
-    // Too rare for a full batch even: one row, as soon as it comes.
+    // Too rare for a full batch: one row, as soon as it arrives.
     const double cycle = batch < 1 ? slo - latency(i, 1) : batch / rate;
     shared.push_back({cycle, {{i, static_cast<uint32_t>(std::max(1.0, batch)), rate}}});
   }
@@ -71,7 +71,7 @@ class packer {
     return busy / n.cycle;
   }
 
-  /// Both in the shorter of their cycles; none if that is too short.
+  /// Both nodes merged, at the shorter of their cycles; none if that is too short.
   std::optional<node> merged(const node& a, const node& b) const {
     node out{std::min(a.cycle, b.cycle), {}};
     double busy = 0;

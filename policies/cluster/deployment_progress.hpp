@@ -1,4 +1,4 @@
-// How far the nodes of a cluster have come with its deployments.
+// Progress of deployments over the nodes of a cluster.
 #pragma once
 #include <map>
 #include <optional>
@@ -8,19 +8,19 @@
 
 namespace troupe {
 
-/// A line of the log is complete once every node that is up has done its part of it. The dead are not waited
-/// for: what they had is over. What is to be deployed, or to be moved, needs a worker that has it there, too.
+/// A line of the log is complete once every node that is up has applied it. Dead nodes are not waited for. A
+/// deployment or a move also needs a worker that has the model in the target domain.
 class deployment_progress {
  public:
   /// `workers`: the nodes with slots, and their scheduling domains.
   explicit deployment_progress(std::map<node_id, uint32_t> workers) : workers_(std::move(workers)) {}
 
   void up(node_id node, incarnation_id incarnation);
-  /// This incarnation is over. A later one that is up already stays so.
+  /// This incarnation has ended. A later one that is already up stays up.
   void down(node_id node, incarnation_id incarnation);
-  /// May be heard before the node is up.
+  /// May be called before the node is up.
   void done(node_id node, incarnation_id incarnation, const deployment_part& part);
-  /// Nobody is up, nothing was heard.
+  /// Forgets all nodes and their reports.
   void forget_all() { nodes_.clear(); }
 
   bool complete(const deployment& line) const;
@@ -28,9 +28,9 @@ class deployment_progress {
     node_id node;
     std::string what;
   };
-  /// The first node, by id, that cannot do its part.
+  /// The first node, by id, that cannot apply the line.
   std::optional<deployment_problem> problem(const deployment& line) const;
-  /// The first node that is up and has not done its part.
+  /// The first node that is up and has not applied the line.
   std::optional<node_id> missing(const deployment& line) const;
 
  private:

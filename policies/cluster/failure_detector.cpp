@@ -23,7 +23,7 @@ void failure_detector::lost(node_id peer, incarnation_id incarnation) {
       (incarnation == p.incarnation && !p.alive))
     return;
   if (p.alive) end(peer, p);
-  if (incarnation > p.incarnation) {  // it died before it was heard of
+  if (incarnation > p.incarnation) {  // it ended before its first heartbeat
     p.incarnation = incarnation;
     end(peer, p);
   }

@@ -1,4 +1,4 @@
-// Who is dead.
+// Failure detector over the peers of a node.
 #pragma once
 #include <vector>
 
@@ -7,10 +7,9 @@
 
 namespace troupe {
 
-/// An incarnation of a peer ends when nothing is heard of it for `timeout`, when its loss is reported, or
-/// when a later incarnation of the same peer is heard of. Each end is said once, and an incarnation that
-/// ended never comes back: only a later one does. A peer of which nothing was ever heard is not dead but
-/// unknown.
+/// An incarnation of a peer ends when it is silent for `timeout`, when its loss is reported, or when a later
+/// incarnation of the peer appears. Each end is reported once, and an ended incarnation never comes back. A
+/// peer that was never heard of is unknown, not dead.
 class failure_detector {
  public:
   struct death {
@@ -21,9 +20,9 @@ class failure_detector {
 
   explicit failure_detector(duration timeout) : timeout_(timeout) {}
 
-  /// A sign of life. False: that incarnation is over, ignore what it says.
+  /// A heartbeat, or any other message. False: that incarnation has ended; ignore the message.
   bool on_heartbeat(node_id peer, incarnation_id incarnation, time_point at);
-  /// The peer's loss was reported (a connection broke, another node said so).
+  /// The peer's loss was reported: a connection broke, or another node said so.
   void lost(node_id peer, incarnation_id incarnation);
   /// Ends the incarnations that have been silent for too long.
   void advance(time_point now);

@@ -88,7 +88,7 @@ bool leader_election::must_wait(time_point now) const {
   const auto mine = std::find(candidates.begin(), candidates.end(), options_.self) - candidates.begin();
   const bool knows = known_.term != term_id{};
   const auto since = knows ? std::max(begun_, learned_) : begun_;
-  // a leader of whom others know: the own connection to it may be dead, and has to be noticed and made anew
+  // others know a leader: this node's connection to it may be dead, and needs time to be noticed and rebuilt
   const auto turns = (knows ? 2 : 1) + mine;
   if (now >= since + turns * options_.node_timeout) return false;
   const auto later_incarnation = [&] {
@@ -103,7 +103,7 @@ bool leader_election::must_wait(time_point now) const {
 
 std::optional<leadership> leader_election::decide(time_point now, time_point heard) {
   const bool has_leader_now = has_leader();
-  // Who stood still itself has heard nothing meanwhile, nor who did not know the leader.
+  // A node that was suspended, or did not know the leader, has heard nothing meanwhile.
   if (asked_ == never || now - asked_ > options_.takeover / 2 || !watching_) awake_ = now;
   asked_ = now;
   watching_ = has_leader_now;
@@ -120,15 +120,15 @@ std::optional<leadership> leader_election::decide(time_point now, time_point hea
   const auto before =
       std::count_if(candidates.begin(), std::find(candidates.begin(), candidates.end(), options_.self),
                     [&](node_id n) { return is_alive(n) && !(another_leads && n == known_.scheduler); });
-  if (before > before_) leaderless_since_ = now;  // who has only just come has its turn, too
+  if (before > before_) leaderless_since_ = now;  // a candidate that has just come up gets its turn
   before_ = before;
   if (now < leaderless_since_ + before * options_.takeover) return {};
   return leadership{next_term(), options_.self, incarnation_};
 }
 
-/// Above all that were heard of, and never another node's. Incarnations are nanoseconds in reality: an epoch
-/// that was forgotten because all candidates were restarted is most likely below, too. If not, whoever
-/// remembers it says so in his hello, and the next one is above.
+/// Above all known terms, and never equal to another node's. In real clusters incarnations are times in
+/// nanoseconds: terms that were forgotten because all candidates restarted are most likely lower, too.
+/// Otherwise a node that remembers one tells it in its hello, and the next term is higher.
 term_id leader_election::next_term() const {
   const auto base = std::max(known_.term.value / options_.nodes, incarnation_.value >> 20) + 1;
   return term_id{base * options_.nodes + options_.self.value};

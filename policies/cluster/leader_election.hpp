@@ -1,4 +1,4 @@
-// Who is the leader, and when a standby takes it (Symphony §6: hot spares).
+// Leader election between the scheduler and its standbys (Symphony §6: hot spares).
 #pragma once
 #include <map>
 #include <optional>
@@ -10,61 +10,61 @@
 
 namespace troupe {
 
-/// One a node. The office is vacant when the incarnation that holds it is over or leaves, and is taken to be
-/// vacant when nothing was heard of it for longer than `allowed_silence`. Then the first of the line that
-/// lives takes it, at once; the others each wait `takeover` for every one that is before them and up.
+/// One per node. Leadership is vacant when the leader's incarnation ends or leaves, and is presumed vacant
+/// after a silence longer than `allowed_silence`. Then the first candidate that is alive becomes the leader
+/// at once. Each other candidate waits `takeover` for every candidate that is before it and up.
 ///
-/// That is for who has seen the leader in this term. Who has just begun an incarnation knows nothing, and
-/// who hears of a leader that it cannot reach may be the only one: the first waits `node_timeout`, the second
-/// twice that (a connection that is dead without a word is noticed and made anew meanwhile), and both once
-/// more for each place among the candidates. The first case ends earlier when it has met all other
-/// candidates, the second when it meets the leader, or a later incarnation of it. So two that cannot reach
-/// each other do not take the office from each other again and again.
+/// This holds for nodes that have seen the leader in this term. A node that has just begun an incarnation
+/// knows no leader, and a node that hears of a leader but cannot reach it may be the only one cut off. The
+/// former waits `node_timeout`, the latter twice that (a dead connection is noticed and rebuilt meanwhile),
+/// and both one `node_timeout` more per place among the candidates. The former's wait ends early when it has
+/// met all other candidates; the latter's when it meets the leader or a later incarnation of it. So two nodes
+/// that cannot reach each other do not take leadership from each other in turn.
 ///
-/// To be wrong is safe: the terms of two nodes are never equal, workers obey the highest, and who hears of a
-/// later term than its own has lost the leadership.
+/// A wrong decision is safe: terms of two nodes are never equal, workers obey the highest, and a leader that
+/// hears of a later term has lost leadership.
 class leader_election {
  public:
   struct options {
     node_id self;
-    std::vector<node_id> candidates;  ///< for leadership, the first first
-    size_t nodes = 1;                 ///< of the cluster
-    duration takeover = 300ms;        ///< the least silence that counts as an end
+    std::vector<node_id> candidates;  ///< for leadership, in order of preference
+    size_t nodes = 1;                 ///< number of nodes in the cluster
+    duration takeover = 300ms;        ///< minimum silence before a takeover
     duration node_timeout = 3s;
   };
 
   explicit leader_election(options o);
 
-  /// This node begins an incarnation. What is known of the leader stays.
+  /// This node begins an incarnation. Its knowledge of the leader stays.
   void begin(incarnation_id incarnation, time_point now);
   void up(node_id node, incarnation_id incarnation);
   void leaving(node_id node, incarnation_id incarnation);
   void down(node_id node, incarnation_id incarnation);
-  /// This node leaves: it does not become the leader any more.
+  /// This node leaves: it no longer becomes the leader.
   void drain() { draining_ = true; }
 
-  /// Hears of a term. False: it is not later than what is known.
+  /// Learns of a term. False: it is not later than the known one.
   bool learn(const leadership& latest, time_point now);
   const leadership& known() const { return known_; }
-  /// How often a later term followed an earlier one.
+  /// Number of times that a later term followed an earlier one.
   uint32_t takeovers() const { return takeovers_; }
 
   /// This incarnation of this node is the leader.
   bool is_leader() const;
-  /// The incarnation that leads is up and does not leave.
+  /// The leading incarnation is up and not leaving.
   bool has_leader() const;
-  /// This node is a candidate, and another one is the leader.
+  /// This node is a candidate, and another node is the leader.
   bool watches() const { return is_candidate() && has_leader() && !is_leader(); }
 
-  /// To be asked at every `beat` and after every change. `heard`: when this node last heard of the leader.
+  /// To be called at every `beat` and after every change. `heard`: when this node last heard of the leader.
   /// Returns the leadership that this node begins now, which it must also `learn`.
   std::optional<leadership> decide(time_point now, time_point heard);
 
-  /// How often the leader should be asked for a sign of life.
+  /// Interval at which the leader should be pinged.
   duration beat() const { return options_.takeover / 10; }
-  /// `takeover`, or four times the longest recent pause between two signs of life if that is more; at most
-  /// `node_timeout`. So a machine that is busy for long is not taken for a dead one. Twice as long for each
-  /// term that began soon after the one before.
+  /// `takeover`, or four times the longest recent pause between two messages of the leader if that is more;
+  /// at most `node_timeout`. So a busy machine is not taken for a dead one. Doubles for each term that began
+  /// soon after the previous one.
   duration allowed_silence() const;
 
  private:
@@ -84,20 +84,20 @@ class leader_election {
   uint32_t takeovers_ = 0;
   incarnation_id incarnation_;
   bool draining_ = false;
-  std::map<node_id, peer> peers_;  ///< that are up
+  std::map<node_id, peer> peers_;  ///< nodes that are up
   std::set<node_id> met_;          ///< in this incarnation
   time_point begun_ = never;
   time_point learned_ = never;           ///< of this term
-  int hurried_ = 0;                      ///< terms, one soon after the other, until this one
+  int hurried_ = 0;                      ///< number of terms in quick succession, up to this one
   bool saw_leader_ = false;              ///< in this incarnation, and in this term
-  time_point leaderless_since_ = never;  ///< or since another one came that is before this node
-  int64_t before_ = 0;                   ///< so many of these there were when `decide` was called last
+  time_point leaderless_since_ = never;  ///< or since a candidate before this node came up
+  int64_t before_ = 0;                   ///< number of these at the last `decide`
 
-  bool watching_ = false;        ///< the leader was up when `decide` was called last
-  time_point asked_ = never;     ///< when that was
-  time_point awake_ = long_ago;  ///< since then it has been called in time
-  time_point heard_ = long_ago;  ///< of the leader
-  duration pause_{};             ///< the longest between two signs of life; what is long ago counts less
+  bool watching_ = false;        ///< the leader was up at the last `decide`
+  time_point asked_ = never;     ///< time of the last `decide`
+  time_point awake_ = long_ago;  ///< since then `decide` has been called in time
+  time_point heard_ = long_ago;  ///< when the leader was last heard of
+  duration pause_{};             ///< longest pause between two messages of the leader; old ones decay
 };
 
 }  // namespace troupe

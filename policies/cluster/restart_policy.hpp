@@ -1,4 +1,4 @@
-// When a process that died is started again.
+// Restart policy for processes that died.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -7,10 +7,9 @@
 
 namespace troupe {
 
-/// After the first death `first`, and twice as long after each further one within `within`, at most
-/// `longest`. After `max_restarts` restarts within `within` it gives up: what dies so often will not be
-/// healed by being started once more (Erlang's restart intensity, with the back-off of systemd and
-/// Kubernetes).
+/// Restarts after `first`, then twice as long after each further death within `within`, at most `longest`.
+/// After `max_restarts` restarts within `within` it gives up (Erlang's restart intensity, with the back-off
+/// of systemd and Kubernetes).
 class restart_policy {
  public:
   struct options {
@@ -22,14 +21,14 @@ class restart_policy {
 
   explicit restart_policy(const options& o) : options_(o) {}
 
-  /// The process died: when to start it again, or `never`.
+  /// The process died. Returns when to start it again, or `never`.
   time_point died(time_point now);
-  /// How many restarts count at the moment.
+  /// Number of restarts that count now.
   size_t recent() const { return restarts_.size(); }
 
  private:
   options options_;
-  std::deque<time_point> restarts_;  ///< granted within the last `within`, oldest first
+  std::deque<time_point> restarts_;  ///< within the last `within`, oldest first
 };
 
 }  // namespace troupe

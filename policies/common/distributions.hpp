@@ -1,4 +1,4 @@
-// Random variates, written out so that a seed means the same trace with every standard library.
+// Random variates, implemented here so that a seed gives the same trace with every standard library.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -12,10 +12,10 @@ double standard_normal(random_stream& random);
 /// Marsaglia and Tsang, "A simple method for generating gamma variables". Shape and scale > 0.
 double gamma_variate(random_stream& random, double shape, double scale);
 
-/// Shares of `count` things of which the i-th is (i + 1)^-exponent as popular as the first; they add up to 1.
-/// Exponent 0: all alike.
+/// Shares of `count` items, the i-th (i + 1)^-exponent times as popular as the first; they add up to 1.
+/// Exponent 0: all equal.
 std::vector<double> zipf_shares(uint32_t count, double exponent);
-/// The same of things each of which is `ratio` times as popular as the next.
+/// Shares of `count` items, each `ratio` times as popular as the next; they add up to 1.
 std::vector<double> geometric_shares(uint32_t count, double ratio);
 
 /// Draws indices with given weights (≥ 0, not all 0). O(log n) a draw.

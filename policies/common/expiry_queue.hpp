@@ -1,4 +1,4 @@
-// When to give things up that mostly end long before: requests, by their deadlines.
+// Queue of request deadlines, for requests that mostly end long before.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace troupe {
 
-/// Ids by (time, id). Those of later are kept in unsorted piles of 17 ms each and looked at only when their
-/// turn comes; what has ended by then is thrown away unsorted. Pure.
+/// Ids by (time, id). Later ids are kept in unsorted buckets of 17 ms. A bucket is opened when its time
+/// comes; ids that have ended by then are discarded unsorted.
 class expiry_queue {
  public:
   void add(time_point at, request_id id) {
@@ -23,7 +23,7 @@ class expiry_queue {
       later_[span].push_back({at, id});
   }
 
-  /// The earliest that is due by `now` and for which `waits(id)` holds; others due by then are forgotten.
+  /// The earliest id that is due by `now` and for which `waits(id)` holds; others due by then are discarded.
   template <class Waits>
   std::optional<request_id> pop(time_point now, Waits&& waits) {
     while (next() <= now) {
@@ -39,7 +39,7 @@ class expiry_queue {
     return {};
   }
 
-  /// When to call `pop` next: at the earliest time that was added, or somewhat before.
+  /// When to call `pop` next: the earliest time that was added, or slightly before.
   time_point next() const {
     if (!soon_.empty()) return soon_.front().at;
     return later_.empty() ? never : start_of(later_.begin()->first);
@@ -72,7 +72,7 @@ class expiry_queue {
 
   std::vector<entry> soon_;  // heap, earliest first
   std::map<int64_t, std::vector<entry>> later_;
-  int64_t current_ = INT64_MIN;  // the last that is in `soon_`
+  int64_t current_ = INT64_MIN;  // last bucket that was moved to `soon_`
 };
 
 }  // namespace troupe

@@ -1,4 +1,4 @@
-// How often a figure fell into which bucket, as Prometheus counts it.
+// Histogram with given buckets, as in Prometheus.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -8,10 +8,10 @@ namespace troupe {
 
 class histogram {
  public:
-  /// `bounds`: ascending upper ends of the buckets; what is larger falls into one more.
+  /// `bounds`: ascending upper bounds of the buckets; larger values go into one more bucket.
   explicit histogram(std::vector<double> bounds) : bounds_(std::move(bounds)), counts_(bounds_.size() + 1) {}
 
-  /// From a millisecond to forty minutes; and for what is mostly shorter.
+  /// Bounds from a millisecond to forty minutes, and for mostly shorter times.
   static std::vector<double> seconds() {
     return {0.001, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75,
             1,     2.5,    5,     7.5,  10,   20,   40,   80,   160, 640,  2560};
@@ -29,7 +29,7 @@ class histogram {
   }
 
   const std::vector<double>& bounds() const { return bounds_; }
-  /// Of each bucket alone; one more than bounds.
+  /// Count of each bucket, not cumulative; one more than `bounds`.
   const std::vector<uint64_t>& counts() const { return counts_; }
   uint64_t count() const { return count_; }
   double sum() const { return sum_; }

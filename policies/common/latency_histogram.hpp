@@ -1,4 +1,4 @@
-// Latencies, counted.
+// Histogram of latencies, in nanoseconds.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace troupe {
 
-/// A log-linear histogram from 1 ns to half an hour: every power of two has 64 buckets, so that a quantile is
-/// within 1 % of the true one. Mean, minimum and maximum are exact. 18 KiB, whatever it counts; longer
+/// A log-linear histogram from 1 ns to half an hour. Every power of two has 64 buckets, so a quantile is
+/// within 1 % of the true one. Mean, minimum and maximum are exact. Its size is constant, 18 KiB. Longer
 /// durations count in the last bucket, negative ones as 0.
 class latency_histogram {
  public:
@@ -20,9 +20,9 @@ class latency_histogram {
   void merge(const latency_histogram& other);
 
   uint64_t count() const { return count_; }
-  /// The latency that a fraction `q` (0–1) of all did not exceed. 0 if nothing was counted, as below.
+  /// The latency that a fraction `q` (0–1) of all did not exceed. 0 if empty, as the following.
   duration quantile(double q) const;
-  /// What was counted, ascending, each latency within 1 %.
+  /// Counts by latency, ascending, each latency within 1 %.
   std::vector<std::pair<duration, uint64_t>> counts() const;
   duration mean() const { return count_ == 0 ? duration{} : duration{sum_ / static_cast<int64_t>(count_)}; }
   duration min() const { return count_ == 0 ? duration{} : min_; }

@@ -1,4 +1,4 @@
-// What became of the requests that were accepted: the ledger of a gateway.
+// Ledger of a gateway: counts of accepted requests and their outcomes.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -25,7 +25,7 @@ struct outcome_counts {
   bool operator==(const outcome_counts&) const = default;
 };
 
-/// Counts by model. Only counts: that no request has two outcomes is the gateway's business.
+/// Counts by model. The gateway ensures that no request has two outcomes.
 class ledger {
  public:
   void accept(model_id model) { ++of(model).accepted; }

@@ -1,4 +1,4 @@
-// Least squares with coefficients that are not negative: what a time is made of.
+// Least squares with nonnegative coefficients, for models of execution times.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace troupe {
 
-/// Keeps sums over its samples, not the samples. For few features: it looks at all 2^N sets of them.
+/// Keeps sums over its samples, not the samples. For few features: it tries all 2^N sets of them.
 template <size_t N>
 class nonnegative_fit {
   static_assert(N > 0 && N <= 10);
@@ -16,8 +16,7 @@ class nonnegative_fit {
  public:
   using vector = std::array<double, N>;
 
-  /// `value` is about `features` times the coefficients; `weight` (not negative) is how much its squared
-  /// error counts.
+  /// A sample: `value` ≈ `features` · coefficients; `weight` (not negative) scales its squared error.
   void add(const vector& features, double value, double weight = 1) {
     for (size_t i = 0; i < N; ++i) {
       for (size_t j = 0; j < N; ++j) products_[i][j] += weight * features[i] * features[j];
@@ -25,7 +24,7 @@ class nonnegative_fit {
     }
     squares_ += weight * value * value;
   }
-  /// All samples so far count so many times as much: less than 1 to forget them.
+  /// Scales the weight of all samples so far; less than 1 to forget them.
   void scale(double by) {
     for (auto& row : products_)
       for (auto& x : row) x *= by;
@@ -33,17 +32,17 @@ class nonnegative_fit {
     squares_ *= by;
   }
 
-  /// The coefficients with the least sum of squared errors. A feature that was always zero has zero; of
-  /// features that the samples do not tell apart any may have it all.
+  /// The coefficients with the least sum of squared errors. A feature that was always zero has coefficient
+  /// zero. Among features that the samples do not distinguish, the split is arbitrary.
   vector solve() const {
     vector best{};
-    double max_gain = 0;  // by which a set makes the sum smaller
+    double max_gain = 0;  // reduction of the sum by a set
     for (uint32_t set = 1; set < 1u << N; ++set) {
       vector x{};
       if (!solve_for(set, x)) continue;
       double gain = 0;
       for (size_t i = 0; i < N; ++i) gain += moments_[i] * x[i];
-      // of sets as good as each other the first, which has fewer of the last features
+      // ties: the first set, which has fewer of the last features
       if (gain > max_gain * (1 + 1e-12)) max_gain = gain, best = x;
     }
     return best;
@@ -60,8 +59,8 @@ class nonnegative_fit {
   }
 
  private:
-  /// The best with these features alone, by Cholesky's factors of their products, each feature scaled to the
-  /// length 1. False: it has a negative coefficient, or the samples do not tell the features apart.
+  /// The best fit with these features alone, by Cholesky factorisation of their products, with each feature
+  /// scaled to length 1. False: a coefficient is negative, or the samples do not distinguish the features.
   bool solve_for(uint32_t set, vector& x) const {
     constexpr double min_pivot = 1e-10;
     std::array<size_t, N> at{};

@@ -1,4 +1,4 @@
-// Randomness that is the same everywhere: the standard library's engines are, its distributions are not.
+// Random numbers that are the same on every platform.
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -16,8 +16,8 @@ constexpr uint64_t splitmix64(uint64_t& state) {
   return z ^ (z >> 31);
 }
 
-/// xoshiro256++ (Blackman, Vigna). A part of a run draws from a stream of its own, named after what it is
-/// for: then its draws do not depend on who else draws how often.
+/// xoshiro256++ (Blackman, Vigna). Each part of a run has a stream of its own, named after its purpose, so
+/// that its draws do not depend on other parts.
 class random_stream {
  public:
   using result_type = uint64_t;

@@ -23,7 +23,7 @@ void rate_meter::advance(time_point now) {
   if (bucket_ends_ == long_ago) bucket_ends_ = now + bucket_;
   if (now < bucket_ends_) return;
   const auto ended = static_cast<uint64_t>((now - bucket_ends_) / bucket_) + 1;
-  // After a silence longer than the window only its empty buckets matter.
+  // After a silence longer than the window all its buckets are empty.
   for (uint64_t i = 0; i < std::min<uint64_t>(ended, complete_.size() + 1); ++i) {
     uint64_t& oldest = complete_[(buckets_ended_ + i) % complete_.size()];
     sum_ += current_ - oldest;

@@ -1,4 +1,4 @@
-// How fast something arrives: the mean over a sliding window.
+// Rate of events: the mean over a sliding window.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace troupe {
 
-/// Counts in buckets of equal length; the rate is that of the last complete ones, so it changes only when a
+/// Counts in buckets of equal length. The rate covers the last complete buckets, so it changes only when a
 /// bucket ends. Time starts with the first call and must not go back.
 class rate_meter {
  public:
@@ -17,7 +17,7 @@ class rate_meter {
   void count(time_point now, uint32_t n);
   /// Per second; none before the first bucket is complete.
   std::optional<double> rate(time_point now);
-  /// When the present bucket ends, and with it the present rate.
+  /// When the current bucket ends, and with it the current rate.
   time_point valid_until() const { return bucket_ends_; }
 
  private:

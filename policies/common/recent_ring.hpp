@@ -1,4 +1,4 @@
-// The newest entries of something that never ends, to look back at.
+// Ring buffer of the newest entries, with random access.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -6,8 +6,7 @@
 
 namespace troupe {
 
-/// Keeps the newest `capacity` entries, position 0 the oldest of them. Memory grows with the entries, up to
-/// that.
+/// Keeps the newest `capacity` entries; position 0 is the oldest. Memory grows with the entries up to that.
 template <class T>
 class recent_ring {
  public:
@@ -19,7 +18,7 @@ class recent_ring {
     } else if (capacity_ > 0) {
       entries_[oldest_] = entry;
       if (++oldest_ == capacity_) oldest_ = 0;
-      // What is overwritten next was last touched a whole round ago: have it in the cache by then.
+      // The next entry to overwrite was last touched a whole round ago: prefetch it.
       __builtin_prefetch(&entries_[std::min(oldest_ + ahead, capacity_ - 1)], 1);
     }
   }

@@ -1,4 +1,4 @@
-// Policies by name.
+// Registry of policy factories by name.
 #pragma once
 #include <deque>
 #include <initializer_list>
@@ -10,8 +10,8 @@
 
 namespace troupe {
 
-/// Factories by name, in the order in which they were added. Filled before anything runs (plugins/loader.hpp
-/// adds those of plug-ins), from then on only read.
+/// Factories by name, in order of insertion. Filled before any actor runs (plugins/loader.hpp adds those of
+/// plug-ins), read-only afterwards.
 template <class Factory>
 class registry {
  public:

@@ -1,4 +1,4 @@
-// The newest entries of something that never ends, in bounded memory.
+// Ring buffer of the newest entries, to be taken in order.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace troupe {
 
-/// Keeps the newest `capacity` entries (1 or more); what it overwrites is counted as lost. Allocates once.
+/// Keeps the newest `capacity` entries (at least 1) and counts overwritten ones as lost. Allocates once.
 template <class T>
 class ring {
  public:

@@ -1,4 +1,4 @@
-// Arithmetic on times that may be `never` or `long_ago`: results stop at the ends instead of overflowing.
+// Saturating arithmetic on times that may be `never` or `long_ago`.
 #pragma once
 #include "messages/common/time.hpp"
 

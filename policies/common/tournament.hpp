@@ -1,4 +1,4 @@
-// Which of many indexed things comes first, kept up to date as they change.
+// Tournament tree: the minimum of many indexed keys under updates.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -8,9 +8,9 @@
 
 namespace troupe {
 
-/// A tournament tree over dense indices: every index has a key or is absent, every inner node holds the
-/// smaller key of its two children. Setting a key and all searches are O(log n); nothing is allocated but for
-/// an index larger than any before. Equal keys: the lowest index comes first.
+/// A tournament tree over dense indices. Every index has a key or is absent; every inner node holds the
+/// smaller key of its children. Updates and searches are O(log n). It allocates only for an index larger than
+/// any before. Equal keys: the lowest index comes first.
 template <class Key>
 class tournament {
  public:
@@ -40,7 +40,7 @@ class tournament {
   Key operator[](uint32_t index) const { return index < leaves() ? tree_[leaves() + index] : absent_; }
   /// The smallest key; `absent` if empty.
   Key best() const { return tree_[1]; }
-  /// Who has it; `npos` if empty.
+  /// The index with the smallest key; `npos` if empty.
   uint32_t first() const { return first_within(tree_[1]); }
   /// The lowest index with a key of `bound` or smaller; `npos` if there is none.
   uint32_t first_within(Key bound) const {

@@ -14,8 +14,8 @@ constexpr size_t nobody_waits = std::numeric_limits<size_t>::max();
 }  // namespace
 
 struct adapter_slots::round {
-  std::unordered_map<adapter_id, size_t> urgency;  // position among the wanted ones
-  std::vector<adapter_id> without;  // wanted, and no slot given to it yet, the most urgent first
+  std::unordered_map<adapter_id, size_t> urgency;  // position in `wanted`
+  std::vector<adapter_id> without;                 // wanted and without a slot, most urgent first
   decision moves;
 
   size_t urgency_of(adapter_id a) const {
@@ -50,7 +50,7 @@ adapter_slots::decision adapter_slots::decide(std::span<const adapter_id> wanted
   return r.moves;
 }
 
-/// Those that are still fenced wait for their own sequences: nobody is on a device twice.
+/// Fenced ones wait for their own sequences: no adapter is on a device twice.
 void adapter_slots::take_free_slots(round& r) {
   auto free = slots_ - taken();
   std::erase_if(r.without, [&](adapter_id a) {
@@ -61,7 +61,7 @@ void adapter_slots::take_free_slots(round& r) {
   });
 }
 
-/// First of adapters that nobody waits for, then of those that are needed last.
+/// First the slots of adapters that no sequence waits for, then those of the least urgent ones.
 void adapter_slots::take_unused_slots(round& r, const std::function<uint32_t(adapter_id)>& users) {
   struct unused {
     adapter_id id;
@@ -88,7 +88,7 @@ void adapter_slots::take_unused_slots(round& r, const std::function<uint32_t(ada
   });
 }
 
-/// A slot that is fenced already will come to one of them.
+/// A slot that is fenced already counts for one of them.
 void adapter_slots::fence_for_waiting(round& r) {
   size_t coming = 0;
   std::vector<std::pair<time_point, adapter_id>> longest_first;

@@ -1,13 +1,13 @@
-// Which adapters are on a device: who gets a slot next, and who gives one up.
+// Adapter slots of a device: which adapter is loaded next, and which one gives up its slot.
 //
-// An adapter that sequences wait for takes a free slot, or that of the adapter whose last sequence ended
-// longest ago. If sequences run with all of them, the one that has been there longest takes no new sequences
-// until its own have ended; one for each adapter that waits, and no more. Nobody gives way to an adapter
-// whose sequences wait less long than its own: so one that has come stays until its sequence has begun, the
-// adapter of the oldest sequence waits for nobody but the sequences that run, and none starves while others
-// are always in use.
+// An adapter that sequences wait for takes a free slot, else the slot of the adapter without running
+// sequences that was used least recently. If all have running sequences, the adapter that was loaded first is
+// fenced: it takes no new sequences until its own have ended. One adapter is fenced for each one that waits,
+// no more. An adapter is never fenced or unloaded for one whose sequences are less urgent than its own. So a
+// loaded adapter stays until its sequence has begun, the adapter of the oldest sequence waits for running
+// sequences only, and no adapter starves while others are in constant use.
 //
-// Equal times are decided by the lower id: the same calls lead to the same decisions.
+// Ties go to the lower id, so the same calls give the same decisions.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -22,31 +22,31 @@ namespace troupe::llm {
 
 class adapter_slots {
  public:
-  /// What is to be done, in this order: a fenced one that sequences wait for may be unloaded and loaded at
-  /// once.
+  /// Actions, in this order. A fenced adapter that sequences wait for may be unloaded and loaded in one
+  /// decision.
   struct decision {
     std::vector<adapter_id> fence;   ///< no sequence begins with it any more
-    std::vector<adapter_id> unload;  ///< gives its slot up: has no users
+    std::vector<adapter_id> unload;  ///< gives its slot up; it has no users
     std::vector<adapter_id> load;    ///< takes a slot
   };
 
   /// `slots` 0: adapters are never loaded.
   explicit adapter_slots(uint32_t slots);
 
-  /// `wanted`: adapters that sequences wait for, the most urgent first (step_scheduler::wanted_adapters).
-  /// Those that are there must be among them where they are more urgent than one that is not. `users`:
-  /// sequences that run with an adapter, whether it is fenced or not.
+  /// `wanted`: adapters that sequences wait for, most urgent first (step_scheduler::wanted_adapters). Must
+  /// include loaded adapters that are more urgent than one that is not loaded. `users`: running sequences of
+  /// an adapter, also of a fenced one.
   decision decide(std::span<const adapter_id> wanted, const std::function<uint32_t(adapter_id)>& users,
                   time_point now);
-  /// One that `decide` had loaded is there: `ready`, or `fenced` if it was retired meanwhile.
+  /// An adapter in `decision::load` is loaded: `ready`, or `fenced` if it was retired meanwhile.
   void loaded(adapter_id a, time_point now);
-  /// It could not be loaded: its slot is free. `decide` tries again as long as sequences wait for it.
+  /// It could not be loaded; its slot is free. `decide` tries again while sequences wait for it.
   void failed(adapter_id a);
-  /// A sequence with it has ended.
+  /// A sequence with the adapter has ended.
   void used(adapter_id a, time_point now);
-  /// It must go (its name is unregistered): fenced from now on, unloaded by `decide` once it is loaded and
-  /// has no users. Afterwards it is a stranger, and loaded again if sequences still wait for it. Nothing
-  /// happens if it has no slot.
+  /// The adapter was unregistered: it is fenced at once, and `decide` unloads it once it is loaded and has no
+  /// users. Afterwards it is loaded again like any other if sequences still wait for it. No effect without a
+  /// slot.
   void retire(adapter_id a);
 
   enum class place : uint8_t { away, loading, ready, fenced };
@@ -58,7 +58,7 @@ class adapter_slots {
   struct slot {
     place state = place::loading;
     bool retired = false;
-    time_point since{}, last_used{};  // from when it was there
+    time_point since{}, last_used{};  // since it is loaded
   };
   struct round;  // of `decide`
 

@@ -1,4 +1,4 @@
-// A step of continuous batching while it is planned, and whose its rows are.
+// A planned step of continuous batching, with the sequences that its rows belong to.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -14,13 +14,13 @@ struct planned_step {
   std::vector<scheduled_sequence*> sequences;  ///< by entry of the step's `sequences`; null: forgotten since
   uint32_t decodes = 0;
 
-  /// Without rows.
+  /// Removes all rows.
   void clear();
-  /// The next `in_step` tokens of each, by adapter, in the order given; of those that are read to their end a
-  /// token is chosen. Sorts them.
+  /// Adds the next `in_step` tokens of each prompt, by adapter, in the given order. A token is sampled after
+  /// each prompt that is complete. Sorts `prompts`.
   void add_prompts(std::vector<scheduled_sequence*>& prompts);
-  /// One row of each, behind the prompts, by adapter: those with the last prompt's go on with its segment.
-  /// Sorts them.
+  /// Adds one row per decode, behind the prompts, by adapter; decodes with the adapter of the last prompt
+  /// extend its segment. Sorts `decoding`.
   void add_decodes(std::vector<scheduled_sequence*>& decoding);
 };
 

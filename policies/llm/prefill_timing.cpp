@@ -23,7 +23,7 @@ class deferred final : public prefill_timing {
   }
 
  private:
-  static constexpr int spare = 5;  // of the forecast: steps are not all alike
+  static constexpr int spare = 5;  // safety factor on the forecast, because steps vary
 };
 
 }  // namespace

@@ -1,11 +1,11 @@
-// Whose turn it is among sequences of one priority.
+// Order of waiting sequences of one priority.
 #pragma once
 #include "messages/common/time.hpp"
 
 namespace troupe {
 
-/// A sequence that has begun goes on before others begin. Then by when the first token is due; without a
-/// target as if it were so long after the arrival.
+/// Started sequences come first, then sequences by the due time of their first token. A sequence without a
+/// target counts as due `turn_patience` after its arrival.
 inline constexpr duration turn_patience = 10s;
 
 inline time_point queue_turn(time_point arrival, time_point due, bool started) {

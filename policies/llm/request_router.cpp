@@ -8,7 +8,7 @@
 namespace troupe {
 namespace {
 
-/// The rate at which requests end is that of the last five seconds.
+/// The rate at which requests end is measured over the last five seconds.
 constexpr duration bucket = 250ms;
 constexpr uint32_t buckets = 20;
 
@@ -29,13 +29,13 @@ void request_router::on_status(const engine_status& s, time_point now) {
   forget_old(e, now - options_.status_age);
 }
 
-/// What came by then, the engine has counted.
+/// Forgets requests placed by then: the engine's status includes them.
 void request_router::forget_old(engine& e, time_point then) {
   for (; !e.fresh.empty() && e.fresh.front().at <= then; e.fresh.pop_front())
     e.fresh_tokens -= e.fresh.front().tokens;
 }
 
-/// Of an adapter that is not known: one that no engine has.
+/// Unknown adapters get a number that no engine has.
 request_router::adapter_number request_router::number_of(const std::string& adapter) const {
   if (adapter.empty()) return base_model;
   const auto known = numbers_.find(adapter);
@@ -143,8 +143,7 @@ void request_router::put(request& r, engine_id to) {
   use_slot(e, adapter);
 }
 
-/// As the engine will: the adapter that was used longest ago gives its slot up
-/// (policies/llm/adapter_slots.hpp).
+/// Mirrors the engine: the least recently used adapter gives up its slot (policies/llm/adapter_slots.hpp).
 void request_router::use_slot(engine& e, adapter_number adapter) {
   std::erase(e.resident, adapter);
   e.resident.push_back(adapter);

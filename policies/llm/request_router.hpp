@@ -1,17 +1,16 @@
-// Punica's scheduler (§5): where the requests of a language model are, who waits for an engine, and who moves
-// to another. Knows engines by what they say of themselves now and then, requests by what gateways say.
+// Request router of a language model (Punica's scheduler, §5): it places requests on engines, queues them,
+// and migrates them. It knows engines by their periodic status, and requests by messages of gateways.
 //
-// - A new request goes to an engine with room: fewer sequences than run there at once, and KV blocks for its
-//   tokens and for one more block of every sequence. Which of these, `routing_policy` says.
-// - Where none has room it waits: by priority, then by its turn (policies/llm/queue_turn.hpp). Nobody passes
-// one who
-//   waits for any engine.
-// - Whose first token cannot be there in time is refused: by what engines say of their steps and have to
-//   prefill, and by how many requests end a second. An engine without sequences always tries.
-// - An engine that runs out of KV blocks preempts its newest sequence, which moves if another engine has
-// room.
-// - An engine that is closed, or leaves, gives its requests to others as they have room.
-// - Consolidation: the emptiest engine gives all it has to fuller ones, if they have room for all of it.
+// - A new request goes to an engine with room: fewer sequences than its maximum, and KV blocks for the
+//   request's tokens plus one more block per sequence. `routing_policy` chooses among these.
+// - If no engine has room it waits, by priority and then by turn (policies/llm/queue_turn.hpp). No request
+//   overtakes one that waits for any engine.
+// - Requests whose TTFT target is infeasible are refused, judged by the engines' step forecasts and
+//   uncomputed tokens, and by the rate at which requests end. An engine without sequences always tries.
+// - An engine that runs out of KV blocks preempts its newest sequence; it is migrated if another engine has
+//   room.
+// - A closed or leaving engine hands its requests to others as they have room.
+// - Consolidation: the emptiest engine hands all its requests to fuller ones if they have room for all.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -35,18 +34,18 @@ class request_router {
  public:
   struct options {
     std::vector<engine_id> engines;  ///< ascending
-    /// An engine that has said nothing yet may still come: nobody is refused for want of it so long.
+    /// Time in which engines may still appear; until then no request is refused for lack of one.
     duration patience = 2s;
-    uint32_t max_waiting = 1024;  ///< requests; the last of the queue is refused beyond
-    /// What an engine says of itself is at most so old, and a request that it was given since not in it.
+    uint32_t max_waiting = 1024;  ///< requests; beyond, the last of the queue is refused
+    /// Maximum age of a status; a request placed since may not be in it.
     duration status_age = 250ms;
   };
   struct decision {
     address gateway;
     placement to;
-    drop_reason refused = drop_reason::none;  ///< else it goes nowhere
+    drop_reason refused = drop_reason::none;  ///< if set, the request is dropped
   };
-  /// Names are long to compare: each has a number.
+  /// Number of an adapter, cheaper to compare than its name.
   using adapter_number = uint32_t;
   static constexpr adapter_number base_model = 0;
 
@@ -54,18 +53,18 @@ class request_router {
     engine_status said;
     time_point said_at = long_ago;
     bool up = false;
-    bool heard = false;          ///< it has said something, since we know of it at all
-    bool closed = false;         ///< by an operator
-    std::vector<bool> adapters;  ///< by number: its requests may name it
-    std::vector<std::pair<adapter_number, uint32_t>> running;  ///< requests here, by adapter
-    std::vector<adapter_number> resident;  ///< in slots, as far as we know: who was used last is last
-    uint32_t sequences = 0;                ///< of requests here
+    bool heard = false;                                        ///< it has sent a status
+    bool closed = false;                                       ///< by an operator
+    std::vector<bool> adapters;                                ///< by number: registered at the engine
+    std::vector<std::pair<adapter_number, uint32_t>> running;  ///< requests on it, by adapter
+    std::vector<adapter_number> resident;  ///< estimated content of its slots, least recently used first
+    uint32_t sequences = 0;                ///< of requests on it
     std::set<request_id> requests;
     struct arrival {
       time_point at;
       uint64_t tokens;
     };
-    std::deque<arrival> fresh;  ///< that `said` may not count yet
+    std::deque<arrival> fresh;  ///< requests that `said` may not include yet
     uint64_t fresh_tokens = 0;
 
     bool open() const { return up && said.ready && !closed; }
@@ -73,7 +72,7 @@ class request_router {
   };
   struct request {
     address gateway;
-    routed_request asked;  ///< `at`: where it is now
+    routed_request asked;  ///< `at`: its current engine
     route_reason why = route_reason::placed;
   };
   struct counts {
@@ -85,9 +84,9 @@ class request_router {
 
   void on_status(const engine_status& s, time_point now);
   void on_adapters(const adapters_known& a);
-  /// It is gone. Its requests are nobody's until their gateways tell again.
+  /// The engine is lost. Its requests have no engine until their gateways report them again.
   void lose_engine(engine_id id);
-  /// False: there is no such engine.
+  /// False if there is no such engine.
   bool close(engine_id id, bool closed);
 
   void on_route(const address& gateway, const route& r);
@@ -96,31 +95,31 @@ class request_router {
   void lose_gateway(node_id node);
   void clear();
 
-  /// Asked for by an operator. Why not; empty: it moves with the next `decide`.
+  /// Command of an operator. Returns the reason of a refusal; empty: the next `decide` moves it.
   std::string migrate(request_id id, engine_id to, time_point now);
-  /// Empties the emptiest engine if the others can take what it has: see above.
+  /// Empties the emptiest engine if the others have room for all its requests.
   void consolidate(time_point now);
 
-  /// What follows from all that was told: valid until the next call.
+  /// Decisions on all changes since the last call; valid until the next call.
   const std::vector<decision>& decide(time_point now);
-  /// When the next first token is due of those who wait.
+  /// The earliest due time of a waiting request's first token.
   time_point next_due() const;
 
   const std::map<engine_id, engine>& engines() const { return engines_; }
   const std::map<request_id, request>& requests() const { return requests_; }
   size_t waiting() const { return waiting_.size(); }
   const counts& counted() const { return counts_; }
-  /// Of its KV cache, for new requests.
+  /// Tokens of its KV cache that are free for new requests.
   static uint64_t free_tokens(const engine& e);
   static bool full(const engine& e);
 
  private:
   using place_in_queue = std::tuple<int32_t, time_point, request_id>;
-  /// What goes to an engine together.
+  /// Sequences that move to an engine together.
   struct load {
     uint32_t sequences = 0;
     uint64_t tokens = 0;
-    duration tpot{};  ///< the least target; zero: none
+    duration tpot{};  ///< the tightest target; zero: none
   };
 
   static bool waits_for_first_token(const routed_request& r) { return r.due != never && !r.started; }
@@ -149,11 +148,11 @@ class request_router {
   const options options_;
   const std::unique_ptr<routing_policy> routing_;
   std::map<engine_id, engine> engines_;
-  std::unordered_map<std::string, adapter_number> numbers_;  // of all adapters that there ever were
+  std::unordered_map<std::string, adapter_number> numbers_;  // of all adapters ever seen
   std::map<request_id, request> requests_;
   std::set<place_in_queue> waiting_;
-  std::set<std::pair<time_point, request_id>> dues_;  // of those that wait
-  std::vector<request_id> newcomers_;                 // that were not told to wait yet
+  std::set<std::pair<time_point, request_id>> dues_;  // of waiting requests
+  std::vector<request_id> newcomers_;                 // requests that are not queued yet
   std::set<request_id> preempted_;
   std::vector<decision> decisions_, taken_;
   std::vector<engine_load> loads_;

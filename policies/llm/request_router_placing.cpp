@@ -1,4 +1,4 @@
-// Where requests go, and who is refused.
+// Placing, moving and refusing requests.
 #include <algorithm>
 #include <utility>
 
@@ -8,7 +8,7 @@
 namespace troupe {
 namespace {
 
-constexpr double fewest_ends_per_s = 4;  // or there is no rate to go by
+constexpr double fewest_ends_per_s = 4;  // below this the rate is not meaningful
 
 uint64_t in_blocks(uint64_t tokens, const engine_status& s) {
   const uint64_t block = std::max(1u, s.block_tokens);
@@ -28,7 +28,7 @@ uint64_t request_router::free_tokens(const engine& e) {
   return tokens - std::min(tokens, e.fresh_tokens);
 }
 
-/// An engine without sequences takes whatever it may have.
+/// An engine without sequences always has room.
 bool request_router::has_room(const engine& e, const load& with) {
   if (e.sequences == 0) return true;
   const auto sequences = e.sequences + with.sequences;
@@ -37,14 +37,14 @@ bool request_router::has_room(const engine& e, const load& with) {
   return free_tokens(e) >= in_blocks(with.tokens, e.said) + uint64_t{sequences} * e.said.block_tokens;
 }
 
-/// Its sequences run one after the other where there is not room for all.
+/// The sequences of a request may run one after the other if they do not fit together.
 bool request_router::may_have(const engine& e, const routed_request& r, adapter_number a) {
   return e.open() && r.tokens <= uint64_t{r.sequences} * e.said.kv_tokens && e.has(a);
 }
 
 bool request_router::full(const engine& e) { return !has_room(e, {1, e.said.block_tokens, {}}); }
 
-/// By what the engine has to prefill before. What came since it said so, it has not begun.
+/// Judged by the tokens to prefill before it. Requests placed since the engine's status have not begun.
 bool request_router::in_time(const engine& e, const routed_request& r, time_point now) {
   if (!waits_for_first_token(r)) return true;
   if (e.sequences == 0) return r.due >= now;
@@ -56,13 +56,14 @@ bool request_router::in_time(const engine& e, const routed_request& r, time_poin
   return std::max(now, e.said_at + takes(e.said.uncomputed_tokens)) + takes(tokens) <= r.due;
 }
 
-/// When there is room for who waits behind so many others, as requests end now; `now` if that is not known.
+/// When a request with so many before it gets a place, at the current rate of ends; `now` if the rate is
+/// unknown.
 time_point request_router::place_after(size_t waiting, time_point now) const {
   if (ends_per_s_ < fewest_ends_per_s) return now;
   return now + from_ms(1000 * static_cast<double>(waiting + 1) / ends_per_s_);
 }
 
-/// It waits, and could not have its first token in time even if its place came as soon as places come now.
+/// A waiting request whose TTFT target is missed even if places become free at the current rate.
 bool request_router::infeasible(const routed_request& r, time_point now) const {
   const auto place = waiting_.find(place_of(r));
   if (!waits_for_first_token(r) || place == waiting_.end()) return false;
@@ -99,7 +100,7 @@ void request_router::move(request& r, engine_id to, route_reason why, time_point
   decisions_.push_back({r.gateway, {r.asked.id, r.asked.version, to, why}});
 }
 
-/// Its gateway says that it has ended.
+/// The request is forgotten at once; its gateway assigns the outcome.
 void request_router::refuse(request_id id, drop_reason why) {
   const auto r = requests_.find(id);
   ++counts_.refused;
@@ -126,7 +127,7 @@ void request_router::place_waiting(time_point now) {
     if (suitable == 0 && coming == 0) {
       if (open > 0 && !asked.adapter.empty())
         refuse(asked.id, drop_reason::undeployed);
-      else if (!asked.started)  // who has begun waits for an engine, as long as its client does
+      else if (!asked.started)  // a started request waits for an engine as long as its client does
         refuse(asked.id, drop_reason::no_capacity);
     } else if (infeasible(asked, now)) {
       refuse(asked.id, drop_reason::late);
@@ -201,7 +202,8 @@ std::string request_router::migrate(request_id id, engine_id to, time_point now)
   return {};
 }
 
-/// Where the engine's requests would go: to the fullest that stays in its bounds. Empty: they do not all fit.
+/// Targets for all requests of the engine: the fullest engines that stay within their bounds. Empty: they do
+/// not all fit.
 std::vector<std::pair<request_id, engine_id>> request_router::plan_emptying(engine_id id) const {
   std::vector<std::pair<request_id, engine_id>> plan;
   std::map<engine_id, load> given;

@@ -6,7 +6,7 @@
 namespace troupe {
 namespace {
 
-/// The index of the greatest by `rank`.
+/// The index of the load with the greatest `rank`.
 template <class Rank>
 size_t greatest(std::span<const engine_load> loads, Rank&& rank) {
   return static_cast<size_t>(std::ranges::max_element(loads, {}, rank) - loads.begin());

@@ -1,5 +1,5 @@
-// Sequences that an engine generates: which step comes next, how its tokens are to be chosen, and what each
-// choice means for its sequence. Continuous batching with all that belongs to one sequence beside it.
+// All sequences of an engine: plans its steps, prepares sampling, and applies the chosen tokens. Adds to the
+// step scheduler the state of each sequence.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -22,12 +22,12 @@ inline sampling_params greedy() {
 
 struct sequence_request {
   std::vector<token> prompt = {};
-  std::vector<token> generated = {};  ///< what was generated elsewhere: fewer than `max_tokens`
+  std::vector<token> generated = {};  ///< generated on another engine; fewer than `max_tokens`
   adapter_id adapter = base_model;
   uint32_t max_tokens = 16;
   sampling_params sampling = greedy();
   std::vector<token> stop = {};  ///< any of these ends the sequence, and is its last token
-  uint32_t top = 0;              ///< so many of the most likely tokens are wanted with each
+  uint32_t top = 0;              ///< number of most likely tokens to return with each
   int32_t priority = 0;          ///< these as in `new_sequence`
   time_point turn = {};
   time_point due = never;
@@ -38,11 +38,11 @@ class sequence_batch {
  public:
   using refusal = step_scheduler::refusal;
 
-  /// A token that a sequence has got.
+  /// A token of a sequence, from one step.
   struct step_token {
     sequence_id sequence;
-    const chosen_token* chosen = nullptr;  ///< valid until the next step; null: there was nothing to choose
-    finish_reason finish = finish_reason::none;  ///< the sequence has ended and is forgotten
+    const chosen_token* chosen = nullptr;        ///< valid until the next step; null: the logits were invalid
+    finish_reason finish = finish_reason::none;  ///< not `none`: the sequence has ended and is forgotten
     bool ended() const { return chosen == nullptr || finish != finish_reason::none; }
   };
 
@@ -57,17 +57,17 @@ class sequence_batch {
   /// Forgets a sequence that has not ended.
   void cancel(sequence_id id);
 
-  /// The next step, without rows if there is nothing to do, or nothing yet (step_scheduler::plan); and
-  /// for each of its `sampled` what to choose. Both stay valid until it is done, whatever is added or
-  /// cancelled meanwhile. Requires: at most one step is under way.
+  /// Plans the next step; without rows if there is nothing to do, or not yet (step_scheduler::plan).
+  /// `samplings` has the sampling inputs by entry of its `sampled`. Both stay valid until the step is done,
+  /// whatever is added or cancelled meanwhile. Requires: at most one step is under way.
   const llm_step& plan(const step_context& context = {});
   std::span<const token_sampling> samplings() const { return choices_[planned_].samplings; }
-  /// The first step under way is done: `chosen` by entry of `sampled`. What its sequences got, but for those
-  /// cancelled meanwhile and those that ended before.
+  /// The first step under way is done; `chosen` is by entry of its `sampled`. Returns the tokens of its
+  /// sequences, except those that were cancelled or had ended before.
   std::span<const step_token> done(std::span<const chosen_token> chosen);
 
-  /// All steps under way are lost, and with them all keys and values that the device had: their sequences go
-  /// on being known; what runs waits again.
+  /// All steps under way and all keys and values of the device are lost. Sequences stay known; running ones
+  /// wait again.
   void fail_steps();
 
   const step_scheduler& scheduler() const { return scheduler_; }
@@ -77,7 +77,7 @@ class sequence_batch {
   struct open_sequence {
     sequence_request asked;
     uint32_t generated = 0;
-    bool gone = false;                        // cancelled, or ended; steps under way may have it
+    bool gone = false;                        // cancelled or ended; steps under way may contain it
     std::vector<token_frequency> counts;      // of its tokens, for penalties
     std::unordered_map<token, size_t> place;  // in `counts`
 
@@ -85,7 +85,7 @@ class sequence_batch {
     token_frequency& count(token t);
   };
 
-  /// What a step chooses for: the device may read it until that is done.
+  /// Sampling inputs of a step; the device may read them until the step is done.
   struct choices {
     std::vector<token_sampling> samplings;
     std::vector<token_frequency> counts;                    // of all `samplings`

@@ -5,7 +5,7 @@
 namespace troupe::llm {
 namespace {
 
-/// Others said it: it may be any number.
+/// Forecasts of other nodes may hold any number.
 double ns(duration d) { return std::max(0.0, static_cast<double>(d.count())); }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What follows from how long an engine's steps take.
+// Estimates from the step forecast of an engine.
 #pragma once
 #include <cstdint>
 
@@ -6,11 +6,11 @@
 
 namespace troupe::llm {
 
-/// How long it takes at least to prefill so many tokens, `chunk` in a step, beside so many decodes.
+/// Lower bound of the time to prefill `tokens`, `chunk` per step, beside `decodes` sequences that decode.
 duration prefill_time(uint64_t tokens, uint32_t chunk, uint32_t decodes, const step_forecast& steps);
 
-/// Sequences that may run at once so that each has its next token within `tpot`, if steps read so many tokens
-/// of prompts in the mean. At least one, and any number without a target (zero) or a forecast.
+/// Maximum of running sequences so that each gets its next token within `tpot`, with `prompt_tokens` of
+/// prompts per step in the mean. At least one; unlimited without a target (zero) or a forecast.
 uint32_t sequences_within(duration tpot, double prompt_tokens, const step_forecast& steps);
 
 }  // namespace troupe::llm

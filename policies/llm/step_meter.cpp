@@ -3,7 +3,7 @@
 namespace troupe::llm {
 namespace {
 
-constexpr double kept = 0.995;  // of a step's weight with each that follows: some hundreds count
+constexpr double kept = 0.995;  // decay of a step's weight per later step: some hundreds count
 
 }  // namespace
 
@@ -11,7 +11,7 @@ void step_meter::add(uint32_t decodes, uint32_t prompt_tokens, duration took) {
   if (took <= duration{}) return;
   const auto ns = static_cast<double>(took.count());
   fit_.scale(kept);
-  // relative errors: short steps are to be right, too
+  // relative errors, so that short steps are fitted as well
   fit_.add({1, static_cast<double>(decodes), static_cast<double>(prompt_tokens)}, ns, 1 / (ns * ns));
   weight_ = weight_ * kept + 1;
   prompt_tokens_ = prompt_tokens_ * kept + prompt_tokens;

@@ -1,5 +1,5 @@
-// How long the next steps of an engine will take, from those that it ran: what deadlines of sequences are
-// held against before it is too late.
+// Forecast of an engine's step times, fitted to the steps that it ran. Used to check targets of sequences in
+// advance.
 #pragma once
 #include <cstdint>
 
@@ -8,16 +8,15 @@
 
 namespace troupe::llm {
 
-/// Fits a step's time by the sequences that it gives a token and the tokens of prompts that it reads. Recent
-/// steps count more.
+/// Fits the step time to the number of decodes and of tokens of prompts. Recent steps count more.
 class step_meter {
  public:
-  /// A step took so long, with so many decodes and tokens of prompts.
+  /// Adds a finished step.
   void add(uint32_t decodes, uint32_t prompt_tokens, duration took);
 
   /// Zero until the first step.
   step_forecast forecast() const;
-  /// Of a step, in the mean of recent ones.
+  /// Mean tokens of prompts in recent steps.
   double prompt_tokens() const { return weight_ > 0 ? prompt_tokens_ / weight_ : 0; }
 
  private:

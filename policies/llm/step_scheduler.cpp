@@ -20,7 +20,7 @@ size_t step_scheduler::blocks_for(size_t positions) const {
 
 step_scheduler::refusal step_scheduler::add(new_sequence s) {
   if (s.prompt.empty() || s.max_tokens == 0) return refusal::empty;
-  // what is chosen last is never computed
+  // the last token is never computed
   const size_t max_length = s.prompt.size() + s.max_tokens;
   if (blocks_for(max_length - 1) > blocks_.count()) return refusal::too_long;
   if (waiting_.size() >= limits_.max_waiting) return refusal::queue_full;
@@ -36,7 +36,7 @@ void step_scheduler::cancel(sequence_id id) {
   if (const auto found = known_.find(id); found != known_.end()) end(*found->second);
 }
 
-/// It is forgotten once no step under way has it: the device writes into its blocks.
+/// It is forgotten once no step under way contains it: the device writes into its blocks until then.
 void step_scheduler::end(scheduled_sequence& s) {
   if (s.steps == 0) return forget(s);
   if (std::exchange(s.ended, true)) return;
@@ -72,7 +72,7 @@ std::vector<adapter_id> step_scheduler::waiting_adapters() const { return adapte
 
 std::vector<adapter_id> step_scheduler::wanted_adapters(size_t limit) const {
   std::vector<adapter_id> out;
-  size_t end = 0;  // of the last that is not there
+  size_t end = 0;  // end of the last one that is not loaded
   for (const auto* s : waiting_) {
     if (limit == 0) break;
     if (s->adapter == base_model || std::find(out.begin(), out.end(), s->adapter) != out.end()) continue;
@@ -115,8 +115,8 @@ void step_scheduler::preempt(scheduled_sequence& s) {
   queue(s);
 }
 
-/// Blocks for its first `positions`, at the expense of newer ones. False: there was none but itself, and it
-/// waits again.
+/// Reserves blocks for its first `positions`, preempting newer sequences. False: only itself was left, and it
+/// was preempted.
 bool step_scheduler::reserve(scheduled_sequence& s, size_t positions) {
   const auto needs = blocks_for(positions);
   while (blocks_.free() + s.blocks.size() < needs) {
@@ -148,8 +148,8 @@ uint32_t step_scheduler::max_running(const step_context& context) const {
   return max;
 }
 
-/// The first that waits, if its adapter is there and there is room for its sequence so far, and for those
-/// that run to grow: or it would soon be preempted again.
+/// Admits the first waiting sequence whose adapter is loaded, if blocks suffice for its tokens so far and for
+/// running sequences to grow. Otherwise it would soon be preempted again.
 bool step_scheduler::admit(const step_context& context) {
   const auto next = std::find_if(waiting_.begin(), waiting_.end(),
                                  [&](const auto* s) { return !s->late && is_loaded(s->adapter); });
@@ -170,7 +170,7 @@ bool step_scheduler::admit(const step_context& context) {
   return true;
 }
 
-/// Whether those that wait do so a while longer, though the first of them could begin.
+/// Whether waiting sequences are delayed, though the first of them could begin.
 bool step_scheduler::delays_prefill(const step_context& context) {
   if (timing_ == nullptr || waiting_.empty() || prefilling()) return false;
   const auto max = max_running(context);
@@ -196,7 +196,8 @@ bool step_scheduler::delays_prefill(const step_context& context) {
   return true;
 }
 
-/// By what is before them, if every step goes well. An engine that does nothing tries.
+/// Judged by the tokens to prefill before them, at the forecast. An idle engine tries each sequence that is
+/// not overdue.
 void step_scheduler::find_late(const step_context& context) {
   uint64_t before_it = 0;
   for (const auto* s : running_)
@@ -215,7 +216,8 @@ void step_scheduler::find_late(const step_context& context) {
   }
 }
 
-/// Whether all that run can be in the next step before it is known what the ones under way choose.
+/// Whether all running sequences have blocks for the next step before the tokens of those under way are
+/// known.
 bool step_scheduler::all_continue() const {
   size_t blocks = 0;
   for (const auto* s : running_) {
@@ -225,7 +227,7 @@ bool step_scheduler::all_continue() const {
   return blocks <= blocks_.free();
 }
 
-/// Those that have begun go on, and others begin, as far as the step has room.
+/// Continues prompts that have begun and begins others, as far as the step has room.
 void step_scheduler::add_prompts(planned_step& to, const step_context& context) {
   uint32_t room = limits_.prefill_chunk;
   prompts_.clear();
@@ -252,7 +254,7 @@ const llm_step& step_scheduler::plan(const step_context& context) {
   late_.clear();
   begins_at_ = never;
   if (under_way_ > 0 && !all_continue()) return made.step;
-  // the most important first, so that they keep what the least give up
+  // most important first: they keep their blocks, the least important are preempted
   for (size_t i = 0; i < running_.size();) {
     auto& s = *running_[i];
     if (!s.decodes() || s.complete() || reserve(s, s.length())) ++i;
@@ -278,7 +280,7 @@ void step_scheduler::done(std::span<const sampled_token> chosen) {
     if (s->steps == 0) forget(*s);
     s = nullptr;
   }
-  auto next = chosen.begin();  // mostly they come in the order of the rows
+  auto next = chosen.begin();  // they mostly come in the order of the rows
   for (const auto row : ran.step.sampled) {
     auto* s = ran.sequences[ran.step.row_sequence[row]];
     if (s == nullptr) continue;
@@ -289,7 +291,7 @@ void step_scheduler::done(std::span<const sampled_token> chosen) {
     const bool ends = its == chosen.end() || its->last || s->tokens.size() + 1 == s->max_length;
     if (its != chosen.end()) {
       s->tokens.push_back(its->chosen);
-      s->due = never, s->turn = long_ago;  // it has begun: before those that have not
+      s->due = never, s->turn = long_ago;  // it has begun: it precedes those that have not
       next = its + 1;
     }
     if (ends) end(*s);

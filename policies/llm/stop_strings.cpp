@@ -32,7 +32,7 @@ const stop_strings::search* stop_strings::longest() const {
 
 std::string stop_strings::add(std::string_view piece) {
   if (found_) return {};
-  // What was held back is a prefix of a stop string; behind it comes the piece.
+  // The withheld text is a prefix of a stop string; the piece follows it.
   const auto* held = longest();
   const auto before = held ? std::string_view(held->stop).substr(0, held->matched) : std::string_view();
   const auto beginning = [&](size_t size) {

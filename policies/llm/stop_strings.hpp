@@ -1,8 +1,8 @@
-// Where a text that grows piece by piece is to end: before the first stop string that is complete. Of several
-// that end at the same byte the longest counts, so the cuts between the pieces change nothing.
+// Detection of stop strings in a text that arrives in pieces. The text ends before the first complete stop
+// string; of several that end at the same byte the longest counts, so the cuts between pieces do not matter.
 //
-// Knuth, Morris, Pratt: "Fast pattern matching in strings" (1977), once for each stop string: a byte costs
-// the same, however the text repeats itself.
+// Knuth, Morris, Pratt: "Fast pattern matching in strings" (1977), once per stop string: constant amortised
+// cost per byte, even for repetitive texts.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -14,15 +14,15 @@ namespace troupe {
 
 class stop_strings {
  public:
-  /// Empty ones are ignored. `include`: the text ends with the stop string, not before it.
+  /// Empty stop strings are ignored. `include`: the text includes the stop string that ends it.
   explicit stop_strings(const std::vector<std::string>& stops = {}, bool include = false);
 
-  /// What is sure to be shown, now that the text goes on with `piece`: all but the end that a stop string may
-  /// have begun with. Pieces of whole UTF-8 characters give whole characters, if the stop strings are UTF-8.
-  /// Once one was found: nothing.
+  /// Appends `piece` and returns the text that is now final: all but an end that may begin a stop string.
+  /// Pieces of whole UTF-8 characters give whole characters, if the stop strings are UTF-8. Empty once a stop
+  /// string was found.
   std::string add(std::string_view piece);
   bool found() const { return found_; }
-  /// The text has ended: what was held back. Nothing if a stop string was found.
+  /// The text has ended: returns the withheld rest; empty if a stop string was found.
   std::string finish();
 
  private:
@@ -32,7 +32,7 @@ class stop_strings {
     size_t matched = 0;             // the longest prefix of `stop` that the text ends with
     void advance(char c);
   };
-  const search* longest() const;  // what matches most; null: nothing does
+  const search* longest() const;  // the longest partial match; null: none
 
   std::vector<search> searches_;
   bool include_ = false;

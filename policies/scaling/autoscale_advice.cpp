@@ -6,9 +6,9 @@
 namespace troupe {
 namespace {
 
-/// One sample cannot tell how much too much a load is that loses nearly everything.
+/// A sample in which nearly all requests fail does not tell the size of the excess.
 constexpr double max_bad_rate = 0.8;
-/// A load that is so much lower is another one.
+/// A load below this fraction counts as a different load.
 constexpr double lower = 0.9;
 
 double rate(uint64_t good, uint64_t bad) {
@@ -36,7 +36,7 @@ const scale_advice& autoscale_advice::add(time_point now, const load_sample& s) 
     too_few_ = gpus_;
     too_few_at_ = given_up_at_ ? std::min(*given_up_at_, peak()) : peak();
   } else if (window_.size() == samples && bad_rate_of(samples) <= parameters_.bad_rate) {
-    given_up_at_.reset();  // that went well
+    given_up_at_.reset();  // the smaller number was sufficient
   }
   return advice_;
 }

@@ -1,6 +1,6 @@
-// How many GPUs a cluster should have more or fewer (Symphony §3.5). Needs a scheduler with a flat top: below
-// its peak GPUs idle in proportion to the load that is missing, above it requests end badly in proportion to
-// the load that is too much.
+// Advice on how many GPUs to add or remove (Symphony §3.5). It needs a scheduler with a flat top: below its
+// peak, GPUs idle in proportion to the missing load; above it, requests end badly in proportion to the excess
+// load.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -12,39 +12,39 @@ namespace troupe {
 
 struct autoscale_parameters {
   double bad_rate = 0.01;  ///< tolerated
-  double reserve = 0.1;    ///< idle GPUs that are no reason to give any up, of the busy ones
+  double reserve = 0.1;    ///< idle GPUs to keep, as a fraction of the busy ones
   uint32_t min_gpus = 1, max_gpus = ~0u;
 };
 
-/// What happened since the previous sample.
+/// Measurements since the previous sample.
 struct load_sample {
   uint32_t gpus = 0;           ///< in service, at its end
   duration busy{};             ///< of all GPUs together
-  uint64_t good = 0, bad = 0;  ///< requests that ended in time; that did not
+  uint64_t good = 0, bad = 0;  ///< requests that ended in time; all others
 };
 
 struct scale_advice {
-  int32_t gpus = 0;     ///< so many more, or fewer if negative
+  int32_t gpus = 0;     ///< GPUs to add; negative: to remove
   double bad_rate = 0;  ///< r, of the last two samples
   double idle = 0;      ///< f, a fraction of the GPUs, in the busiest sample of the window
 };
 
 /// Takes a sample each `window / samples`. N is the number of GPUs.
 ///
-/// More: N·r/(1 − r) at bad rate r, up to a whole GPU, once both of the last two samples are above the
-/// tolerated rate. That is a fifth of the window: users suffer meanwhile, and two samples tell overload from
-/// one unlucky burst.
+/// Add: N·r/(1 − r) at bad rate r, rounded up, once both of the last two samples exceed the tolerated rate.
+/// That is a fifth of the window: users suffer meanwhile, and two samples tell overload from one unlucky
+/// burst.
 ///
-/// Fewer: N·f at idle fraction f, less the reserve, down to a whole GPU, where f is that of the busiest
-/// sample of a whole window whose bad rate is tolerated: giving up late costs little, and what the load
-/// reached a moment ago it may reach again.
+/// Remove: N·f at idle fraction f, less the reserve, rounded down. f is that of the busiest sample of a whole
+/// window with a tolerated bad rate: removing late costs little, and the load may soon reach its recent peak
+/// again.
 ///
-/// When N changes, both begin anew: earlier samples are about another cluster. A number of GPUs that was too
-/// few for a load is not advised again unless the load is a tenth lower, so that advice which is followed
-/// does not swing to and fro.
+/// When N changes, both begin anew, because earlier samples are about another cluster. A number of GPUs that
+/// was too few for a load is not advised again unless the load is a tenth lower, so that advice does not
+/// oscillate.
 class autoscale_advice {
  public:
-  static constexpr uint32_t samples = 10;  ///< in a window
+  static constexpr uint32_t samples = 10;  ///< per window
 
   explicit autoscale_advice(const autoscale_parameters& p) : parameters_(p) {}
 
@@ -68,9 +68,9 @@ class autoscale_advice {
   std::optional<time_point> last_;
   uint32_t gpus_ = 0;
   std::vector<sample> window_;         ///< the oldest first
-  std::optional<double> given_up_at_;  ///< busy GPUs when N fell, until that has proved right
+  std::optional<double> given_up_at_;  ///< busy GPUs when N fell, until the smaller N has proved sufficient
   std::optional<uint32_t> too_few_;    ///< GPUs
-  double too_few_at_ = 0;              ///< for so many busy ones
+  double too_few_at_ = 0;              ///< number of busy GPUs at that time
   scale_advice advice_;
 };
 

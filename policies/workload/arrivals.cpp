@@ -24,7 +24,7 @@ bool parse_arrival_kind(std::string_view name, arrival_kind& out) {
 
 arrival_process::arrival_process(const arrival_spec& spec, time_point start, random_stream random)
     : spec_(spec), random_(random), last_(start) {
-  // So that constant processes of many models do not beat in time.
+  // random phase, so that constant processes of many models do not coincide
   if (spec_.kind == arrival_kind::constant) rounding_ = -random_.uniform() * 1e9 / spec_.rate;
 }
 

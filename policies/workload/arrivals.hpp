@@ -1,4 +1,4 @@
-// When requests arrive: open-loop processes, which do not slow down when the system does.
+// Arrival processes, open-loop: they do not slow down when the system does.
 #pragma once
 #include <string_view>
 
@@ -18,7 +18,7 @@ struct arrival_spec {
   double cv = 1;    ///< standard deviation over mean of the gaps, > 0; only `gamma` reads it
 };
 
-/// Times that never decrease, determined by the spec and the stream.
+/// Ascending arrival times, determined by the spec and the random stream.
 class arrival_process {
  public:
   arrival_process(const arrival_spec& spec, time_point start, random_stream random);
@@ -30,7 +30,7 @@ class arrival_process {
   arrival_spec spec_;
   random_stream random_;
   time_point last_;
-  double rounding_ = 0;  // what `last_` lacks of the sum of the gaps, in nanoseconds
+  double rounding_ = 0;  // the sum of the gaps less `last_`, in nanoseconds
 };
 
 }  // namespace troupe

@@ -1,5 +1,5 @@
-// Generation requests that nobody ever sent: drawn, from a seed, with lengths as people's chats have,
-// adapters as popular as Punica's experiments want them (§7), and arrivals as bursty as is wanted.
+// Synthetic generation requests, drawn from a seed: lengths as in chats, adapter popularities as in Punica's
+// experiments (§7), and any arrival process.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -12,18 +12,18 @@
 
 namespace troupe {
 
-/// Which adapter a request wants.
+/// Popularity of adapters.
 enum class adapter_popularity : uint8_t {
-  distinct,   ///< each request another one, in turn
-  uniform,    ///< all alike
-  skewed,     ///< each is alpha times as popular as the next, which Punica calls Zipf-alpha
+  distinct,   ///< each request the next one, in turn
+  uniform,    ///< all equally popular
+  skewed,     ///< each is alpha times as popular as the next (Punica's Zipf-alpha)
   zipf,       ///< the i-th is i^-alpha as popular as the first
   identical,  ///< all the first
 };
 inline constexpr std::string_view adapter_popularity_names[]{"distinct", "uniform", "skewed", "zipf",
                                                              "identical"};
 
-/// Log-normal: whole numbers of 1 to `most`.
+/// Log-normal, rounded and clamped to 1 to `max`.
 struct token_lengths {
   double median = 1;
   double sigma = 0;  ///< standard deviation of the logarithm; 0: always the median
@@ -32,19 +32,19 @@ struct token_lengths {
 
 struct llm_traffic_options {
   arrival_spec arrivals;
-  // Their means are 160 and 340 tokens, as the vLLM paper has them of ShareGPT (Fig. 11).
+  // Their means are 160 and 340 tokens, the vLLM paper's for ShareGPT (Fig. 11).
   token_lengths prompt{.median = 60, .sigma = 1.4, .max = 2048};
   token_lengths output{.median = 185, .sigma = 1.1, .max = 1024};
   uint32_t adapters = 0;  ///< 0: the base model
   adapter_popularity popularity = adapter_popularity::zipf;
   double alpha = 1.5;                       ///< of `skewed` and `zipf`
   std::string adapter_prefix = "adapter-";  ///< then the number, four digits or more
-  uint32_t tenants = 0;                     ///< 0: nobody's; else "tenant-0" and so on, all alike
+  uint32_t tenants = 0;                     ///< 0: none; else "tenant-0" and so on, with equal shares
   std::optional<duration> slo = {};
   uint64_t seed = 1;
 };
 
-/// An endless trace; the same options give the same one.
+/// An endless trace; equal options give the same one.
 class llm_traffic {
  public:
   explicit llm_traffic(const llm_traffic_options& options);

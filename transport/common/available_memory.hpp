@@ -1,4 +1,4 @@
-// How much memory this machine has left.
+// Available memory of the machine.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -6,12 +6,11 @@
 
 namespace troupe {
 
-/// Bytes that could be used without swapping, as the kernel estimates them (MemAvailable of /proc/meminfo),
-/// and those of huge pages that are reserved and free; nothing if it does not say. Containers may be allowed
-/// less.
+/// Bytes usable without swapping, as the kernel estimates them (MemAvailable of /proc/meminfo), plus reserved
+/// and free huge pages; nothing if unknown. Limits of containers do not count.
 std::optional<uint64_t> available_memory();
 
-/// The same, of what /proc/meminfo says.
+/// The same, from the text of /proc/meminfo.
 std::optional<uint64_t> available_memory(std::string_view meminfo);
 
 }  // namespace troupe

@@ -9,7 +9,7 @@ namespace troupe {
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wtsan"
 #endif
-/// No later write is seen before an earlier one.
+/// No later write becomes visible before an earlier one.
 inline void write_fence() { std::atomic_thread_fence(std::memory_order_release); }
 /// No later read happens before an earlier one.
 inline void read_fence() { std::atomic_thread_fence(std::memory_order_acquire); }

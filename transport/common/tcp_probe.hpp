@@ -6,8 +6,8 @@
 
 namespace troupe {
 
-/// Whether something accepts TCP connections there. Blocks the calling thread, for `limit` at most once the
-/// name is resolved: a host without power does not even refuse, and the kernel would try for minutes.
+/// Whether the address accepts TCP connections. Blocks the calling thread, for at most `limit` after name
+/// resolution: a host without power does not even refuse, and the kernel would try for minutes.
 bool accepts_connections(const std::string& host, uint16_t port, duration limit);
 
 }  // namespace troupe

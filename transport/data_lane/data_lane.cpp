@@ -70,18 +70,18 @@ void data_lane::disconnect(node_id node, incarnation_id incarnation) {
     if (peers_[node.value]->incarnation.compare_exchange_strong(expected, 0)) fabric_.disconnect(node);
   };
   forget();              // nothing more from now on,
-  fabric_.post(forget);  // not even by a connect that is still under way
+  fabric_.post(forget);  // not even by a pending connect
 }
 
 void data_lane::renew(incarnation_id incarnation, uint64_t secret) {
-  // The incarnation first: until the secret follows, what arrives is of the old incarnation, not forged.
+  // The incarnation first: until the secret follows, arriving frames count as stale, not forged.
   incarnation_.store(incarnation.value, std::memory_order_release);
   secret_.store(secret, std::memory_order_release);
   const auto forget = [this] {
     for (auto& p : peers_) p->incarnation.store(0);
   };
   forget();
-  fabric_.post(forget);  // also who is just being connected
+  fabric_.post(forget);  // also peers that are just being connected
   fabric_.renew();
 }
 
@@ -105,7 +105,7 @@ duration data_lane::clock_error(node_id node) const {
 void data_lane::send(const address& from, const address& to, const wire_message& message) {
   const auto incarnation = incarnation_of(to.node);
   const auto own = incarnation_.load(std::memory_order_relaxed);
-  // What an actor says that has not heard yet of this node's new incarnation belongs to the old one.
+  // Messages of actors that do not know this node's new incarnation yet belong to the old one.
   if (incarnation.value == 0 || (to.incarnation.value != 0 && to.incarnation != incarnation) ||
       (from.incarnation.value != 0 && from.incarnation.value != own)) {
     stats_.stale.fetch_add(1, std::memory_order_relaxed);
@@ -173,7 +173,7 @@ void data_lane::on_frame(std::span<const std::byte> bytes) {
   }
 }
 
-/// Says once of each incarnation of a peer that both know each other's clock.
+/// Reports, once per incarnation of a peer, that both know each other's clock.
 void data_lane::announce(const frame_header& header, bool peer_knows_us) {
   auto& p = *peers_[header.from_node];
   if (p.announced || !peer_knows_us || !synchronised(p)) return;
@@ -218,7 +218,7 @@ void data_lane::on_tick(time_point now) {
   for (size_t i = 0; i < peers_.size(); ++i) {
     const auto incarnation = peers_[i]->incarnation.load(std::memory_order_relaxed);
     if (incarnation == 0) continue;
-    if (!peers_[i]->announced) next_tick_ = now + heartbeat_ / 10;  // meeting: do not wait a whole heartbeat
+    if (!peers_[i]->announced) next_tick_ = now + heartbeat_ / 10;  // not synchronised: do not wait so long
     send({self_, {}, role::node, 0},
          {node_id{static_cast<uint32_t>(i)}, incarnation_id{incarnation}, role::node, 0},
          ping{clock_.now().time_since_epoch().count(), synchronised(*peers_[i])});

@@ -1,6 +1,6 @@
-// The data lane: typed messages between actors of different nodes, over any fabric. It encodes, discards what
-// lives in the past or does not know this incarnation's secret, measures every peer's clock by heartbeats and
-// converts the times in what it delivers.
+// Data lane: typed messages between actors of different nodes, over any fabric. It encodes messages, discards
+// those of ended incarnations or without this incarnation's secret, estimates every peer's clock offset from
+// heartbeats, and converts times on delivery.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -21,12 +21,12 @@ struct inbound {
   wire_message body;
 };
 
-/// What the lane tells its owner, on the fabric's thread.
+/// Callbacks of the lane to its owner, on the fabric's thread.
 class data_lane_events {
  public:
   virtual ~data_lane_events() = default;
-  /// All messages of one turn of the progress loop, in the order of arrival per sender. Times are this
-  /// node's.
+  /// All messages of one turn of the progress loop, in order of arrival per sender. Times are of this node's
+  /// clock.
   virtual void deliver(std::vector<inbound>& messages) = 0;
   /// After `deliver`, and after every other turn.
   virtual void on_turn_end() = 0;
@@ -37,8 +37,7 @@ class data_lane_events {
 
 struct data_lane_stats {
   std::atomic<uint64_t> sent{0}, received{0};
-  std::atomic<uint64_t> stale{
-      0};  ///< of an incarnation that is not (or no longer) known, or to one of ours that is over
+  std::atomic<uint64_t> stale{0};  ///< from or to an unknown or ended incarnation
   std::atomic<uint64_t> malformed{0};
   std::atomic<uint64_t> forged{0};  ///< without the secret of this incarnation
 };
@@ -62,34 +61,34 @@ class data_lane final : public fabric_events {
 
   // From any thread.
 
-  /// `secret` and `address`: as that incarnation of the peer says in its hello.
+  /// `secret` and `address`: from the hello of that incarnation of the peer.
   void connect(node_id peer, incarnation_id incarnation, uint64_t secret, std::vector<uint8_t> address);
-  /// Forgets this incarnation of the peer: nothing more is sent to it, nothing more of it is delivered.
+  /// Disconnects this incarnation of the peer: nothing more is sent to it or delivered from it.
   void disconnect(node_id peer, incarnation_id incarnation);
-  /// This node begins a new incarnation: what is still under way to the old one is discarded, and all peers
+  /// This node begins a new incarnation: messages on their way to the old one are discarded, and all peers
   /// are forgotten.
   void renew(incarnation_id incarnation, uint64_t secret);
   uint64_t secret() const { return secret_.load(std::memory_order_relaxed); }
   incarnation_id incarnation() const { return incarnation_id{incarnation_.load(std::memory_order_acquire)}; }
-  /// The incarnation that the peer is known by; 0 if it is not connected.
+  /// The current incarnation of the peer; 0 if it is not connected.
   incarnation_id incarnation_of(node_id peer) const;
   /// When the peer was last heard of, `long_ago` if never.
   time_point last_heard(node_id peer) const;
-  /// By how much the peer's clock is ahead of this node's, as last estimated.
+  /// Latest estimate of the peer's clock minus this node's.
   duration clock_offset_of(node_id peer) const;
   /// Bound of the error of the peer's clock conversion; nothing if not synchronised.
   duration clock_error(node_id peer) const;
 
-  /// Sends to `to.node`, which is not this one. `to.incarnation` 0 means its current one, as
-  /// `from.incarnation` 0 means this node's. What cannot be sent, or comes of an earlier incarnation of this
-  /// node, is discarded: a lost peer is the failure detector's business.
+  /// Sends to `to.node`, which is not this node. `to.incarnation` 0 means its current one; `from.incarnation`
+  /// 0 means this node's. Messages that cannot be sent, or that come from an earlier incarnation of this
+  /// node, are discarded: a lost peer is handled by the failure detector.
   void send(const address& from, const address& to, const wire_message& message);
 
-  /// Asks the peer for a sign of life, besides the heartbeats.
+  /// Pings the peer now, in addition to the heartbeats.
   void ping_now(node_id peer);
 
-  /// Copies what `from` names, with the words around it, into `into` (`transport/memory/slot_pool.hpp` says
-  /// its size). `done` is called once, on the fabric's thread; verify what was pulled.
+  /// Copies the region `from`, with the words around it, into `into` (`transport/memory/pull_check.hpp` gives
+  /// its size). `done` is called once, on the fabric's thread; verify the bytes then.
   void pull(const region_ref& from, std::span<std::byte> into, pull_done done);
 
   const data_lane_stats& stats() const { return stats_; }

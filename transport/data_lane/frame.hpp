@@ -1,4 +1,4 @@
-// The envelope of a data-lane message: who to whom, and which message follows.
+// Header of a data-lane frame: sender, receiver and type of the message.
 #pragma once
 #include <cstring>
 #include <optional>
@@ -48,7 +48,7 @@ inline frame_header make_header(const address& from, const address& to, size_t t
   return h;
 }
 
-/// Nothing if the bytes are no frame of this version.
+/// Nothing if the bytes are not a frame of this version.
 inline std::optional<frame_header> read_header(std::span<const std::byte> frame) {
   frame_header h;
   if (frame.size() < sizeof h) return {};

@@ -1,6 +1,6 @@
-// The data lane's carrier: moves frames and bulk bytes between processes. Three kinds behind one interface:
-// UCX (shared memory, TCP, RDMA), in-process, and simulated. Knows nothing of messages;
-// transport/data_lane/data_lane.hpp does.
+// Interface of the fabrics, which carry the data lane: they move frames and bulk bytes between processes.
+// There are three: UCX (shared memory, TCP, RDMA), in-process, and simulated. A fabric knows nothing of
+// messages (transport/data_lane/data_lane.hpp does).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -15,20 +15,20 @@
 
 namespace troupe {
 
-/// What a fabric tells its owner. Called on the fabric's own thread (the end of a pull, and of the turn that
-/// it is, also within the call that began it), never concurrently.
+/// Callbacks of a fabric to its owner. Called on the fabric's thread, never concurrently. The end of a pull,
+/// and of its turn, may also be called within the call that began it.
 class fabric_events {
  public:
   virtual ~fabric_events() = default;
   /// A frame arrived. `bytes` is 8-byte aligned and valid during the call only. Frames of one sender arrive
   /// in order.
   virtual void on_frame(std::span<const std::byte> bytes) = 0;
-  /// The connection to this incarnation of a peer broke; nothing more arrives from it, what was sent may be
+  /// The connection to this incarnation of a peer broke. Nothing more arrives from it, and sent frames may be
   /// lost.
   virtual void on_lost(node_id peer, incarnation_id incarnation, std::string why) = 0;
-  /// All that was ready in this turn of the progress loop has been handed over: deliver it.
+  /// The end of a turn of the progress loop: all ready frames have been handed over; deliver them.
   virtual void on_turn_end() = 0;
-  /// When `on_tick` wants to be called next (heartbeats); `never` if not at all.
+  /// When to call `on_tick` next (heartbeats); `never` if not at all.
   virtual time_point tick_at() const = 0;
   virtual void on_tick(time_point now) = 0;
 };
@@ -36,19 +36,19 @@ class fabric_events {
 enum class pull_status { ok, lost, refused };
 using pull_done = std::function<void(pull_status)>;
 
-/// Memory that peers may pull from. Allocated by the fabric (the only kind that is one-sided over shared
+/// Memory that peers may pull from: allocated by the fabric (only its own memory is one-sided over shared
 /// memory), page-aligned, zeroed, alive as long as the fabric.
 struct registered_memory {
   std::span<std::byte> bytes;
   memory_kind kind = memory_kind::host;
 };
 
-/// What a fabric has done since it was made.
+/// Counters of a fabric since its creation.
 struct fabric_stats {
   uint64_t frames_out = 0, bytes_out = 0;  ///< handed to the carrier
   uint64_t frames_in = 0, bytes_in = 0;    ///< delivered to `on_frame`
   uint64_t discarded_out = 0;              ///< not sent: no connection, or one that this frame broke
-  uint64_t discarded_in = 0;               ///< arrived from an incarnation that is gone, or for one
+  uint64_t discarded_in = 0;               ///< arrived from or for an ended incarnation
   uint64_t pulls = 0, bytes_pulled = 0;    ///< pulls that ended with `ok`
   uint64_t sleeps = 0;                     ///< times that the fabric's thread waited for events
 };
@@ -57,7 +57,7 @@ class fabric {
  public:
   virtual ~fabric() = default;
 
-  /// Registers the one pool of this process. At most once, before `address`.
+  /// Allocates and registers the one pool of this process. At most once, before `address`.
   virtual registered_memory allocate(memory_kind kind, size_t bytes) = 0;
   /// Whether peers can pull from memory of this kind without staging it in host memory first.
   virtual bool reaches(memory_kind kind) const = 0;
@@ -66,7 +66,7 @@ class fabric {
   /// Stops: no event is called after it returns. Idempotent.
   virtual void stop() = 0;
 
-  /// What a peer needs to reach this process: opaque, checksummed, for the control lane to carry.
+  /// Address by which peers reach this process: opaque, checksummed, sent over the control lane.
   virtual std::string address() const = 0;
 
   // From any thread. These return at once; the fabric keeps their order per peer.
@@ -75,20 +75,19 @@ class fabric {
   /// `on_lost`.
   virtual void connect(node_id peer, incarnation_id incarnation, std::string address) = 0;
   virtual void disconnect(node_id peer) = 0;
-  /// This process begins a new incarnation: all peers are disconnected, and where the carrier could take
-  /// connections of the former incarnation for those of the new one, `address` is another one when this
-  /// returns. Throws std::runtime_error if the carrier cannot.
+  /// This process begins a new incarnation. All peers are disconnected. If the carrier could confuse
+  /// connections of the two incarnations, `address` is a new one when this returns. Throws std::runtime_error
+  /// if the carrier cannot.
   virtual void renew() = 0;
   /// Sends one frame. Frames to a peer that is not connected are discarded (counted in `stats`): a lost peer
-  /// is the failure detector's business. A frame that is too large, or one too many that is unsent, breaks
-  /// the connection (`on_lost`): what arrives is always a prefix of what was sent.
+  /// is handled by the failure detector. A frame beyond the size limit or the limits of unsent frames breaks
+  /// the connection (`on_lost`), so the frames that arrive are always a prefix of those sent.
   virtual void send(node_id peer, std::vector<std::byte> frame) = 0;
-  /// Copies `into.size()` bytes at `offset` of the peer's pool into `into`, which stays valid until `done` is
-  /// called (exactly once, on the fabric's thread or within this call; with `lost` if the fabric has been
-  /// stopped). The
-  /// first and the last 16 bytes are read after everything between them, so that words there can vouch for
-  /// it. A pull can succeed although the peer has died: check what was pulled
-  /// (transport/memory/slot_pool.hpp).
+  /// Copies `into.size()` bytes at `offset` of the peer's pool into `into`, which must stay valid until
+  /// `done` is called: exactly once, on the fabric's thread or within this call, with `lost` if the fabric
+  /// has been stopped. The first and the last 16 bytes are read after everything between them, so that words
+  /// there can vouch for it. A pull can succeed although the peer has died: verify the bytes
+  /// (transport/memory/pull_check.hpp).
   virtual void pull(node_id peer, uint64_t offset, std::span<std::byte> into, pull_done done) = 0;
   /// Runs `job` on the fabric's thread.
   virtual void post(std::function<void()> job) = 0;

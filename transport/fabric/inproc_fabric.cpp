@@ -27,8 +27,8 @@ struct pool {
   std::byte* const data;
 };
 
-/// The thread of a fabric, and what others have put in front of it. Others hold on to it longer than the
-/// fabric lives.
+/// The thread of a fabric, with the jobs that others posted to it. Others may hold it longer than the fabric
+/// lives.
 struct inproc_thread {
   std::mutex mutex;
   std::condition_variable ready;

@@ -1,5 +1,5 @@
-// The fabric for several nodes in one process, each with a thread of its own: what tests of the things above
-// a fabric run on when they want real threads without UCX.
+// Fabric for several nodes in one process, each with a thread of its own. For tests with real threads but
+// without UCX.
 #pragma once
 #include <memory>
 
@@ -7,12 +7,12 @@
 
 namespace troupe {
 
-/// Where the fabrics of one process find each other. Outlived by none of them (they share it).
+/// Registry by which the fabrics of one process find each other. They share ownership of it.
 class inproc_network;
 std::shared_ptr<inproc_network> make_inproc_network();
 
-/// A frame is handed over by moving it, a pull is a memcpy by the reader. Peers of a fabric that stops are
-/// told that it is lost; its pool can still be pulled from by those that were connected to it.
+/// Frames are moved; a pull is a memcpy by the reader. When a fabric stops, its peers are told that it is
+/// lost, but connected ones can still pull from its pool.
 std::unique_ptr<fabric> make_inproc_fabric(std::shared_ptr<inproc_network> network, node_id self,
                                            incarnation_id incarnation, const clock& clock);
 

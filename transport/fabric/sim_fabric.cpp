@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view prefix = "sim:";
 
-/// The process that an address names; 0 if it is none.
+/// The process number in an address; 0 if the address is malformed.
 uint64_t process_at(std::string_view address) {
   uint64_t process = 0;
   if (!address.starts_with(prefix)) return 0;
@@ -139,11 +139,11 @@ class sim_fabric final : public fabric, private sim_port {
     uint64_t offset;
     std::span<std::byte> into;
     pull_done done;
-    size_t next;  ///< what lies before it, but for the first 16 bytes, is copied
+    size_t next;  ///< bytes before it, except the first 16, are copied
     bool whole;   ///< all bytes are copied at once, when they arrive: one event instead of three
   };
 
-  /// The pulls under way. Their places are used again: an event then holds two words, and allocates nothing.
+  /// The pulls under way. Their places are reused, so that an event holds two words and allocates nothing.
   class pull_table {
    public:
     uint32_t add(pulling p) {
@@ -168,7 +168,7 @@ class sim_fabric final : public fabric, private sim_port {
     std::vector<uint32_t> free_;
   };
 
-  /// In a turn of the progress loop: in the present one, or in a new one.
+  /// Runs the job in a turn of the progress loop: the current one, or a new one.
   template <class Job>
   void turn(Job&& job) {
     if (events_ == nullptr) return;
@@ -228,7 +228,7 @@ class sim_fabric final : public fabric, private sim_port {
     });
   }
 
-  /// All at once, or in three pieces with time between them: those between the ends in two, then the ends.
+  /// Copies all at once, or in three pieces with time between them: two for the middle, then the ends.
   void advance(uint32_t place) {
     auto* const p = &pulls_[place];
     if (network_.stalled(self_, p->from))
@@ -238,7 +238,7 @@ class sim_fabric final : public fabric, private sim_port {
     const bool connected = p->from == self_ || (it != peers_.end() &&
                                                 it->second.connection == p->connection && !it->second.broken);
     if (!connected || source == nullptr) {
-      // A reader learns of a loss as late as everybody else.
+      // A reader notices the loss no sooner than other peers do.
       timeline_.at(timeline_.now() + duration{static_cast<int64_t>(timeline_.draw() % 5'000'000)},
                    sim_event::pull, self_,
                    [this, place] { turn([&] { pulls_.end(place, pull_status::lost); }); });

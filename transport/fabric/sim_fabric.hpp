@@ -1,5 +1,5 @@
-// The fabric of a simulated node: real bytes, virtual time. A pull copies in pieces while the owner may
-// write, so that what is pulled can be a mixture that only the generation words tell from the truth.
+// Fabric of a simulated node: real bytes, virtual time. A pull copies in pieces while the owner may write, so
+// pulled bytes can be a mixture that only the generation words detect.
 #pragma once
 #include <map>
 #include <memory>
@@ -10,10 +10,10 @@
 
 namespace troupe {
 
-/// The pools of all processes, also of dead ones: a killed process's memory stays readable for a while.
+/// The pools of all processes. Those of killed ones stay readable for a while.
 class sim_memory {
  public:
-  /// Page-aligned, zeroed, and touched by nobody until it is used.
+  /// Page-aligned and zeroed; pages are not touched before their first use.
   class pool {
    public:
     explicit pool(size_t bytes);
@@ -27,9 +27,9 @@ class sim_memory {
     std::span<std::byte> bytes_;
   };
 
-  /// Of a new process.
+  /// The pool of a new process.
   std::shared_ptr<pool> add(uint64_t process, size_t bytes);
-  /// Null once it is forgotten.
+  /// Null after `forget`.
   const pool* find(uint64_t process) const;
   void forget(uint64_t process) { pools_.erase(process); }
 
@@ -37,7 +37,7 @@ class sim_memory {
   std::map<uint64_t, std::shared_ptr<pool>> pools_;
 };
 
-/// `process` is a number that no other process of the simulation has had. All references outlive the fabric.
+/// `process` is unique among all processes of the simulation. All references outlive the fabric.
 std::unique_ptr<fabric> make_sim_fabric(sim_timeline& timeline, sim_network& network, sim_memory& memory,
                                         node_id self, uint64_t process, const clock& time);
 

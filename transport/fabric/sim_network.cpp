@@ -60,7 +60,7 @@ void sim_network::send(node_id from, node_id to, sim_lane lane, uint64_t connect
   auto& c = of(from, to, lane);
   c.last_arrival = t = std::max(t, c.last_arrival);
   c.in_flight.push_back({t, connection, std::move(bytes)});
-  // Two words: a third would be allocated.
+  // Two captured words: a third would need an allocation.
   timeline_.at(t, sim_event::network, to, [this, which = index_of(from, to, lane)] { arrive(which); });
 }
 
@@ -68,7 +68,7 @@ void sim_network::arrive(size_t which) {
   const node_id from{static_cast<uint32_t>(which / 2 / nodes_)},
       to{static_cast<uint32_t>(which / 2 % nodes_)};
   auto& c = channels_[which];
-  if (between(from, to).stalls > 0) return;  // the end of the stall looks again
+  if (between(from, to).stalls > 0) return;  // the end of the stall calls this again
   std::vector<sim_packet> arrived;
   while (!c.in_flight.empty() && c.in_flight.front().arrival <= timeline_.now()) {
     arrived.push_back(std::move(c.in_flight.front()));
@@ -115,7 +115,7 @@ void sim_network::begin_cut(node_id a, node_id b, duration until) {
   for (const auto& [from, to] : {std::pair{a, b}, std::pair{b, a}}) {
     for (const auto lane : {sim_lane::data, sim_lane::control}) {
       lose_suffix(of(from, to, lane));
-      // Both ends notice, each when it happens to, but not before what was kept has arrived.
+      // Both ends notice, each at its own time, but not before all kept packets have arrived.
       const auto last = std::max(timeline_.now(), of(from, to, lane).last_arrival);
       const auto noticed = last + jitter(std::max(until - timeline_.now(), duration{1}));
       if (auto* port = ports_[to.value][static_cast<size_t>(lane)]; port != nullptr)

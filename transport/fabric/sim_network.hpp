@@ -1,5 +1,5 @@
-// The network of a simulated cluster: what passes between nodes, when it arrives, and what goes wrong. It
-// carries both lanes as bytes; a simulated fabric (sim_fabric.hpp) is the data lane's end of it.
+// Network of a simulated cluster: it delays, orders and loses packets between nodes, and applies faults. It
+// carries both lanes as bytes; a simulated fabric (sim_fabric.hpp) is the data lane's endpoint.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -14,18 +14,18 @@
 
 namespace troupe {
 
-/// What happens at the same time happens in this order.
+/// Kinds of events. Simultaneous events run in this order.
 enum class sim_event : uint8_t { fault, network, pull, job, tick, wake, client };
 
-/// Time as nobody in the cluster knows it: since the beginning of the simulation.
+/// The simulation's global time, since its beginning. No node can read it.
 class sim_timeline {
  public:
   virtual ~sim_timeline() = default;
   virtual duration now() const = 0;
-  /// Runs `action` at `t` as the process that `owner` is now: later if the node stands still then, never if
-  /// that process is over.
+  /// Runs `action` at `t` as the current process of `owner`: later if the node is frozen then, never if that
+  /// process has ended.
   virtual void at(duration t, sim_event kind, node_id owner, std::function<void()> action) = 0;
-  /// The same at a time of the owner's clock.
+  /// Like `at`, at a time of the owner's clock.
   virtual void at_local(time_point t, sim_event kind, node_id owner, std::function<void()> action) = 0;
   virtual uint64_t draw() = 0;  ///< the next random number
 };
@@ -34,7 +34,7 @@ enum class sim_lane : uint8_t { data, control };
 
 struct sim_packet {
   duration arrival{};
-  uint64_t connection = 0;  ///< data lane: on which it was sent
+  uint64_t connection = 0;  ///< data lane: the connection that it was sent on
   std::vector<std::byte> bytes;
 };
 
@@ -42,40 +42,40 @@ struct sim_packet {
 class sim_port {
  public:
   virtual ~sim_port() = default;
-  /// All that arrived from one node by now, in the order in which it was sent.
+  /// All packets that arrived from one node by now, in sending order.
   virtual void receive(node_id from, std::span<sim_packet> packets) = 0;
-  /// The network lost the connection to the peer: what is sent from now on arrives nowhere, but the process
-  /// notices only at `noticed_at`.
+  /// The connection to the peer is lost: nothing sent from now on arrives, but the process notices only at
+  /// `noticed_at`.
   virtual void broken(node_id peer, duration noticed_at) = 0;
 };
 
-/// Single-threaded. A node's links are full duplex and shared by all that it sends and receives.
+/// Single-threaded. A node's links are full duplex and shared by all its traffic.
 class sim_network {
  public:
   struct options {
-    double gbit_per_s = 10;  ///< of nodes that no link of the cluster names
+    double gbit_per_s = 10;  ///< of nodes without a [[link]]
     duration data_latency = 15us, data_jitter = 10us;
     duration control_latency = 80us, control_jitter = 200us;
     duration burst = 400us;  ///< one packet in 512 takes up to this longer
-    duration turn = 5us;     ///< what reaches a fabric within so long is handed over together
+    duration turn = 5us;     ///< packets that reach a fabric within this time are handed over together
   };
 
   sim_network(sim_timeline& timeline, const cluster_spec& cluster, const options& o);
 
   duration turn() const { return options_.turn; }
 
-  void attach(node_id node, sim_lane lane, sim_port* port);  ///< null: nobody
-  /// The process on `node` has died: nothing reaches it any more, a suffix of what it sent is lost. Its peers
-  /// notice by a broken connection (`reset`) or only by its silence.
+  void attach(node_id node, sim_lane lane, sim_port* port);  ///< null: detaches
+  /// The process on `node` has died: nothing reaches it any more, and a suffix of its sent packets is lost.
+  /// Peers notice by a broken connection (`reset`) or only by its silence.
   void crash(node_id node, bool reset);
 
   /// In order per pair of nodes and lane.
   void send(node_id from, node_id to, sim_lane lane, uint64_t connection, std::vector<std::byte> bytes);
-  /// When a packet of this size, sent now, arrives.
+  /// Arrival time of a packet of this size that is sent now.
   duration transfer(node_id from, node_id to, uint64_t bytes);
   bool stalled(node_id a, node_id b) const { return between(a, b).stalls > 0; }
   bool is_cut(node_id a, node_id b) const { return between(a, b).cuts > 0; }
-  /// Runs `action` for process `owner` once nothing stalls between the nodes.
+  /// Runs `action` for process `owner` once no stall is between the nodes.
   void when_passing(node_id a, node_id b, node_id owner, std::function<void()> action);
 
   // Faults. Each `begin` is ended by its own `end`; faults may overlap.
@@ -113,7 +113,7 @@ class sim_network {
   }
   channel& of(node_id from, node_id to, sim_lane lane) { return channels_[index_of(from, to, lane)]; }
   duration jitter(duration up_to);
-  /// On the channel with this index.
+  /// Delivers packets of the channel with this index.
   void arrive(size_t which);
   void lose_suffix(channel& c);
 

@@ -23,11 +23,11 @@ namespace {
 
 using namespace ucx;
 
-/// What other threads want of the progress thread.
+/// A job that another thread gives to the progress thread.
 struct job {
   job* next = nullptr;
   virtual ~job() = default;
-  /// `stopped`: the fabric has been, so that nothing can be done any more but to say so.
+  /// `stopped`: the fabric has stopped, so the job can only report that.
   virtual void run(bool stopped) = 0;
 };
 
@@ -103,8 +103,8 @@ class ucx_fabric final : public fabric {
   }
 
  private:
-  /// Pulls up to here are worth more than the wake-up of the progress thread, larger ones would hold up
-  /// others.
+  /// Pulls up to this size are done by the calling thread, which avoids a wake-up of the progress thread.
+  /// Larger ones would delay others.
   static constexpr size_t small_pull = 64u << 10;
 
   template <class What>
@@ -135,16 +135,16 @@ class ucx_fabric final : public fabric {
   neighbours peers_{workers_.get(), options_, clock_};
   doorbell bell_;
   fabric_events* events_ = nullptr;
-  time_point refused_since_ = never;  ///< UCX would not be armed although it did nothing
+  time_point refused_since_ = never;  ///< since when UCX refuses to be armed although no progress was made
   counter sleeps_;
 
-  /// Whoever holds it drives the worker and all that hangs on it: the progress thread, but while it sleeps.
+  /// Its holder drives the worker and all its objects: the progress thread, except while it sleeps.
   std::mutex driver_;
   alignas(64) work_queue<job> queue_;
   std::atomic<bool> asleep_{false};
   std::atomic<bool> stopping_{false}, stopped_{false};
   alignas(64) std::atomic<size_t> queued_bytes_{0};
-  std::atomic<bool> overrun_{false};  ///< frames were discarded: all connections will break
+  std::atomic<bool> overrun_{false};  ///< frames were discarded: all connections will be broken
   std::atomic<uint64_t> discarded_unqueued_{0};
   std::thread thread_;
 };
@@ -173,8 +173,8 @@ void ucx_fabric::cancel_queued() {
   });
 }
 
-/// Does something small here and now, in the place of the progress thread while that sleeps: waking it takes
-/// longer. False if it is awake, or has work that must be done before.
+/// Runs a small action on the calling thread while the progress thread sleeps, because waking it takes
+/// longer. False if it is awake, or has work that must be done first.
 template <class Action>
 bool ucx_fabric::step_in(Action&& action) {
   if (!asleep_.load(std::memory_order_relaxed) || driven_here == this) return false;
@@ -188,10 +188,10 @@ bool ucx_fabric::step_in(Action&& action) {
 }
 
 void ucx_fabric::send(node_id to, std::vector<std::byte> frame) {
-  // From an event or a job: no detour, unless something waits that must stay ahead of it.
+  // Called from an event or a job: sent directly, unless queued jobs must stay ahead of it.
   if (driven_here == this && queue_.empty()) return peers_.send(to, std::move(frame));
   if (step_in([&] { peers_.send(to, std::move(frame)); })) return;
-  const size_t cost = frame.size() + 64;  // and what keeps it
+  const size_t cost = frame.size() + 64;  // plus the overhead of its job
   const bool full = queued_bytes_.fetch_add(cost, std::memory_order_relaxed) > options_.max_queued_bytes;
   if (full || overrun_.load(std::memory_order_relaxed)) {
     queued_bytes_.fetch_sub(cost, std::memory_order_relaxed);
@@ -248,7 +248,7 @@ void ucx_fabric::run() {
   for (unsigned turns = 1; !stopping_.load(std::memory_order_relaxed); ++turns) {
     const bool did = turn() != 0;
     if (did) idle = false;
-    if (turns % 16 != 0) continue;  // the clock is looked at rarely
+    if (turns % 16 != 0) continue;  // the clock is read rarely
     const time_point now = clock_.now();
     if (now >= events_->tick_at()) {
       events_->on_tick(now);
@@ -259,13 +259,13 @@ void ucx_fabric::run() {
     if (now - idle_since >= options_.spin) {
       idle = !sleep(mine);
     } else if (now - idle_since >= 5us) {
-      std::this_thread::yield();  // or a spinner starves whoever shares its core
+      std::this_thread::yield();  // else the spinning thread starves others on its core
     }
   }
   shut_down();
 }
 
-/// Does what is ready; returns how much that was.
+/// Does all ready work; returns its amount.
 unsigned ucx_fabric::turn() {
   unsigned did = 0;
   for (int i = 0; i < 16; ++i) {
@@ -293,12 +293,12 @@ unsigned ucx_fabric::run_jobs() {
   queue_.drain([&](job* j) {
     const std::unique_ptr<job> owned(j);
     owned->run(false);
-    if (++n % 16 == 0) workers_.progress();  // or a burst of sends only piles up
+    if (++n % 16 == 0) workers_.progress();  // else a burst of sends only piles up
   });
   return n;
 }
 
-/// Waits for events, jobs or the next tick. False if UCX refused to report events, so that this was a mere
+/// Waits for events, jobs or the next tick. False if UCX refused to report events, so that this was only a
 /// pause.
 bool ucx_fabric::sleep(std::unique_lock<std::mutex>& mine) {
   bool armed = true;
@@ -312,11 +312,11 @@ bool ucx_fabric::sleep(std::unique_lock<std::mutex>& mine) {
     if (armed) {
       refused_since_ = never;
     } else if (refused_since_ == never) {
-      refused_since_ = now;  // something is ready
+      refused_since_ = now;  // an event is ready
       wait = 0ns;
     } else if (now - refused_since_ < 2ms) {
       wait = 0ns;
-    } else {  // nothing was: UCX cannot be armed while sends wait for a peer that has stopped
+    } else {  // no event was ready: UCX cannot be armed while sends wait for a suspended peer
       wait = std::min<duration>(wait, 500us);
     }
     if (wait > 0ns) {
@@ -335,7 +335,7 @@ bool ucx_fabric::sleep(std::unique_lock<std::mutex>& mine) {
 }
 
 void ucx_fabric::shut_down() {
-  turn();  // sends what was posted before
+  turn();  // sends frames that were posted before
   events_ = nullptr;
   peers_.set_events(nullptr);
   peers_.leave_all();

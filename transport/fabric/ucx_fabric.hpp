@@ -1,18 +1,18 @@
-// The fabric over UCX: shared memory between the processes of a host, TCP or RDMA between hosts. One UCX
-// worker a process, owned by one progress thread that spins briefly and then sleeps in the kernel.
+// Fabric over UCX: shared memory between the processes of a host, TCP or RDMA between hosts. One UCX worker
+// per process, owned by a progress thread that spins briefly and then sleeps in the kernel.
 //
-// Nothing is left out silently: a frame beyond a limit breaks the connection, so that both ends begin anew.
+// Losses are never silent: a frame beyond a limit breaks the connection, so that both ends begin anew.
 //
-// Frames go as eager active messages, whatever their size up to `max_frame_bytes`: UCX keeps the order of
-// eager messages, while the body of a rendezvous message would arrive after later frames. Every frame carries
-// its number on the connection and the receiver checks it, so what arrives is a prefix of what was sent; a
-// gap breaks the connection. Bulk bytes are not frames: they are pulled.
+// Frames are eager active messages of any size up to `max_frame_bytes`: UCX keeps the order of eager
+// messages, while the body of a rendezvous message would arrive after later frames. Every frame carries its
+// number on the connection, and the receiver checks it: a gap breaks the connection, so the frames that
+// arrive are a prefix of those sent. Bulk bytes are pulled, not sent in frames.
 //
-// A pull is a one-sided get where the peer's memory can be addressed (shared memory: the peer need not even
-// run), else the peer's progress thread sends the bytes: over TCP, UCX would emulate the get with messages,
-// at half the bandwidth or less.
+// A pull is a one-sided get if the peer's memory can be addressed (shared memory: the peer need not even
+// run). Otherwise the peer's progress thread sends the bytes: over TCP, UCX would emulate the get with
+// messages, at half the bandwidth or less.
 //
-// Messages without this process's secret are discarded unread. UCX itself authenticates nothing: whoever
+// Messages without this process's secret are discarded unread. UCX itself authenticates nothing: anyone who
 // reaches its ports can make it misbehave.
 #pragma once
 #include <memory>
@@ -29,14 +29,13 @@ enum class pull_path { automatic, one_sided, by_message };
 
 struct ucx_options {
   node_id self;
-  /// Of this process, larger than that of any earlier one of the node, not 0. It stays when a node that had
-  /// been given up joins again under a later incarnation.
+  /// Of this process: not 0, and larger than any earlier one of the node. It does not change when the node
+  /// joins again under a later incarnation.
   incarnation_id incarnation;
-  /// Random; only whoever knows it can make this process deliver, answer or discard anything. Peers learn it
-  /// from the address.
+  /// Random. Messages without it have no effect. Peers learn it from the address.
   uint64_t secret = 0;
-  duration spin = 50us;     ///< how long the idle progress thread spins before it sleeps; 0 = sleep at once
-  duration linger = 100ms;  ///< how long stop and disconnect wait for what was sent before
+  duration spin = 50us;     ///< time that the idle progress thread spins before it sleeps; 0 = sleep at once
+  duration linger = 100ms;  ///< time that stop and disconnect wait for unsent frames
   size_t max_frame_bytes = 16u << 20;
   /// Sent but not yet taken by the carrier, per peer. More breaks the connection to it.
   size_t max_unsent_frames = 262144;
@@ -45,8 +44,8 @@ struct ucx_options {
   /// connections.
   size_t max_queued_bytes = 256u << 20;
   pull_path pulls = pull_path::automatic;
-  /// Environment variables that UCX reads, set where the user has not set them himself. Without
-  /// POSIX_ERROR_HANDLING, UCX silently falls back to TCP between processes of one host.
+  /// Environment variables of UCX, set unless the user has set them. Without POSIX_ERROR_HANDLING, UCX
+  /// silently falls back to TCP between processes of one host.
   std::vector<std::pair<std::string, std::string>> environment = {
       {"UCX_TLS", "posix,cma,tcp,self"},
       {"UCX_POSIX_ERROR_HANDLING", "y"},

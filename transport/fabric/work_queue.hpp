@@ -1,6 +1,6 @@
-// Hands work from any thread to the one that owns it: an intrusive list that producers push with one
-// compare-and-swap and that the owner takes whole (Treiber's stack, reversed on taking). Lock-free; order is
-// kept per producer.
+// Work queue from any thread to the thread that owns it: an intrusive list. Producers push with one
+// compare-and-swap, and the owner takes the whole list (Treiber's stack, reversed on taking). Lock-free;
+// order is kept per producer.
 #pragma once
 #include <atomic>
 #include <cstddef>

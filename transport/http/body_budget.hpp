@@ -1,4 +1,4 @@
-// How much memory the request bodies of a server may take while they are read, all together.
+// Memory budget of all request bodies that a server is reading.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -6,10 +6,10 @@
 
 namespace troupe {
 
-/// Shared out by a dynamic threshold (Choudhury and Hahne, 1998, for the buffers of switches): a body may
-/// grow as long as it leaves at least as much as it has. So n greedy ones stop at a share of 1/(n+1) each,
-/// and there is always room left for a small one. Thread-safe; with several threads the total may pass the
-/// budget by what they ask for at the same instant.
+/// Shared by a dynamic threshold (Choudhury and Hahne, 1998, for buffers of switches): a body may grow as
+/// long as at least as much as it has stays free. So n greedy bodies stop at a share of 1/(n+1) each, and a
+/// small one always finds room. Thread-safe; with several threads the total may exceed the budget by
+/// simultaneous requests.
 class body_budget {
  public:
   explicit body_budget(uint64_t bytes) : bytes_(bytes) {}
@@ -21,7 +21,7 @@ class body_budget {
   std::atomic<uint64_t> in_use_{0};
 };
 
-/// What one body has of the budget; given back in the end.
+/// The share of one body in the budget; released on destruction.
 class body_share {
  public:
   explicit body_share(body_budget& of) : of_(&of) {}
@@ -34,11 +34,10 @@ class body_share {
   ~body_share() { of_->in_use_.fetch_sub(bytes_, std::memory_order_relaxed); }
 
   uint64_t bytes() const { return bytes_; }
-  /// Whether it could ever grow so large: it can if nobody else has any.
+  /// Whether it could grow to `bytes` if no other body had a share.
   bool fits_alone(uint64_t bytes) const { return bytes <= of_->bytes_ / 2; }
 
-  /// Makes it `bytes` in all, which is more than before. False, and nothing changes, if there is no room for
-  /// that.
+  /// Grows the share to `bytes` in total. False, without effect, if there is no room.
   bool grow(uint64_t bytes) {
     const auto others = of_->in_use() - bytes_;
     if (others > of_->bytes_ || bytes > (of_->bytes_ - others) / 2) return false;
@@ -46,8 +45,7 @@ class body_share {
     bytes_ = bytes;
     return true;
   }
-  /// The same without a bound, but only while nobody else has any of the budget: what is larger than a share
-  /// goes alone.
+  /// Grows without bound, but only if no other body has a share: a body larger than a share is read alone.
   bool grow_alone(uint64_t bytes) {
     if (of_->in_use() != bytes_) return false;
     of_->in_use_.fetch_add(bytes - bytes_, std::memory_order_relaxed);

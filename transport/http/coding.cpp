@@ -134,7 +134,7 @@ std::string deflated(std::string_view bytes, http_coding coding) {
   std::string out(deflateBound(&stream, static_cast<uLong>(bytes.size())), '\0');
   stream.next_out = reinterpret_cast<Bytef*>(out.data());
   stream.avail_out = static_cast<uInt>(out.size());
-  if (deflate(&stream, Z_FINISH) != Z_STREAM_END) throw std::bad_alloc();  // the bound is one
+  if (deflate(&stream, Z_FINISH) != Z_STREAM_END) throw std::bad_alloc();  // deflateBound is an upper bound
   out.resize(out.size() - stream.avail_out);
   return out;
 }

@@ -90,7 +90,7 @@ net::awaitable<std::optional<http_received>> http_connection::read_request() {
       }
       if (used == 0) break;
     }
-    if (!serving_ && loop_.draining) {  // a request that reached us before the drain is still served
+    if (!serving_ && loop_.draining) {  // a request that arrived before the drain is still served
       read_some();
       if (buffer_.size() == 0) co_return std::nullopt;
       continue;
@@ -125,9 +125,9 @@ net::awaitable<http_connection::after> http_connection::answer(http_received& go
   } const in_the_end{*pending};
   try {
     loop_.shared.handler.handle(std::move(got.request), http_reply(pending));
-  } catch (...) {  // the reply went with the stack, and answered 500
+  } catch (...) {  // unwinding destroyed the reply, which answered 500
   }
-  got.share.reset();  // who keeps the body counts it himself
+  got.share.reset();  // a handler that keeps the body accounts for it itself
   co_await wait_for(*pending);
   if (auto head = pending->take_head()) co_return co_await write_stream(std::move(*head), *pending, got);
   watching_ = false;
@@ -136,10 +136,10 @@ net::awaitable<http_connection::after> http_connection::answer(http_received& go
   co_return co_await write_response(std::move(*response), got);
 }
 
-/// Until the handler has done something, or the client has left.
+/// Waits until the handler has acted, or the client has left.
 net::awaitable<void> http_connection::wait_for(pending_reply& pending) {
   while (!over() && pending.sleep_if_idle()) {
-    deadline_ = clock_type::time_point::max();  // how long an answer may take is the handler's business
+    deadline_ = clock_type::time_point::max();  // the handler limits the time of an answer
     watching_ = true;
     listen();
     co_await sleep();
@@ -164,7 +164,7 @@ net::awaitable<http_connection::after> http_connection::write_stream(http_respon
   for (;;) {
     const bool written = co_await write(std::move(bytes));
     if (!written) co_return after::close;
-    if (to.head) part.over = part.whole = true;  // that was all of it: who still writes is told to stop
+    if (to.head) part.over = part.whole = true;  // complete: a writer that still writes is stopped
     if (part.over) break;
     co_await wait_for(pending);
     if (over()) co_return after::close;
@@ -201,8 +201,8 @@ net::awaitable<void> http_connection::answer_and_leave(http_response response) {
   if (next == after::leave) co_await leave();
 }
 
-// Closing a socket with unread bytes resets it, and the reset can overtake the answer. So: say that we are
-// done, and read until the client is.
+// Closing a socket with unread bytes resets it, and the reset can overtake the answer. So shut down the
+// sending side, and read until the client has closed.
 net::awaitable<void> http_connection::leave() {
   error_code ignored;
   socket_.shutdown(net::ip::tcp::socket::shutdown_send, ignored);
@@ -282,7 +282,8 @@ void http_connection::stop_writing() {
   if (writing_) socket_.cancel(ignored);
 }
 
-/// The client of HTTP/1.0 takes the end of the connection for the end of the body; only this is no such end.
+/// An HTTP/1.0 client takes an orderly close for the end of the body; a reset tells it that the body is
+/// broken.
 void http_connection::reset() {
   error_code ignored;
   socket_.set_option(net::socket_base::linger(true, 0), ignored);

@@ -1,5 +1,5 @@
-// One client of the HTTP server. Private to server.cpp and connection.cpp: the only headers of the
-// server that know Asio.
+// Connection of the HTTP server with one client. Private to server.cpp and connection.cpp: the only headers
+// of the server that include Asio.
 #pragma once
 #include <utility>  // before Asio, whose awaitable.hpp uses std::exchange without it
 //
@@ -22,12 +22,12 @@ namespace troupe {
 class http_connection;
 class pending_reply;
 
-/// What all connections of a server share.
+/// State shared by all connections of a server.
 struct http_shared {
   http_server_options options;
   http_handler& handler;
   body_budget bodies{options.max_bodies_bytes};
-  body_budget unsent{options.max_bodies_bytes};  ///< of answers that wait for their clients
+  body_budget unsent{options.max_bodies_bytes};  ///< of answers that clients have not taken yet
   std::atomic<size_t> connections{0};
   std::atomic<size_t> serving{0};  ///< requests between their first byte and the end of their response
 };
@@ -44,24 +44,24 @@ struct http_loop {
 /// Reads a request, waits for its answer, writes it, and again. Everything runs on the loop's thread.
 class http_connection : public std::enable_shared_from_this<http_connection> {
  public:
-  using clock_type = std::chrono::steady_clock;  // sockets live in the machine's time
+  using clock_type = std::chrono::steady_clock;  // sockets need the machine's time
 
   http_connection(boost::asio::ip::tcp::socket socket, http_loop& loop);
   ~http_connection();
 
   /// Serves until the client leaves, a limit is hit, or the loop drains. The coroutine keeps a reference.
   static boost::asio::awaitable<void> run(std::shared_ptr<http_connection> self);
-  /// Answers one refusal instead.
+  /// Instead of serving, sends one refusal.
   static boost::asio::awaitable<void> refuse(std::shared_ptr<http_connection> self, http_response response);
 
   void wake() { wake_.cancel(); }
   void wake_from_any_thread();
   void close_from_any_thread();
-  void expire(clock_type::time_point now);  ///< gives up what has passed its time
+  void expire(clock_type::time_point now);  ///< ends waits whose deadline has passed
   void close();
 
  private:
-  enum class after { keep, leave, close };  // an answer, what becomes of the connection
+  enum class after { keep, leave, close };  // what to do with the connection after an answer
   boost::asio::awaitable<std::optional<http_received>> read_request();
   std::optional<http_response> admit();
   boost::asio::awaitable<after> answer(http_received& got);
@@ -85,15 +85,15 @@ class http_connection : public std::enable_shared_from_this<http_connection> {
   http_loop& loop_;
   boost::asio::ip::tcp::socket socket_;
   boost::asio::steady_timer wake_;    // never expires: a condition variable for the coroutine
-  boost::beast::flat_buffer buffer_;  // what the reader has not taken yet
+  boost::beast::flat_buffer buffer_;  // bytes that the reader has not taken yet
   http_request_reader reader_;
   std::optional<http_response> refusal_;  // of the request that is being read
   clock_type::time_point deadline_ = clock_type::time_point::max();
   bool listening_ = false;  // an async_wait is out
-  bool watching_ = false;   // a handler works: keep reading, to notice that the client left
+  bool watching_ = false;   // a handler works: keep reading, to notice a disconnect
   bool writing_ = false;
   bool serving_ = false;  // counted in http_shared::serving
-  bool leaving_ = false;  // all is said
+  bool leaving_ = false;  // the last answer has been sent
   bool ended_ = false;    // the client's side
   bool expired_ = false;  // a deadline passed
   bool closed_ = false;   // our side

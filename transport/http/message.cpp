@@ -57,7 +57,7 @@ http_response http_error_response(unsigned status, std::string_view message, dur
 http_response written_by(response_writer& writer) {
   try {
     return writer.write();
-  } catch (...) {  // out of memory, mostly
+  } catch (...) {  // usually out of memory
     return http_error_response(500, "the server could not write the answer");
   }
 }

@@ -1,5 +1,4 @@
-// An HTTP exchange without its sockets: what came, what goes, and the handle that joins the two across
-// threads.
+// HTTP requests and responses without sockets, and the handles by which other threads answer.
 #pragma once
 #include <functional>
 #include <memory>
@@ -36,29 +35,29 @@ struct http_request {
   std::string query;           ///< after '?'
   http_headers headers;
   std::string body;
-  uint32_t tenant = 0;  ///< who asks, set once that is known; as `request::tenant`
+  uint32_t tenant = 0;  ///< the caller, once it is known; as `request::tenant`
 };
 
 struct http_response {
   unsigned status = 200;
   std::string content_type = "application/json";
-  http_headers headers;  ///< besides Content-Type, Content-Length and Connection, which the server writes
+  http_headers headers;  ///< without Content-Type, Content-Length and Connection, which the server writes
   std::string body;
 };
 
 /// "Not Found" for 404; "Unknown" for a status that has no name here.
 std::string_view http_reason(unsigned status);
 
-/// {"error": message}: every refusal of the HTTP face has this shape; with "reason", unless it is empty. 429
-/// and 503 invite to come again after `retry_after`, told in whole seconds, one at least.
+/// {"error": message}, the form of every HTTP refusal; with "reason" unless it is empty. 429 and 503 carry
+/// Retry-After, `retry_after` in whole seconds, at least one.
 http_response http_error_response(unsigned status, std::string_view message, duration retry_after = 1s,
                                   std::string_view reason = {});
 
 /// A string as JSON, in quotes. Bytes that are not UTF-8 become U+FFFD.
 std::string json_quote(std::string_view text);
 
-/// An answer whose body is still to be written. That takes milliseconds if it is large: the time of the
-/// connection's thread, not of the sender's.
+/// An answer whose body is written later. A large one takes milliseconds, which are spent on the connection's
+/// thread instead of the sender's.
 class response_writer {
  public:
   virtual ~response_writer() = default;
@@ -66,29 +65,28 @@ class response_writer {
   virtual http_response write() = 0;
 };
 
-/// What it writes; 500 if it throws.
+/// The response of the writer; 500 if it throws.
 http_response written_by(response_writer& writer);
 
-/// The server's side of an `http_reply`; whoever answers requests behind other fronts (tests, simulation)
-/// implements it too. Thread-safe.
+/// The server's side of an `http_reply`. Also implemented by tests and simulation. Thread-safe.
 class http_exchange {
  public:
   virtual ~http_exchange() = default;
   virtual void respond(http_response response) = 0;
-  /// The server has it written on the thread of the connection, others at once.
+  /// The server calls the writer on the connection's thread, others at once.
   virtual void respond_with(std::unique_ptr<response_writer> writer) { respond(written_by(*writer)); }
   virtual void on_cancel(std::function<void()> call) = 0;
-  /// The head of an answer whose body comes piece by piece; its body is the first piece.
+  /// The head of an answer whose body follows in pieces; its body is the first piece.
   virtual void begin(http_response head) = 0;
   /// The next piece.
   virtual void write(std::string piece) = 0;
-  /// The body is whole; `whole` false: it ends here, and the client can tell.
+  /// The end of the body. `whole` false: it is incomplete, and the client can tell.
   virtual void end(bool whole) = 0;
 };
 
-/// The right, and the duty, to send a body piece by piece, from any thread; one caller at a time. What a
-/// client is slow to take is kept, within the server's bounds; then the client counts as gone. After a client
-/// went away nothing has any effect. Dropped without `end`, it breaks the body off.
+/// The right, and the duty, to send a body piece by piece, from any thread; one caller at a time. Pieces that
+/// the client has not taken are kept up to the server's bounds; beyond, the client counts as gone. After the
+/// client has gone calls have no effect. Destroyed without `end`, it breaks off the body.
 class http_stream {
  public:
   explicit http_stream(std::shared_ptr<http_exchange> exchange) : exchange_(std::move(exchange)) {}
@@ -99,7 +97,7 @@ class http_stream {
   }
   ~http_stream();
 
-  /// A piece is sent at once, alone.
+  /// Sends a piece at once, by itself.
   void write(std::string piece);
   void end();
 
@@ -107,8 +105,8 @@ class http_stream {
   std::shared_ptr<http_exchange> exchange_;
 };
 
-/// The right, and the duty, to answer one request: once, from any thread, now or later. Dropped unanswered it
-/// answers 500, so that no client waits for a forgotten request. May outlive the server.
+/// The right, and the duty, to answer one request: once, from any thread, now or later. Destroyed unanswered,
+/// it answers 500, so that no client waits for a forgotten request. May outlive the server.
 class http_reply {
  public:
   explicit http_reply(std::shared_ptr<http_exchange> exchange) : exchange_(std::move(exchange)) {}
@@ -119,14 +117,14 @@ class http_reply {
   }
   ~http_reply();
 
-  /// Answers. A second answer, or one after the client went away, changes nothing.
+  /// Answers. A second answer, or one after the client has gone, has no effect.
   void send(http_response response);
   void send(std::unique_ptr<response_writer> writer);
-  /// Answers with a body that comes piece by piece: the response's own is the first piece. `on_cancel` holds
-  /// until the end of the body.
+  /// Begins an answer whose body follows in pieces; the body of `head` is the first. `on_cancel` stays in
+  /// effect until the end of the body.
   http_stream begin(http_response head);
-  /// `call` runs once if the client goes away (or the server gives up) before the answer: on a server thread,
-  /// or at once in the caller's if that has happened already. It must not block.
+  /// `call` runs once if the client disconnects (or the server gives up) before the answer: on a server
+  /// thread, or at once on the caller's if that has already happened. It must not block.
   void on_cancel(std::function<void()> call);
 
  private:

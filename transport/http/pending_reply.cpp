@@ -14,7 +14,7 @@ namespace http = boost::beast::http;
 
 namespace {
 
-constexpr size_t max_unsent_bytes = 4 << 20;  // of a stream, for a client that is slow to take it
+constexpr size_t max_unsent_bytes = 4 << 20;  // kept of a stream for a slow client
 
 template <class Buffers>
 void append(std::string& to, const Buffers& buffers) {
@@ -26,7 +26,7 @@ void append(std::string& to, const Buffers& buffers) {
 
 template <class Keep>
 void pending_reply::settle(stage from, Keep keep) {
-  std::function<void()> unused;  // destroyed outside the lock: it may hold anything
+  std::function<void()> unused;  // destroyed outside the lock, because it may hold anything
   std::lock_guard lock(mutex_);
   if (stage_ != from) return;
   stage_ = stage::settled;
@@ -35,8 +35,7 @@ void pending_reply::settle(stage from, Keep keep) {
   wake();
 }
 
-/// Under the lock: the connection waits for it in finish(), so that it and its loop are there until this
-/// returns.
+/// Called under the lock: finish() waits for it, so the connection and its loop live until this returns.
 void pending_reply::wake() {
   if (std::exchange(asleep_, false) && connection_ != nullptr) connection_->wake_from_any_thread();
 }
@@ -80,7 +79,7 @@ void pending_reply::put(std::string_view piece) {
     append(bytes_, http::make_chunk(boost::asio::buffer(piece.data(), piece.size())));
   else
     bytes_ += piece;
-  const bool first = kept_ == 0;  // goes out whatever its size
+  const bool first = kept_ == 0;  // sent whatever its size
   kept_ += bytes_.size() - before;
   if ((first || kept_ <= max_unsent_bytes) && make_room(bytes_.size())) return wake();
   bytes_ = {};

@@ -1,4 +1,4 @@
-// The answer of one request on its way from the handler's threads to the connection's. Private to the server.
+// The answer of one request, passed from the handler's threads to the connection's. Private to the server.
 #pragma once
 #include <functional>
 #include <memory>
@@ -13,13 +13,12 @@ namespace troupe {
 
 class http_connection;
 
-/// How the pieces of a body go over the wire: each in a chunk, as they are (the end of the connection is the
-/// end of the body), or not at all.
+/// Transfer form of the pieces of a body: chunked, as they are until the connection closes, or none (HEAD).
 enum class http_body_form { chunked, until_close, none };
 
 class pending_reply final : public http_exchange {
  public:
-  /// `unsent` counts what waits for the client. Both are there until `finish`.
+  /// `unsent` counts bytes that wait for the client. Both live until `finish`.
   pending_reply(http_connection& connection, body_budget& unsent, http_body_form form)
       : form_(form), unsent_(unsent), connection_(&connection) {}
 
@@ -32,21 +31,21 @@ class pending_reply final : public http_exchange {
 
   // The rest is for the connection, on its thread.
 
-  /// What a stream has got to send, in its form, since it was last asked.
+  /// Bytes of a stream to send, in its form, since the last call.
   struct part {
     std::string bytes;
-    bool over = false;   ///< there will be no more
-    bool whole = false;  ///< and that is the whole body
+    bool over = false;   ///< the last part
+    bool whole = false;  ///< the body is complete
   };
 
-  /// True if there is nothing to do, all that was taken having been sent; then what changes that wakes the
+  /// True if there is nothing to do; all taken bytes must have been sent. The next change then wakes the
   /// connection.
   bool sleep_if_idle();
-  /// The head of a stream, once; nothing if the answer comes in one.
+  /// The head of a stream, once; nothing if the answer is not a stream.
   std::optional<http_response> take_head();
   part take_part();
-  /// The answer, unless it is a stream; if not all of it is there, the request is cancelled. From now on
-  /// nobody comes to the connection any more. Does nothing the second time.
+  /// Returns the answer, unless it is a stream, and cancels the request if it is incomplete. Afterwards no
+  /// other thread touches the connection. A second call has no effect.
   std::optional<http_response> finish();
 
  private:
@@ -66,11 +65,11 @@ class pending_reply final : public http_exchange {
   bool cancelled_ = false;
   std::optional<http_response> response_;  // or
   std::unique_ptr<response_writer> writer_;
-  std::string bytes_;  // of a stream, not taken yet
-  size_t kept_ = 0;    // those, and what was taken and is being sent
+  std::string bytes_;  // of a stream, not yet taken
+  size_t kept_ = 0;    // these, plus taken ones that are being sent
   std::optional<body_share> share_;
   std::function<void()> cancel_;
-  http_connection* connection_;  // null once finished, or once its client counts as gone
+  http_connection* connection_;  // null once finished, or once the client counts as gone
   bool asleep_ = false;          // the connection waits
 };
 

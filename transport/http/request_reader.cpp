@@ -15,7 +15,7 @@ using boost::system::error_code;
 namespace {
 
 constexpr uint64_t min_read_room = 4 << 10;
-constexpr size_t min_chunk_bytes = 5;  // "0\r\n\r\n"; Beast asserts that it has so many to look at again
+constexpr size_t min_chunk_bytes = 5;  // "0\r\n\r\n"; Beast asserts that at least so many bytes are left
 
 http_error too_large(uint64_t limit) {
   return {413, fmt::format("the body is larger than the limit of {} bytes", limit)};
@@ -28,7 +28,7 @@ bool same(std::string_view a, std::string_view b) {
 }
 std::string quoted_start(std::string_view s) { return json_quote(s.substr(0, 40)); }
 
-/// Where a request goes. `host` only in the absolute form, "http://host/path", which proxies send (RFC 9112,
+/// Target of a request. `host` only in the absolute form, "http://host/path", which proxies send (RFC 9112,
 /// 3.2.2).
 struct http_target {
   std::optional<std::string_view> host;
@@ -50,7 +50,7 @@ http_target split_target(std::string_view s) {
   return t;
 }
 
-/// By the characters that a host and a port are made of (RFC 3986, 3.2.2). No "@": RFC 9110, 4.2.4.
+/// Checks the characters of a host with port (RFC 3986, 3.2.2). No "@": RFC 9110, 4.2.4.
 bool is_host(std::string_view s) {
   return std::all_of(s.begin(), s.end(), [](char c) {
     const char lower = static_cast<char>(c | 0x20);
@@ -59,7 +59,7 @@ bool is_host(std::string_view s) {
   });
 }
 
-/// What RFC 9112, 3.2, says of Host.
+/// Checks Host (RFC 9112, 3.2).
 template <class Message>
 std::optional<http_error> host_error(const Message& message, const http_target& target) {
   const auto given = message.count(http::field::host);
@@ -76,8 +76,8 @@ std::optional<http_error> host_error(const Message& message, const http_target& 
   return {};
 }
 
-/// What RFC 9112, 6.1 and 6.3, say of Transfer-Encoding. Beast takes a request with a coding that it does not
-/// know for one without a body, and the body for the next request.
+/// Checks Transfer-Encoding (RFC 9112, 6.1 and 6.3). Beast treats a request with an unknown coding as one
+/// without a body, and its body as the next request.
 template <class Message>
 std::optional<http_error> transfer_coding_error(const Message& message) {
   constexpr auto field = http::field::transfer_encoding;
@@ -104,12 +104,12 @@ std::optional<http_error> transfer_coding_error(const Message& message) {
                                 quoted_start(codings))};
 }
 
-/// A body that takes no more memory than it got bytes for (a Content-Length may promise anything), and asks
-/// before it does.
+/// A body that takes no more memory than it has received (a Content-Length may promise anything), and asks
+/// before it grows.
 struct budgeted_body {
   struct value_type {
     std::string bytes;
-    uint64_t at_most = 0;  // it will come to: the limit, or what Content-Length says
+    uint64_t at_most = 0;  // upper bound of its size: the limit, or Content-Length
     std::optional<body_share> share;
 
     bool append(const char* data, size_t size) {
@@ -169,7 +169,7 @@ size_t http_request_reader::put(std::string_view bytes) {
   if (!parser_) {
     parser_ = std::make_unique<parser>();
     parser_->header_limit(limits_.header_bytes);
-    parser_->body_limit(std::numeric_limits<uint64_t>::max());  // of the header's; see read_header
+    parser_->body_limit(std::numeric_limits<uint64_t>::max());  // read_header checks the body
     parser_->get().body().at_most = limits_.body_bytes;
     parser_->get().body().share.emplace(budget_);
   }
@@ -177,7 +177,7 @@ size_t http_request_reader::put(std::string_view bytes) {
   error_code ec;
   const size_t used = parser_->put(boost::asio::buffer(bytes.data(), bytes.size()), ec);
   if (used == 0 && bytes.size() > limits_.header_bytes && ec == http::error::need_more)
-    ec = http::error::header_limit;  // the header of a chunk, which the parser does not bound
+    ec = http::error::header_limit;  // the header of a chunk, not bounded by the parser
   if (!ec || ec == http::error::need_more)
     look();
   else if (ec == http::error::body_limit)

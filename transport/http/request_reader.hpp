@@ -1,5 +1,5 @@
-// Cuts the bytes that a client sends into requests: HTTP/1.0 and 1.1, bounded in header, body and the memory
-// of all bodies. Knows no sockets, so that it can be fed anything.
+// Request reader: splits a client's bytes into HTTP/1.0 and 1.1 requests, with bounds on header, body and the
+// memory of all bodies. It knows no sockets, so tests and fuzzers can feed it any bytes.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -18,38 +18,38 @@ struct http_reader_limits {
   uint64_t body_bytes = 64 << 20;  ///< of a request, inflated
 };
 
-/// A request, and what its answer must heed.
+/// A request, with the properties that its answer depends on.
 struct http_received {
   http_request request;
   bool keep_alive = false;
   bool http_1_0 = false;
   bool head = false;                                  ///< no body in the answer
-  http_coding answer_coding = http_coding::identity;  ///< what the client likes best
-  std::optional<body_share> share;                    ///< for as long as the body is kept
+  http_coding answer_coding = http_coding::identity;  ///< preferred by the client
+  std::optional<body_share> share;                    ///< held as long as the body is kept
 };
 
 class http_request_reader {
  public:
-  /// Where it is in a request. After `refused` nothing more is read.
+  /// Progress in the current request. After `refused` nothing more is read.
   enum class stage { header, body, complete, refused };
 
   http_request_reader(http_reader_limits limits, body_budget& budget);
   ~http_request_reader();
 
-  /// Takes some of `bytes`, which begin where the last call stopped; returns how many. If that is none, and
-  /// the request neither complete nor refused, more bytes must be added behind these. A header is taken
+  /// Takes some of `bytes`, which begin where the last call stopped; returns how many. If it takes none, and
+  /// the request is neither complete nor refused, call again with more bytes appended. A header is taken
   /// whole.
   size_t put(std::string_view bytes);
   stage where() const { return stage_; }
-  /// What the header says; while in the body, and once complete. `put` never goes past the end of a header,
-  /// so that who asks here first has not taken a byte of the body.
+  /// The request without its body; valid in the body, and once complete. `put` never goes past the end of a
+  /// header, so a caller can check the head before any byte of the body is taken.
   http_request& head() { return received_.request; }
-  /// Said once: the client wants to hear "100 Continue" before it sends the body.
+  /// True once if the client waits for "100 Continue" before it sends the body.
   bool continue_expected();
 
-  /// The complete request; the next one may come.
+  /// Takes the complete request; the next one may follow.
   http_received take();
-  /// What to answer before closing, once refused.
+  /// The answer to send before closing, once refused.
   http_response refusal() const { return refusal_; }
 
  private:

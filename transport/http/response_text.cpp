@@ -7,9 +7,9 @@
 namespace troupe {
 namespace {
 
-constexpr size_t worth_compressing = 1024;  // about what one packet takes anyway
+constexpr size_t worth_compressing = 1024;  // about one packet
 
-/// `length`: the field that says where the body ends.
+/// `length`: the header field that delimits the body.
 void append_head(std::string& text, const http_response& response, std::string_view length,
                  const http_received& to, bool keep) {
   auto out = std::back_inserter(text);

@@ -1,4 +1,4 @@
-// A value, or why there is none in terms of HTTP.
+// A value or an HTTP error.
 #pragma once
 #include <string>
 #include <utility>

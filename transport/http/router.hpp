@@ -1,4 +1,4 @@
-// Which function answers which method and path.
+// Router from method and path to handler functions.
 #pragma once
 #include <functional>
 #include <optional>
@@ -22,11 +22,11 @@ class path_parameters {
   std::vector<std::pair<std::string_view, std::string>> values_;  // names live in the router
 };
 
-/// Stands before the routes: says of a request, when its header is there, whether it may go on.
+/// Guard in front of the routes: admits or refuses a request when its header is complete.
 class http_guard {
  public:
   virtual ~http_guard() = default;
-  /// `pattern`: the route that was found. Nothing: the request goes on; else what to answer instead.
+  /// `pattern`: the matching route. Returns the answer of a refusal; nothing: the request is admitted.
   virtual std::optional<http_response> refusal(std::string_view pattern, const path_parameters& path,
                                                http_request& head) = 0;
 };
@@ -39,7 +39,7 @@ class http_router final : public http_handler {
 
   /// `pattern`: "/v2/models/{model}/infer"; a placeholder matches one non-empty segment.
   void add(std::string method, std::string_view pattern, route_handler handler);
-  /// Asked in `admit` about every route that is found; null: nobody is. Outlives the router.
+  /// Called in `admit` for every matching route; null: no guard. Outlives the router.
   void set_guard(http_guard* guard) { guard_ = guard; }
   std::optional<http_response> admit(http_request& head) override;
   void handle(http_request request, http_reply reply) override;
@@ -51,7 +51,7 @@ class http_router final : public http_handler {
     std::vector<std::string> segments;  // placeholders keep their '{'
     route_handler handler;
   };
-  /// Null: `allowed` says which methods the path takes, if it is one.
+  /// Null if there is none; then `allowed` lists the methods of the path, if it is known.
   const route* find(const http_request& request, std::string* allowed = nullptr) const;
   std::vector<route> routes_;
   http_guard* guard_ = nullptr;

@@ -38,12 +38,13 @@ namespace {
 struct io_thread : http_loop {
   explicit io_thread(http_shared& s) : http_loop(s), sweeper(context), work(context.get_executor()) {}
   net::steady_timer sweeper;
-  bool over = false;  // the sweeper's cancellation is lost on a timer that has just gone off
+  bool over = false;  // stops the sweeper: cancelling a timer that has just expired has no effect
   net::executor_work_guard<net::io_context::executor_type> work;
   std::thread thread;
 };
 
-// Deadlines are coarse on purpose: one timer a thread walks the connections, instead of one timer a request.
+// Deadlines are coarse on purpose: one timer per thread walks the connections, instead of one timer per
+// request.
 net::awaitable<void> sweep(io_thread& loop) {
   const auto& o = loop.shared.options;
   const auto shortest = std::min({o.idle_timeout, o.header_timeout, o.body_timeout, o.write_timeout});
@@ -115,12 +116,12 @@ net::awaitable<void> http_server::state::accept() {
     error_code ec;
     co_await acceptor->async_accept(socket, net::redirect_error(net::use_awaitable, ec));
     if (!acceptor->is_open()) co_return;
-    if (ec) {  // out of descriptors, mostly: let some close
+    if (ec) {  // usually out of descriptors: let some close
       pause.expires_after(20ms);
       co_await pause.async_wait(net::redirect_error(net::use_awaitable, ec));
       continue;
     }
-    // Who is told why it is refused holds a descriptor until it has read that: so many at once and no more.
+    // A refused client holds a descriptor until it has read its answer: bound their number.
     constexpr size_t max_refusals = 64;
     if (shared.connections >= shared.options.max_connections + max_refusals) continue;
     ++shared.connections;
@@ -154,7 +155,7 @@ void http_server::state::on_every_loop(Job job) {
 void http_server::state::stop() {
   if (std::exchange(stopped, true)) return;
   net::post(loops[0]->context, [this] { acceptor->close(); });
-  on_every_loop([](io_thread&) {});  // accepted sockets have been welcomed
+  on_every_loop([](io_thread&) {});  // accepted sockets have been registered
   on_every_loop([](io_thread& loop) {
     loop.work.reset();
     loop.over = true;
@@ -182,7 +183,7 @@ bool http_server::drain(duration timeout) {
     loop.draining = true;
     for (auto* c : loop.connections) c->wake();
   });
-  s.on_every_loop([](io_thread&) {});  // the woken ones have looked at their sockets once more
+  s.on_every_loop([](io_thread&) {});  // woken connections have checked their sockets once more
   while (s.shared.serving > 0 && std::chrono::steady_clock::now() < give_up) std::this_thread::sleep_for(2ms);
   const bool finished = s.shared.serving == 0;
   s.stop();

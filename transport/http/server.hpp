@@ -1,8 +1,8 @@
-// An HTTP/1.1 server: keep-alive, pipelining in order, bounded in everything that a client could grow.
+// HTTP/1.1 server: keep-alive, ordered pipelining, and a bound on every resource that a client could exhaust.
 //
-// A connection belongs to one io thread for its life and serves one request at a time; while a handler works,
-// the connection watches for its client to leave. A client that half-closes counts as gone, and so does one
-// of HEAD once it has the head of a stream.
+// A connection stays on one io thread and serves one request at a time. While a handler works, the connection
+// watches for the client to disconnect. A client that half-closes counts as gone, and so does one of HEAD
+// once it has the head of a stream.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -20,11 +20,11 @@ namespace troupe {
 class http_handler {
  public:
   virtual ~http_handler() = default;
-  /// Asked when a request's header is there and its body is not (nor any memory for it). A response refuses
-  /// the request: its body is not read, and if it has one, the connection is closed. May note in `head` what
-  /// it found out; `handle` gets the same request.
+  /// Called when a request's header is complete, before its body is read or memory is taken for it. A
+  /// returned response refuses the request: its body is not read, and if it has one, the connection is
+  /// closed. May store findings in `head`; `handle` gets the same request.
   virtual std::optional<http_response> admit(http_request& /*head*/) { return {}; }
-  /// Gets what `admit` let pass. May answer at once, or keep `reply` and answer later from any thread.
+  /// Handles an admitted request. May answer at once, or keep `reply` and answer later from any thread.
   /// Throwing answers 500.
   virtual void handle(http_request request, http_reply reply) = 0;
 };
@@ -33,17 +33,17 @@ struct http_server_options {
   std::string host = "127.0.0.1";  ///< an address to listen on, "0.0.0.0" or "::" for all
   uint16_t port = 0;               ///< 0: any free one
   uint32_t threads = 1;
-  std::string port_setting = {};         ///< where the port was chosen, for messages: "http_port of node 'a'"
-  uint32_t max_connections = 16384;      ///< 64 more are told 503; then closed at once
+  std::string port_setting = {};         ///< setting of the port, for messages: "http_port of node 'a'"
+  uint32_t max_connections = 16384;      ///< 64 more get 503; beyond, closed at once
   uint32_t max_header_bytes = 32 << 10;  ///< beyond: 431
   uint64_t max_body_bytes = 64 << 20;    ///< of a request; beyond: 413
-  /// Of all requests being read (body_budget.hpp); beyond: 503. And of all answers that clients are slow to
-  /// take, of which one stream has 4 MiB at most; beyond: closed.
+  /// Of all requests being read (body_budget.hpp); beyond: 503. Also of all answers that slow clients have
+  /// not taken, at most 4 MiB per stream; beyond: closed.
   uint64_t max_bodies_bytes = 256 << 20;
   duration idle_timeout = 75s;    ///< between requests of a connection
   duration header_timeout = 10s;  ///< from the first byte of a request to the end of its headers; then 408
   duration body_timeout = 60s;    ///< from the end of the headers to the end of the body; then 408
-  duration write_timeout = 60s;   ///< for a client to take its response, or what there is of a stream
+  duration write_timeout = 60s;   ///< for a client to take its response, or the available part of a stream
 };
 
 /// The server cannot start; `what()` names the address and the fix.

@@ -1,4 +1,4 @@
-// Triton's classification extension: an output told as its largest values.
+// Triton's classification extension: an output is returned as its largest values.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -203,7 +203,7 @@ std::string_view json_reader::skip_array() {
   size_t open = 0;
   for (size_t i = begin; i < text_.size(); ++i) {
     const char c = text_[i];
-    if (c > '"' && c < '[') continue;  // of numbers: nearly all there is
+    if (c > '"' && c < '[') continue;  // numbers and separators: nearly all characters
     if (c == '[') ++open;
     if (c == ']' && --open == 0) {
       at_ = i + 1;

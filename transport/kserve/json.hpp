@@ -1,6 +1,6 @@
-// A pull reader of JSON text for the request path: the caller asks for what it expects, everything is checked
-// (RFC 8259, UTF-8 included), and what it skips costs one look at each byte. Errors are thrown as http_error
-// 400 and caught by the functions of v2.hpp; they never leave transport/.
+// Pull reader of JSON text for the request path: the caller asks for the expected values, and all text is
+// checked (RFC 8259, UTF-8 included); skipped values are scanned once. Errors are thrown as http_error 400
+// and caught by the functions of v2.hpp; they never leave transport/.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -15,7 +15,7 @@ class json_reader {
   explicit json_reader(std::string_view text, std::string what = "JSON")
       : text_(text), what_(std::move(what)) {}
 
-  /// The next significant character, left where it is; 0 at the end of the text.
+  /// The next significant character, not consumed; 0 at the end of the text.
   char peek();
   bool take(char c);  ///< if it comes next
 
@@ -47,7 +47,7 @@ class json_reader {
   std::string_view read_raw();
   /// An array, up to its closing bracket and without a look at its elements; returns its text.
   std::string_view skip_array();
-  void read_end();  ///< nothing but space is left
+  void read_end();  ///< only white space is left
 
   /// Up to 40 characters from here on, for messages.
   std::string_view ahead();

@@ -1,4 +1,4 @@
-// What requests say beside their tensors. Private to kserve_*.cpp; errors are thrown as http_error. `where`
+// Parameters of requests and tensors. Private to transport/kserve; errors are thrown as http_error. `where`
 // begins their messages.
 #pragma once
 #include <charconv>
@@ -21,7 +21,7 @@ std::optional<T> whole(std::string_view text) {
   return value;
 }
 
-/// The keys of one JSON object that we know, each at most once.
+/// Known keys of one JSON object, each at most once.
 class known_keys {
  public:
   explicit known_keys(std::string where) : where_(std::move(where)) {}
@@ -33,12 +33,12 @@ class known_keys {
   std::string where_;
 };
 
-/// The "parameters" of a tensor or a request, those that we know.
+/// The known "parameters" of a tensor or a request.
 class parameter_reader {
  public:
   parameter_reader(json_reader& in, std::string where) : in_(in), where_(std::move(where)) {}
 
-  /// Calls `known(key, value)` for each; what it does not know it leaves.
+  /// Calls `known(key, value)` for each; it ignores unknown ones.
   template <class Known>
   void read(Known known) {
     if (in_.peek() != '{') in_.fail("an object under \"parameters\"");

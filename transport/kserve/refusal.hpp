@@ -1,4 +1,4 @@
-// How the parts of the KServe reader refuse: by throwing what the client is told.
+// Refusals of the KServe reader: thrown as http_error, with the message for the client.
 #pragma once
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -34,7 +34,7 @@ inline std::string shortened(std::string_view text) {
   return json_quote(text.size() <= 80 ? std::string(text) : std::string(text.substr(0, 77)) + "...");
 }
 
-/// `fix`: how to do without.
+/// `fix`: the alternative, for the message.
 inline bool has_json_form(const tensor_spec& t) {
   return t.type != data_type::fp16 && t.type != data_type::bf16;
 }

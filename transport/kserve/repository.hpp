@@ -1,4 +1,4 @@
-// The bodies of KServe's model repository extension, as strangers send them: bounded before they are read,
+// Bodies of KServe's model repository extension, from untrusted clients: bounded before they are parsed,
 // because a document takes many times the memory of its text.
 #pragma once
 #include <optional>

@@ -9,7 +9,7 @@ namespace {
 
 using namespace kserve;
 
-constexpr size_t longest_id = 1 << 10;  // it waits with its request, and comes back
+constexpr size_t longest_id = 1 << 10;  // kept with its request, and returned
 constexpr std::string_view use_binary = "send it as binary data (parameters.binary_data_size)";
 constexpr std::string_view want_binary = "ask for binary data (parameters.binary_data)";
 
@@ -116,7 +116,7 @@ class request_reader {
     return std::move(request_);
   }
 
-  /// The body is the only input's rows.
+  /// The body holds the rows of the only input.
   infer_request read_raw() {
     if (signature_.inputs.size() != 1)
       refuse("a request without JSON is for models with one input; this one takes {}",
@@ -212,7 +212,7 @@ class request_reader {
     if (!binary) undecided_.push_back(request_.outputs.size() - 1);
   }
 
-  /// No more than a row has values, as Triton does it.
+  /// Bounded by the values of a row, as in Triton.
   static uint32_t classes_of(const tensor_spec& t, uint32_t asked) {
     if (asked == 0) return 0;
     if (t.type == data_type::boolean || t.type == data_type::bytes || t.type == data_type::fp16 ||
@@ -254,11 +254,11 @@ class request_reader {
   }
 
   json_reader in_;
-  std::string_view binary_;  // what no input has taken yet
+  std::string_view binary_;  // bytes that no input has taken yet
   const model_signature& signature_;
   uint32_t max_rows_;
   bool binary_output_ = false;
-  std::vector<size_t> undecided_;  // outputs that do not say whether they are to be binary
+  std::vector<size_t> undecided_;  // outputs that do not set binary_data
   infer_request request_;
 };
 

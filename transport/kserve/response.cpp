@@ -29,7 +29,7 @@ void append_tensor(std::string& out, const tensor_spec& t, uint32_t rows, std::s
   out += "]}";
 }
 
-/// The values go behind the JSON.
+/// Appends the values behind the JSON.
 void append_binary(std::string& out, std::string& behind, const tensor_spec& t, uint32_t rows,
                    std::span<const std::byte> values) {
   append_head(out, t, rows);
@@ -37,7 +37,7 @@ void append_binary(std::string& out, std::string& behind, const tensor_spec& t, 
   behind.append(reinterpret_cast<const char*>(values.data()), values.size());
 }
 
-/// What each output of the signature has of the bytes.
+/// The bytes of each output of the signature.
 std::vector<std::span<const std::byte>> shared_out(std::span<const std::byte> bytes,
                                                    const std::vector<tensor_spec>& tensors, uint32_t rows) {
   std::vector<std::span<const std::byte>> parts;

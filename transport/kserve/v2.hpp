@@ -1,8 +1,9 @@
-// The KServe V2 (Open Inference Protocol) bodies of inference: requests into bytes and bytes into responses,
-// as JSON and with the binary tensor data extension. Pure functions; the HTTP around them is the gateway's.
+// KServe V2 (Open Inference Protocol) bodies of inference: parses requests and formats responses, as JSON and
+// with the binary tensor data extension. Pure functions; the gateway does the HTTP.
 //
-// A request is taken in two steps, so that its numbers are converted once and straight into the memory they
-// travel in: parse_infer says how many bytes there are, the caller finds room, write_inputs fills it.
+// A request is parsed in two steps, so that its numbers are converted once and directly into the memory in
+// which they travel: parse_infer returns the number of bytes, the caller allocates room, write_inputs fills
+// it.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +19,7 @@
 
 namespace troupe {
 
-/// A body: JSON, and behind it the binary data of tensors, in the order in which the JSON names them.
+/// A body: JSON, followed by the binary data of tensors, in the order of the JSON.
 struct infer_body {
   std::string_view json;
   std::string_view binary;
@@ -27,51 +28,50 @@ struct infer_body {
 http_result<infer_body> split_infer_body(std::string_view body, std::optional<std::string_view> json_bytes);
 
 struct infer_request {
-  /// The values of an input: the text of its JSON array, or as they lie in memory. A view of the body.
+  /// The values of an input: the text of its JSON array, or their bytes in memory order. A view of the body.
   struct values {
     std::string_view text;
     bool binary = false;
     bool given = false;
     uint64_t bytes = 0;  ///< in memory
   };
-  /// What to answer of an output.
+  /// A requested output.
   struct wanted {
     uint32_t output = 0;  ///< index into signature.outputs
     bool binary = false;
-    /// Not 0: so many of a row's values, the largest, as "value:index" (classes.hpp).
+    /// Not 0: return the largest `classes` values of each row as "value:index" (classes.hpp).
     uint32_t classes = 0;
     bool operator==(const wanted&) const = default;
   };
 
   std::string id;  ///< empty if the client gave none
   uint32_t rows = 0;
-  uint64_t input_bytes = 0;  ///< of all inputs
-  std::optional<duration>
-      timeout;                  ///< the lesser of parameters.slo_ms and parameters.timeout (in µs); positive
-  std::vector<wanted> outputs;  ///< in this order
-  std::vector<values> inputs;   ///< in the signature's order
+  uint64_t input_bytes = 0;         ///< of all inputs
+  std::optional<duration> timeout;  ///< min(slo_ms, timeout in µs) of "parameters"; positive
+  std::vector<wanted> outputs;      ///< in this order
+  std::vector<values> inputs;       ///< in the signature's order
 };
 
-/// Reads a request against what the model takes, `max_rows` rows at most. "data" arrays of numbers are only
-/// measured. Everything else is checked: unknown keys and parameters are ignored, unknown names are not. FP16
-/// and BF16 have no JSON form and are refused there. Without JSON (the raw binary request) the binary data
-/// are the rows of the only input.
+/// Parses a request against the model's signature, with at most `max_rows` rows. "data" arrays of numbers are
+/// only measured; everything else is checked. Unknown keys and parameters are ignored, unknown names refused.
+/// FP16 and BF16 have no JSON form and are refused there. Without JSON (the raw binary request) the binary
+/// data are the rows of the only input.
 http_result<infer_request> parse_infer(infer_body body, const model_signature& signature, uint32_t max_rows);
 
 /// Converts the data into `into` (request.input_bytes, any alignment), whose contents are unspecified on
-/// error. JSON data is flat or nested as its shape says. Whole numbers may be written as 3, 3.0 or 3e0; BOOL
-/// is true or false, BYTES a string; numbers beyond their type are refused, never clamped. The body that
-/// `request` was parsed from must still be there.
+/// error. JSON data is flat or nested according to its shape. Whole numbers may be written as 3, 3.0 or 3e0;
+/// BOOL is true or false, BYTES a string. Numbers out of range are refused, never clamped. The body that
+/// `request` was parsed from must still exist.
 std::optional<http_error> write_inputs(const infer_request& request, const model_signature& signature,
                                        std::span<std::byte> into);
 
-/// Who answers: goes into every response.
+/// Name and version of the model, in every response.
 struct model_identity {
   std::string name;
   std::string version = "1";
 };
 
-/// A body as it is written.
+/// A serialised body.
 struct written_body {
   std::string body;
   std::optional<size_t> json_bytes;  ///< if binary data follow: for Inference-Header-Content-Length
@@ -79,26 +79,26 @@ struct written_body {
 
 /// The response to `request` from its output bytes: the outputs of the signature one after the other, each
 /// with all its rows. JSON floats are written in the fewest digits that read back as the same value. NaN and
-/// infinities have no JSON form: a model that gives one gets a 500. `batch_rows`, if not 0, is told as
-/// parameters.batch_rows: how many rows were executed together.
+/// infinities have no JSON form and become a 500. `batch_rows`, unless 0, is returned as
+/// parameters.batch_rows: the rows that were executed together.
 http_result<written_body> format_infer(const model_identity& model, const infer_request& request,
                                        const model_signature& signature, std::span<const std::byte> outputs,
                                        uint32_t batch_rows);
 
-/// A request as a client writes it, for all outputs; `inputs` as write_inputs would make them. In JSON, but
-/// what has no JSON form goes, and is asked for, as binary data.
+/// A client's request for all outputs; `inputs` in the form of write_inputs. Written in JSON; tensors without
+/// a JSON form are sent and requested as binary data.
 http_result<written_body> format_infer_request(const model_signature& signature, uint32_t rows,
                                                std::span<const std::byte> inputs,
                                                std::optional<double> slo_ms = {});
 
-/// What GET /v2/models/{model} tells besides names and shapes (as "parameters").
+/// Limits in the answer to GET /v2/models/{model} (as "parameters").
 struct model_limits {
   double slo_ms = 0;      ///< 0: left out
   uint32_t max_rows = 0;  ///< of one request; 0: left out
 };
 std::string format_model_metadata(const model_identity& model, std::string_view platform,
                                   const model_signature& signature, const model_limits& limits = {});
-/// What a client learns from it; an error (502: the server's fault) if it is no such metadata.
+/// The client's view of it; an error (502: the server's fault) if it is malformed.
 struct model_metadata {
   model_identity model;
   model_signature signature;

@@ -14,7 +14,7 @@
 namespace troupe::kserve {
 namespace {
 
-// One input's JSON array, flat or nested as its shape says, element by element.
+// JSON array of one input, flat or nested according to its shape, element by element.
 class json_values {
  public:
   json_values(std::string_view text, const tensor_spec& spec, uint32_t rows)
@@ -22,8 +22,8 @@ class json_values {
     for (auto d : shape_) total_ *= static_cast<uint64_t>(d);
   }
 
-  /// Calls `read(*this)` for each element; it consumes the element. Never for more than the shape has: what
-  /// follows is not read, as little that comes compressed may hold millions.
+  /// Calls `read(*this)` for each element; it consumes the element. Reads no more elements than the shape
+  /// has, because a small compressed body may hold millions.
   template <class Read>
   void each(Read read) {
     json_reader probe = in_;
@@ -99,7 +99,7 @@ class json_values {
              shape_text(shape_), shape_[level]);
   }
 
-  /// Integers written as 3.0 or 3e2; floats too small for their type; and what is out of range.
+  /// Integers written as 3.0 or 3e2, floats too small for their type, and numbers out of range.
   template <class T>
   T convert_the_long_way(std::string_view text) {
     const double wide = std::strtod(std::string(text).c_str(), nullptr);

@@ -1,4 +1,4 @@
-// The values of one tensor, in JSON and in memory. Private to kserve_*.cpp; errors are thrown as http_error.
+// Values of one tensor, in JSON and in memory. Private to transport/kserve; errors are thrown as http_error.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -31,16 +31,15 @@ void with_type(data_type t, F f) {
   }
 }
 
-/// Bytes that the values of `rows` rows take in memory, from their JSON array `text`. Only that of BYTES is
-/// read.
+/// Size in memory of `rows` rows, from their JSON array `text`. The text is read only for BYTES.
 uint64_t bytes_of_json(std::string_view text, const tensor_spec& t, uint32_t rows);
-/// Converts the JSON array to `out`, which has room for so many bytes.
+/// Converts the JSON array to `out`, which has room for `bytes_of_json` bytes.
 void write_json(std::string_view text, const tensor_spec& t, uint32_t rows, std::byte* out);
 
-/// Refuses what is not the values of `rows` rows of input `t` as they lie in memory.
+/// Refuses `values` unless they are `rows` rows of input `t` in memory order.
 void check_binary(std::string_view values, const tensor_spec& t, uint32_t rows);
 
-/// What of `values` is `rows` rows of `t`, from the front; fewer bytes than that if they are cut short.
+/// The first `rows` rows of `t` in `values`; shorter if they are cut short.
 std::span<const std::byte> rows_of(std::span<const std::byte> values, const tensor_spec& t, uint32_t rows);
 
 /// Appends the values as the elements of a JSON array, without its brackets.

@@ -1,9 +1,9 @@
-// What a reader does with a region: pull `pulled_bytes` from the region's offset, then `verify`. Why this is
-// safe although nobody asks the owner: a slot begins and ends with two words, (owner incarnation,
-// generation). The owner wipes them before anything else may happen to the bytes between them, and a fabric
-// reads them after everything between them. So if the words read are those of the region, then at that time
-// no byte of the payload had changed, however long the reader slept in the middle, and whatever order its
-// memcpy reads in (glibc's reads both ends first: one plain copy of the whole slot would prove nothing).
+// Validation of pulled regions. A reader pulls `pulled_bytes` from the region's offset and then calls
+// `verify`. This is safe without asking the owner, for this reason: a slot begins and ends with two words,
+// (owner incarnation, generation). The owner wipes them before it changes any byte between them, and a fabric
+// reads them after all bytes between them. So if the words match the region, no byte of the payload had
+// changed when it was read, however long the reader was suspended, and in whatever order its memcpy reads
+// (glibc's reads both ends first: one plain copy of the whole slot would prove nothing).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace troupe {
 
-/// The words at each end of a slot. 16 bytes: what fabric::pull reads last.
+/// The words at each end of a slot. 16 bytes, which fabric::pull reads last.
 struct slot_words {
   uint64_t owner = 0;
   uint64_t generation = 0;
@@ -27,13 +27,13 @@ constexpr uint64_t slot_tail(uint64_t payload_bytes) {
   return sizeof(slot_words) + (payload_bytes + 7) / 8 * 8;
 }
 
-/// How much to pull from `region.offset` for a payload of `region.size` bytes.
+/// Number of bytes to pull from `region.offset` for a payload of `region.size` bytes.
 constexpr uint64_t pulled_bytes(const region_ref& region) {
   return slot_tail(region.size) + sizeof(slot_words);
 }
 
-/// The payload within what was pulled; nothing if the region was stale by then: its owner has given the slot
-/// to somebody else, or is another incarnation.
+/// The payload within the pulled bytes. Nothing if the region was stale: its owner has reused the slot, or is
+/// another incarnation.
 inline std::optional<std::span<const std::byte>> verify(const region_ref& region,
                                                         std::span<const std::byte> pulled) {
   if (pulled.size() != pulled_bytes(region)) return std::nullopt;

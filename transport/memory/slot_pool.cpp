@@ -12,7 +12,7 @@ constexpr uint64_t alignment = 64;
 /// Slots begin here, and at multiples of the alignment from here, so that payloads are aligned.
 constexpr uint64_t first_offset = alignment - sizeof(slot_words);
 
-/// Kept of each size.
+/// Maximum of kept slots per size.
 constexpr size_t max_free_slots = 1024;
 
 void store(std::byte* at, uint64_t value) {
@@ -60,7 +60,8 @@ std::optional<slot> slot_pool::take(uint64_t size) {
 bool slot_pool::give_back(const region_ref& region) {
   std::lock_guard lock(mutex_);
   if (!is_live(region)) return false;
-  // Before anybody can take these bytes: a slot not in use never has words that a reader could expect.
+  // Before these bytes can be taken again: a slot that is not in use never has words that a reader could
+  // expect.
   write_words(region.offset, region.size, 0, 0);
   live_.erase(region.generation);
   const uint64_t bytes = block_bytes(region.size);
@@ -122,8 +123,8 @@ bool slot_pool::is_live(const region_ref& region) const {
          found->size == region.size;
 }
 
-/// Both ends, before whatever the caller does to the bytes between them next. The release fence (and the
-/// mutex, for the next taker) keeps that order for readers that look at the words last, after an acquire
+/// Writes the words at both ends, before the caller changes the bytes between them. The release fence (and
+/// the mutex, for the next taker) keeps that order for readers that read the words last, after an acquire
 /// fence.
 void slot_pool::write_words(uint64_t offset, uint64_t size, uint64_t owner, uint64_t generation) {
   std::byte* const head = memory_.bytes.data() + offset;

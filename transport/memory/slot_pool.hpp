@@ -1,6 +1,6 @@
-// The owner's side of memory that peers pull from: slots of any size in the registered pool, by best fit;
-// some of those given back are kept as they are for the next of their size. A slot belongs to whoever took it
-// until they give it back; its generation is never used again, and readers that come late notice
+// Slot pool: the owner's allocator for memory that peers pull from. Slots of any size in the registered pool,
+// by best fit; some freed slots are kept for the next request of their size. A slot belongs to its taker
+// until it is given back. Its generation is never reused, so late readers notice
 // (transport/memory/pull_check.hpp has the argument).
 #pragma once
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace troupe {
 
 /// A slot being filled. The payload begins at a multiple of 64 bytes.
 struct slot {
-  region_ref region;             ///< what to tell readers
+  region_ref region;             ///< the reference to send to readers
   std::span<std::byte> payload;  ///< region.size bytes
 };
 
@@ -33,8 +33,8 @@ class slot_pool {
   /// A slot with room for `size` bytes, of undefined content; nothing if the pool is full.
   std::optional<slot> take(uint64_t size);
 
-  /// Frees the region's slot, at once readable as stale. False, and nothing happens, if the region is not a
-  /// slot in use: given back already, or of another owner.
+  /// Frees the region's slot, which is stale for readers at once. False, without effect, if the region is not
+  /// a slot in use: already given back, or of another owner.
   bool give_back(const region_ref& region);
 
   /// Slots taken from now on belong to a new incarnation of this process. Those in use stay until they are

@@ -16,10 +16,10 @@ constexpr int64_t max_choices = 128;
 constexpr double day_ms = 86'400'000;
 
 struct unsupported_field {
-  std::string_view name, nothing;  ///< and the value by which it asks for nothing; empty: only null does
+  std::string_view name, nothing;  ///< and the value that requests nothing; empty: only null does
 };
 
-// They would change the answer. What only tells how a tool is to be called does nothing without tools.
+// Fields that would change the answer. Options of tool calls have no effect without tools.
 constexpr unsupported_field unsupported[] = {{"allowed_token_ids", ""},
                                              {"audio", ""},
                                              {"bad_words", "[]"},
@@ -119,7 +119,7 @@ bool take_sampling(base_request& request, body_reader& in, const std::string& ke
   return true;
 }
 
-// {"type": "text"} is what everybody gets.
+// {"type": "text"} is the default.
 void take_response_format(body_reader& in) {
   std::string type = "text";
   in.object("response_format", [&](const std::string& key) {

@@ -1,4 +1,4 @@
-// The fields that the bodies of completions and of chats share, with what both refuse.
+// Fields shared by the bodies of completions and chats, and the unsupported fields that both refuse.
 #pragma once
 #include <string>
 
@@ -7,14 +7,14 @@
 
 namespace troupe::openai {
 
-/// Takes the value of a field that both have; false if `key` is none.
+/// Takes the value of a shared field; false if `key` is not one.
 bool take_shared(base_request& request, body_reader& in, const std::string& key);
 
-/// What only the whole body tells. Throws openai::error, as all here.
+/// Checks that need the whole body. Throws openai::error, as all here.
 void check_shared(const base_request& request, const body_reader& in);
 
-/// Refuses what we do not have if `key` asks for it: anything but false, 0 or something empty. False if `key`
-/// is none of that.
+/// Refuses an unsupported feature if `key` requests it with a value other than false, 0 or an empty one.
+/// False if `key` is not an unsupported feature.
 bool take_unsupported(body_reader& in, const std::string& key);
 
 }  // namespace troupe::openai

@@ -1,7 +1,7 @@
-// The bodies of POST /v1/completions and /v1/chat/completions, as strangers send them: OpenAI's fields and
-// those that vLLM adds. A field that is null counts as absent, unknown fields are ignored; known ones that
-// would change the answer, and that we do not have, are refused unless they ask for nothing. Whoever serves
-// the request bounds it further: the vocabulary, the length of the model's sequences, `n`.
+// Bodies of POST /v1/completions and /v1/chat/completions, from untrusted clients: OpenAI's fields and those
+// that vLLM adds. A null field counts as absent, and unknown fields are ignored. Known fields that would
+// change the answer but are unsupported are refused unless they request nothing. The caller checks further
+// bounds: the vocabulary, the model's maximum length, `n`.
 #pragma once
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -18,12 +18,12 @@
 
 namespace troupe::openai {
 
-/// What both bodies share. Tokens are 0 or more, not checked against a vocabulary.
+/// Fields shared by both bodies. Tokens are at least 0 and not checked against a vocabulary.
 struct base_request {
   std::string model;                   ///< a model's name or an adapter's
   std::optional<uint32_t> max_tokens;  ///< 1 or more; nothing: as many as fit
-  /// Within these bounds: temperature 0 to 2 (below 1e-5 it is 0), top_p over 0 to 1, min_p 0 to 1, presence
-  /// and frequency penalty -2 to 2, repetition penalty 0.01 to 100, each bias -100 to 100, 1024 of them.
+  /// Bounds: temperature 0 to 2 (below 1e-5 it is 0), top_p over 0 to 1, min_p 0 to 1, presence and frequency
+  /// penalty -2 to 2, repetition penalty 0.01 to 100, each bias -100 to 100, at most 1024 of them.
   llm::sampling_params sampling;
   std::optional<uint64_t> seed;         ///< as in `sampling`; a negative one is its two's complement
   std::vector<std::string> stop;        ///< 16 at most, each of 1 to 1024 bytes
@@ -36,20 +36,20 @@ struct base_request {
   bool stream = false;
   bool include_usage = false;       ///< in the stream
   bool logprobs = false;            ///< of the chosen tokens
-  uint32_t top_logprobs = 0;        ///< and of so many most likely ones, 20 at most
+  uint32_t top_logprobs = 0;        ///< and of this number of most likely ones, at most 20
   std::string user;                 ///< 1024 bytes at most
-  std::optional<int32_t> priority;  ///< lower ones first, as vLLM has it
-  std::optional<duration> ttft;     ///< the first token's target; `ttft_ms`, our own: 1 us to a day
-  std::optional<duration> tpot;     ///< and for each further one, in the mean; `tpot_ms`, likewise
+  std::optional<int32_t> priority;  ///< lower ones first, as in vLLM
+  std::optional<duration> ttft;     ///< TTFT target; `ttft_ms`, our own field: 1 us to a day
+  std::optional<duration> tpot;     ///< TPOT target; `tpot_ms`, likewise
   bool operator==(const base_request&) const = default;
 };
 
-/// Text, or the tokens of one: then at least one.
+/// Text, or at least one token.
 using prompt = std::variant<std::string, std::vector<llm::token>>;
 
 struct completion_request : base_request {
   std::vector<prompt> prompts;  ///< 1 to 128
-  bool echo = false;            ///< the prompt comes before its answer; not with logprobs
+  bool echo = false;            ///< the answer includes the prompt; not with logprobs
   bool operator==(const completion_request&) const = default;
 };
 
@@ -57,8 +57,8 @@ struct completion_request : base_request {
 result<completion_request> parse_completion(std::string_view body);
 
 struct chat_request : base_request {
-  /// For a chat template, at least one: each an object of role and content, both strings; with name,
-  /// tool_call_id and tool_calls if given, whose arguments are objects, as templates want them. Parts of
+  /// At least one, for a chat template: each an object of role and content, both strings. Name, tool_call_id
+  /// and tool_calls are kept if given; arguments of tool calls are objects, as templates expect. Parts of
   /// content are joined with line ends.
   nlohmann::ordered_json messages;
   bool add_generation_prompt = true;

@@ -1,6 +1,5 @@
-// The fields of a request's body, taken one by one as they come: nothing is built of what nobody wants, and
-// every refusal names its field. Errors are thrown as openai::error and caught by `read_body`; they never
-// leave transport/.
+// Reader of a request's body, field by field: nothing is built for ignored fields, and every refusal names
+// its field. Errors are thrown as openai::error and caught by `read_body`; they never leave transport/.
 #pragma once
 #include <concepts>
 #include <cstdint>
@@ -39,11 +38,11 @@ class place {
 
 class body_reader {
  public:
-  /// Of the fields of `text`, one JSON object.
+  /// Reads the fields of `text`, one JSON object.
   explicit body_reader(std::string_view text) : in_(text) {}
 
-  /// Calls `field(key)` for each that is not null: it takes the value, or returns false and it is ignored.
-  /// What is taken must not come twice.
+  /// Calls `field(key)` for each field that is not null: it takes the value, or returns false to ignore the
+  /// field. A taken field must not occur twice.
   template <class Field>
   void read(Field field) {
     try {
@@ -68,19 +67,19 @@ class body_reader {
 
   /// The next value.
   bool boolean(place at);
-  /// From `least` to `most`, both included; 3.0 is a whole number too.
+  /// From `min` to `max`, both included; 3.0 is a whole number, too.
   int64_t whole(place at, int64_t min, int64_t max);
   template <std::integral I>
   I whole(place at, int64_t min, int64_t max = std::numeric_limits<I>::max()) {
     return static_cast<I>(whole(at, min, max));
   }
-  /// Of 64 bits, with or without a sign, as two's complement.
+  /// A 64-bit integer, with or without a sign, as two's complement.
   uint64_t bits(place at);
   double number(place at, double min, double max);
   std::string text(place at, size_t longest = std::numeric_limits<size_t>::max());
-  /// As its text, checked.
+  /// The checked text of any value.
   std::string_view raw() { return in_.read_raw(); }
-  /// Calls `element(place)` for each of `most` at most; it takes the value.
+  /// Calls `element(place)` for each element, at most `max`; it takes the value.
   template <class Element>
   void list(const std::string& name, size_t max, Element element) {
     if (peek() != '[') wrong(name, "must be a list");
@@ -91,7 +90,7 @@ class body_reader {
       element(place(name, count++));
     });
   }
-  /// Calls `member(key)` for each; it takes the value.
+  /// Calls `member(key)` for each member; it takes the value.
   template <class Member>
   void object(place at, Member member) {
     if (peek() != '{') wrong(at, "must be an object");
@@ -112,7 +111,7 @@ class body_reader {
   std::vector<std::string> taken_;
 };
 
-/// What `read(body_reader&)` makes of a body, or why not.
+/// The result of `read(body_reader&)` on a body, or the error.
 template <class Read>
 auto read_body(std::string_view body, Read read) -> result<decltype(read(std::declval<body_reader&>()))> {
   try {

@@ -14,7 +14,7 @@ constexpr size_t max_messages_bytes = size_t{4} << 20;
 constexpr size_t any_length = std::numeric_limits<size_t>::max();
 constexpr size_t longest_key = 1 << 10;
 
-// `raw` was checked but for numbers beyond a double.
+// `raw` is checked except for numbers beyond a double.
 json document(const std::string& param, std::string_view raw) {
   auto j = json::parse(raw, nullptr, false);
   if (j.is_discarded()) refuse(param, param + ": has a number that is too large");

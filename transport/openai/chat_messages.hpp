@@ -1,4 +1,4 @@
-// The messages of a chat, as chat templates want them.
+// Messages of a chat, in the form that chat templates expect.
 #pragma once
 #include <nlohmann/json.hpp>
 
@@ -6,7 +6,7 @@
 
 namespace troupe::openai {
 
-/// What chat_request::messages says. Throws openai::error.
+/// Takes the value of chat_request::messages. Throws openai::error.
 nlohmann::ordered_json take_messages(body_reader& in);
 
 }  // namespace troupe::openai

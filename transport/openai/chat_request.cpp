@@ -26,7 +26,7 @@ result<chat_request> parse_chat(std::string_view body) {
     in.read([&](const std::string& key) {
       if (key == "messages") {
         request.messages = take_messages(in);
-      } else if (key == "max_completion_tokens") {  // its newer name goes before
+      } else if (key == "max_completion_tokens") {  // its newer name takes precedence
         request.max_tokens = tokens(key);
       } else if (key == "max_tokens") {
         const auto max_tokens = tokens(key);

@@ -15,7 +15,7 @@ std::vector<llm::token> take_tokens(body_reader& in, const std::string& name) {
   return tokens;
 }
 
-// Text, tokens, or a list of either: what its first element is tells which.
+// Text, tokens, or a list of either; the first element decides.
 void take_prompts(std::vector<prompt>& prompts, body_reader& in) {
   if (in.peek() == '"') {
     prompts.emplace_back(in.text("prompt"));

@@ -5,7 +5,7 @@
 namespace troupe::openai {
 namespace {
 
-// For failures that have a name of their own wherever they happen.
+// Default codes of statuses.
 std::string_view code_of(const error& e) {
   if (!e.code.empty()) return e.code;
   if (e.status == 401) return "invalid_api_key";

@@ -1,4 +1,4 @@
-// What went wrong, as OpenAI's clients read it: {"error": {"message", "type", "param", "code"}}.
+// Errors in OpenAI's form: {"error": {"message", "type", "param", "code"}}.
 #pragma once
 #include <optional>
 #include <string>
@@ -14,29 +14,29 @@ namespace troupe::openai {
 struct error {
   unsigned status = 400;
   std::string message;  ///< for the client: names the place and the fix
-  std::string param;    ///< the field of the body that is to blame; empty: null
-  std::string code;     ///< for programs: "model_not_found", ...; empty: the status' own, or null
+  std::string param;    ///< the offending field of the body; empty: null
+  std::string code;     ///< for programs: "model_not_found", ...; empty: that of the status, or null
   bool operator==(const error&) const = default;
 };
 
-/// 404, as OpenAI says it.
+/// 404, in OpenAI's wording.
 error model_not_found(std::string_view model);
 
-/// OpenAI's name for this kind of failure: 400 and its like invalid_request_error, 401 authentication_error,
-/// 403 permission_error, 429 rate_limit_error, 408 and 504 timeout_error, other 5xx server_error.
+/// OpenAI's type of an error: 400 and similar invalid_request_error, 401 authentication_error, 403
+/// permission_error, 429 rate_limit_error, 408 and 504 timeout_error, other 5xx server_error.
 std::string_view error_type(unsigned status);
 
 /// {"error": {...}}
 std::string error_body(const error& e);
 
-/// 429 and 503 invite to come again after `retry_after`, told in whole seconds, one at least.
+/// 429 and 503 carry Retry-After, `retry_after` in whole seconds, at least one.
 http_response error_response(const error& e, duration retry_after = 1s);
 
-/// An error of a path that no handler was asked about: in OpenAI's form if the path is of its API, else as
+/// An error that no handler produced: in OpenAI's form if the path is of its API, else as
 /// http_error_response.
 http_response path_error(std::string_view path, unsigned status, std::string message);
 
-/// A value, or why there is none.
+/// A value or an error.
 template <class T>
 class result {
  public:

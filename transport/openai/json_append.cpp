@@ -80,7 +80,7 @@ void append_logprob(std::string& out, float value) {
   char digits[32];
   const float shown = value > min_logprob ? value : min_logprob;  // NaN too
   if (std::isinf(shown)) {
-    out += "0";  // more than certain: no model's, but JSON all the same
+    out += "0";  // plus infinity: no model gives it, but it must be JSON
     return;
   }
   out.append(digits, std::to_chars(digits, digits + sizeof digits, shown).ptr);

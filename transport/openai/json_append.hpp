@@ -1,4 +1,4 @@
-// JSON written straight into a string: what a stream of tokens sends for each of them.
+// JSON writer that appends to a string, for the events of token streams.
 #pragma once
 #include <charconv>
 #include <concepts>
@@ -8,7 +8,7 @@
 
 namespace troupe::openai {
 
-/// `text` in quotes. What is not UTF-8 becomes U+FFFD: one for every maximal part of a broken character.
+/// `text` in quotes. Invalid UTF-8 becomes U+FFFD: one for every maximal part of a broken character.
 void append_quoted(std::string& out, std::string_view text);
 
 template <std::integral I>
@@ -30,11 +30,11 @@ void append_list(std::string& out, const List& list, Element element) {
   out += ']';
 }
 
-/// In the fewest digits that read back as the same value. What has no JSON form (minus infinity: a token that
-/// cannot be) is -9999, as other servers write it.
+/// In the fewest digits that read back as the same value. Minus infinity (an impossible token) has no JSON
+/// form and is written as -9999, as by other servers.
 void append_logprob(std::string& out, float value);
 
-/// Characters of UTF-8, of which text offsets are made.
+/// Number of UTF-8 characters, the unit of text offsets.
 size_t character_count(std::string_view text);
 
 }  // namespace troupe::openai

@@ -1,4 +1,4 @@
-// The log-probabilities of tokens in OpenAI's two forms.
+// Log-probabilities of tokens in OpenAI's two forms.
 #pragma once
 #include <span>
 #include <string>

@@ -17,7 +17,7 @@ std::string take_line(body_reader& in, const std::string& key, size_t longest) {
   return line;
 }
 
-// It goes into logs, and into a label of metrics that is a list with commas.
+// The name appears in logs, and in a metric label that is a comma-separated list.
 std::string take_name(body_reader& in, const std::string& key) {
   auto name = take_line(in, key, longest_adapter_name);
   if (name.find(',') != name.npos) refuse(key, key + ": must not have a comma");

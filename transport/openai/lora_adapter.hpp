@@ -1,4 +1,4 @@
-// POST /v1/load_lora_adapter and /v1/unload_lora_adapter, as vLLM has them.
+// Bodies of POST /v1/load_lora_adapter and /v1/unload_lora_adapter, as in vLLM.
 #pragma once
 #include <string>
 #include <string_view>
@@ -13,7 +13,7 @@ struct load_adapter {
 };
 result<load_adapter> parse_load_adapter(std::string_view body);
 
-/// Its name.
+/// Returns the adapter's name.
 result<std::string> parse_unload_adapter(std::string_view body);
 
 }  // namespace troupe::openai

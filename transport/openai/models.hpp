@@ -1,4 +1,4 @@
-// GET /v1/models and /v1/models/{model}.
+// Answers to GET /v1/models and /v1/models/{model}.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace troupe::openai {
 /// A model that requests may name: a base model, or an adapter of one.
 struct model_card {
   std::string id;
-  std::string root;                   ///< where its weights are; empty: its id
+  std::string root;                   ///< path of its weights; empty: its id
   std::optional<std::string> parent;  ///< an adapter's base model
   std::chrono::sys_seconds created{};
   uint32_t max_model_len = 0;  ///< tokens of prompt and answer; 0: not known yet, null

@@ -1,4 +1,4 @@
-// POST /tokenize and /detokenize, as vLLM has them.
+// Bodies and answers of POST /tokenize and /detokenize, as in vLLM.
 #pragma once
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -13,7 +13,7 @@
 
 namespace troupe::openai {
 
-/// A text, or a chat as chat_request has it.
+/// A text, or a chat as in chat_request.
 struct tokenize_request {
   std::string model;                  ///< empty: not named
   std::optional<std::string> prompt;  ///< else messages
@@ -24,7 +24,7 @@ struct tokenize_request {
 };
 result<tokenize_request> parse_tokenize(std::string_view body);
 
-/// `texts`: of each token, if the client wants them.
+/// `texts`: text of each token, if requested.
 std::string format_tokenize(std::span<const llm::token> tokens,
                             std::optional<std::span<const std::string>> texts, uint32_t max_model_len);
 

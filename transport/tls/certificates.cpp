@@ -104,7 +104,7 @@ certificate_ptr issue(const certificate_request& r, EVP_PKEY* key, const std::st
   add_extension(c.get(), ca, NID_authority_key_identifier, "keyid");
   std::string names;
   for (const auto& host : r.hosts) {
-    // The extension is a text with commas: a host is one entry of it and nothing else.
+    // The extension is a list separated by commas: a host must be exactly one entry.
     if (host.empty() || host.find_first_of(",;= \t\r\n") != std::string::npos)
       throw std::runtime_error("'" + host + "' is neither a DNS name nor an IP address");
     names += (names.empty() ? "" : ",") + std::string(is_address(host) ? "IP:" : "DNS:") + host;
@@ -114,7 +114,7 @@ certificate_ptr issue(const certificate_request& r, EVP_PKEY* key, const std::st
   return c;
 }
 
-/// A new file that nobody else may read while it is written, or at all if it is `secret`.
+/// A new file that others cannot read while it is written; if `secret`, never.
 template <class Write>
 void write_new(const std::string& path, bool secret, const Write& write) {
   const int fd =

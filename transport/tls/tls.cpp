@@ -34,7 +34,7 @@ tls_context::tls_context(const tls_files& files) : context_(SSL_CTX_new(TLS_meth
   if (c == nullptr) throw std::runtime_error("OpenSSL: " + newest_error());
   SSL_CTX_set_min_proto_version(c, TLS1_3_VERSION);
   SSL_CTX_set_verify(c, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
-  // Every connection proves itself anew: there are few, and a ticket would outlive a certificate.
+  // No session resumption: connections are few, and a ticket would outlive a certificate.
   SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(c, 0);
   SSL_CTX_set_mode(c, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);

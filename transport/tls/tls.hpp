@@ -1,5 +1,5 @@
-// TLS between the nodes of a cluster: version 1.3, and both sides show a certificate that the cluster's own
-// CA has signed. Sockets belong to the caller and are non-blocking.
+// TLS 1.3 between the nodes of a cluster. Both sides show a certificate signed by the cluster's own CA.
+// Sockets belong to the caller and are non-blocking.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -19,14 +19,14 @@ struct tls_files {
   std::string key;
 };
 
-/// What `name` (a node, or `operator_name`) finds in a cluster's certificate folder.
+/// The files of `name` (a node, or `operator_name`) in a cluster's certificate folder.
 tls_files tls_files_in(const std::string& folder, const std::string& name);
-inline constexpr const char* operator_name = "operator";  ///< whose certificate the command tools show
+inline constexpr const char* operator_name = "operator";  ///< name of the certificate of the command tools
 
-/// What a process trusts and who it is; thread-safe.
+/// Trusted CA and own certificate of a process; thread-safe.
 class tls_context {
  public:
-  /// Throws std::runtime_error that names the file and what is wrong with it.
+  /// Throws std::runtime_error that names the file and its problem.
   explicit tls_context(const tls_files& files);
   ~tls_context();
   tls_context(const tls_context&) = delete;
@@ -47,9 +47,9 @@ class tls_session {
   /// Connects to a peer whose certificate must also name `host`, a DNS name or an IP address.
   tls_session(const tls_context& context, int socket, const std::string& host);
 
-  /// Goes on with the handshake. Until it is `done` nothing may be read or written.
+  /// Continues the handshake. Until it is `done` nothing may be read or written.
   progress handshake();
-  /// All of it, waiting for the peer; false if it fails or takes longer than `patience`.
+  /// The whole handshake, waiting for the peer; false if it fails or takes longer than `timeout`.
   bool handshake_within(int socket, const clock& time, duration timeout);
   /// `done`: `n` > 0 bytes were read or written. `failed`: the connection is over.
   progress read(void* into, size_t size, size_t& n);
@@ -57,9 +57,9 @@ class tls_session {
   /// Bytes that were received and decrypted but not read: no event of the socket announces them.
   size_t pending() const;
 
-  /// The peer has not sent a byte: it only looked whether somebody listens.
+  /// The peer has not sent a byte: it was only a probe of the port.
   bool silent() const;
-  /// After `failed`: why, for a log.
+  /// After `failed`: the reason, for a log.
   const std::string& error() const { return error_; }
 
  private:

@@ -98,7 +98,7 @@ void tls_handshaker::take_queued() {
   }
 }
 
-/// Nodes begin to talk at once: the oldest goes of those who have said nothing, and only then one who has.
+/// Nodes send at once: evicts the oldest silent handshake, or the oldest if none is silent.
 void tls_handshaker::evict_one() {
   auto goes = std::find_if(handshakes_.begin(), handshakes_.end(),
                            [](const handshake& g) { return g.session->silent(); });

@@ -1,5 +1,5 @@
-// tls_handshaker: shakes hands with whoever connects, on a thread of its own, so that nobody who cannot show
-// a certificate costs more than a socket for a few seconds.
+// TLS handshaker: performs the handshakes of incoming connections on a thread of its own. So a peer without a
+// certificate costs no more than a socket for a few seconds.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -17,13 +17,13 @@ namespace troupe {
 class tls_handshaker {
  public:
   struct options {
-    size_t max_handshakes = 64;  ///< handshakes at once; beyond, the oldest that is silent gives way
+    size_t max_handshakes = 64;  ///< concurrent handshakes; beyond, the oldest silent one is closed
     duration timeout = 5s;       ///< for one handshake
   };
   /// A handshake is done: the socket, now the receiver's, and its session. On the handshaker's thread.
   using on_success = std::function<void(int socket, std::unique_ptr<tls_session>)>;
-  /// It failed; the socket is closed. `from`: the peer's address. On the handshaker's thread. Not called for
-  /// a peer that went away without a word: probes do, and nodes before they dial.
+  /// A handshake failed; the socket is closed. `from`: the peer's address. On the handshaker's thread. Not
+  /// called for peers that disconnect without sending a byte: probes do, and nodes before they dial.
   using on_failure = std::function<void(const std::string& from, const std::string& why)>;
 
   /// `context` and `time` outlive it.
@@ -35,8 +35,8 @@ class tls_handshaker {
   tls_handshaker(const tls_handshaker&) = delete;
   tls_handshaker& operator=(const tls_handshaker&) = delete;
 
-  /// Takes a connected, non-blocking socket. From any thread. Closed at once if 4 `max_handshakes` others
-  /// have come and the handshaker has not looked at them yet.
+  /// Takes a connected, non-blocking socket. From any thread. The socket is closed at once if 4 ×
+  /// `max_handshakes` others wait to be taken by the handshaker.
   void start(int socket, on_success done);
 
  private:
@@ -61,7 +61,7 @@ class tls_handshaker {
   std::atomic<bool> over_{false};
   std::mutex mutex_;
   std::vector<std::pair<int, on_success>> queued_;
-  std::vector<handshake> handshakes_;  // the oldest first; the thread's own
+  std::vector<handshake> handshakes_;  // oldest first; used by the thread only
   std::thread thread_;
 };
 

@@ -19,7 +19,7 @@ uint64_t checksum(std::string_view bytes) {
 
 struct head {
   uint64_t magic;
-  uint64_t checksum;  ///< of everything behind it
+  uint64_t checksum;  ///< of all following bytes
   uint64_t incarnation;
   uint64_t secret;
   uint64_t pool_base;

@@ -1,6 +1,5 @@
-// What a process tells its peers so that they can reach it over UCX. UCX itself trusts addresses and keys
-// blindly (a flipped bit is often accepted, and can end the process later), so they travel under a checksum
-// and are looked at before UCX sees them.
+// Address of a process on UCX. UCX itself trusts addresses and keys blindly (it often accepts a flipped bit,
+// which can end the process later), so they travel under a checksum and are checked before UCX sees them.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -22,7 +21,7 @@ struct ucx_address {
 
 std::string encode(const ucx_address& a);
 
-/// Returns what is wrong with the bytes, or nothing and fills `out`. Any change to one byte is found.
+/// Fills `out` and returns an empty string, or returns the error. Any change of a single byte is detected.
 std::string decode(std::string_view bytes, ucx_address& out);
 
 }  // namespace troupe

@@ -1,5 +1,5 @@
-// Wakes a thread that waits in the kernel for UCX: a descriptor to poll beside the worker's own. Not
-// ucp_worker_signal, which needs the worker to outlive whoever rings.
+// Doorbell that wakes a thread that sleeps in the kernel for UCX: a descriptor to poll beside the worker's.
+// ucp_worker_signal would need the worker to outlive all ringers.
 #pragma once
 #include <sys/eventfd.h>
 #include <unistd.h>

@@ -1,8 +1,9 @@
-// UCX 1.13 handles a TCP socket that became readable and writable at once by reading and then writing. If
-// what was read says that the peer is gone, the connection is freed in between, and the write runs on freed
-// memory: whoever had given up a peer that stood still crashed as that peer died. So after a read that
-// removed a descriptor from the set nothing is written; a socket that is still there is reported again,
-// because these sets are level-triggered. Both functions take the place of libucs's own, which they call.
+// UCX 1.13 handles a TCP socket that became readable and writable at once by reading and then writing. If the
+// read tells that the peer has closed, the connection is freed in between, and the write runs on freed
+// memory. So a process that had given up a suspended peer crashed when that peer died. The workaround: after
+// a read that removed a descriptor from the set, the write is skipped; a socket that is still in the set is
+// reported again, because these sets are level-triggered. Both functions replace libucs's own, which they
+// call.
 #include "transport/fabric/ucx/event_order.hpp"
 
 #include <dlfcn.h>
@@ -11,7 +12,7 @@
 namespace troupe::ucx {
 namespace {
 
-thread_local unsigned removed = 0;  ///< descriptors, by this thread, from whichever set
+thread_local unsigned removed = 0;  ///< descriptors that this thread removed from any set
 
 struct handling {
   ucs_event_set_handler_t handler;

@@ -16,14 +16,14 @@
 namespace troupe::ucx {
 namespace {
 
-/// UCX prints to standard output unless told otherwise before main; that belongs to the program.
+/// UCX logs to standard output unless redirected before main; standard output belongs to the program.
 ucs_log_func_rc_t log_to_stderr(const char*, unsigned, const char*, ucs_log_level_t level,
                                 const ucs_log_component_config_t* component, const char* message,
                                 va_list args) {
   if (level > component->log_level) return UCS_LOG_FUNC_RC_STOP;
   char text[512];
   std::vsnprintf(text, sizeof text, message, args);
-  // Set by default (ucx_options), and of no use where UCX_TLS leaves posix out.
+  // Set by default (ucx_options), and unused if UCX_TLS omits posix.
   if (std::strstr(text, "unused env variable: UCX_POSIX_ERROR_HANDLING")) return UCS_LOG_FUNC_RC_STOP;
   std::fprintf(stderr, "ucx: %s\n", text);
   return UCS_LOG_FUNC_RC_STOP;
@@ -89,8 +89,8 @@ bool worker::arm() {
 }
 
 region::region(const context& c, size_t bytes) : context_(c) {
-  // It is all used at once, below: what is too much would end this and other processes of the machine, and
-  // what is killed meanwhile leaves its part in /dev/shm.
+  // All of it is touched at once below. An allocation beyond the available memory would kill this and other
+  // processes of the machine, and killed ones leave their part in /dev/shm.
   if (const auto room = available_memory(); room && bytes > *room)
     throw std::runtime_error(fmt::format(
         "{} MiB of registered memory do not fit into the {} MiB that this machine has left: lower "
@@ -106,7 +106,8 @@ region::region(const context& c, size_t bytes) : context_(c) {
   a.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS;
   check(ucp_mem_query(handle_, &a), "asking UCX where the registered memory is");
   bytes_ = {static_cast<std::byte*>(a.address), bytes};
-  std::memset(bytes_.data(), 0, bytes);  // also faults it in, so that the first pulls need not wait for that
+  std::memset(bytes_.data(), 0,
+              bytes);  // also faults pages in, before the first pulls
 }
 
 std::string region::packed_key() const {

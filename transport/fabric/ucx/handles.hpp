@@ -38,12 +38,12 @@ class worker {
   ucp_worker_h get() const { return handle_; }
 
   unsigned progress() { return ucp_worker_progress(handle_); }
-  /// Handles every active message of this program; to be called before the address is published, because
-  /// an id without a handler crashes the receiver.
+  /// Handles every active message of this program. Call it before the address is published: an id without a
+  /// handler crashes the receiver.
   void on_message(ucp_am_recv_callback_t handler, void* argument);
   std::string address() const;
   int event_fd() const { return event_fd_; }
-  /// Prepares `event_fd` to report the next event. False: something is ready already.
+  /// Prepares `event_fd` to report the next event. False if an event is already ready.
   bool arm();
 
  private:
@@ -51,8 +51,8 @@ class worker {
   int event_fd_ = -1;
 };
 
-/// Memory that UCX allocated and peers may read. UCX's own allocation, because only that is one-sided over
-/// shared memory. Must go before the context: memory mapped at ucp_cleanup aborts the process.
+/// Memory that UCX allocated and peers may read. Only memory of UCX's own allocation is one-sided over shared
+/// memory. Destroy it before the context: memory mapped at ucp_cleanup aborts the process.
 class region {
  public:
   region(const context& c, size_t bytes);
@@ -68,7 +68,7 @@ class region {
   std::span<std::byte> bytes_;
 };
 
-/// The one active-message id that the program uses; what a message is, its header says.
+/// The only active-message id of the program; the header says the kind of message.
 inline constexpr unsigned message_id = 0;
 
 }  // namespace troupe::ucx

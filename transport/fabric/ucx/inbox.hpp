@@ -1,5 +1,5 @@
-// Decides about each frame that arrives from one node: what is delivered is, for every connection, a prefix
-// of what was sent, and nothing of an incarnation that is known to be gone. Pure.
+// Filter of the frames from one node. Delivered frames are, for every connection, a prefix of those sent, and
+// none is of an incarnation that is known to have ended. Pure.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -13,8 +13,8 @@ class inbox {
  public:
   enum class verdict {
     deliver,
-    discard,  ///< of an incarnation or a connection that is over, or a repetition
-    gap,      ///< frames before it are missing: the connection is broken
+    discard,  ///< of an ended incarnation or connection, or a repetition
+    gap,      ///< earlier frames are missing: the connection is broken
   };
 
   /// `number` counts the frames of a stream modulo 2^32. Frames of a closed incarnation are counted, too: its
@@ -34,23 +34,23 @@ class inbox {
     return open ? verdict::deliver : verdict::discard;
   }
 
-  /// Whether a message without a number of `incarnation` is welcome.
+  /// Whether unnumbered messages of `incarnation` are accepted.
   bool accepts(incarnation_id incarnation) const { return incarnation > closed_; }
 
-  /// From now on nothing of `incarnation` or of an earlier one is delivered.
+  /// From now on nothing of `incarnation` or earlier ones is delivered.
   void close(incarnation_id incarnation) { closed_ = std::max(closed_, incarnation); }
 
-  /// Delivers `incarnation` and later ones. If it had been closed, it goes on after the frames that were
-  /// discarded.
+  /// Delivers `incarnation` and later ones. If it had been closed, delivery continues after the discarded
+  /// frames.
   void open(incarnation_id incarnation) {
     closed_ = incarnation.value == 0 ? incarnation : incarnation_id{incarnation.value - 1};
   }
 
  private:
-  incarnation_id closed_;       ///< this incarnation and those before it are over
-  incarnation_id incarnation_;  ///< whose frames arrive at the moment, on `stream_`
+  incarnation_id closed_;       ///< this incarnation and those before it have ended
+  incarnation_id incarnation_;  ///< incarnation of the current frames, on `stream_`
   uint32_t stream_ = 0;
-  uint32_t next_ = 0;  ///< number that comes next
+  uint32_t next_ = 0;  ///< next expected number
 };
 
 }  // namespace troupe::ucx

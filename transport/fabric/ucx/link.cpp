@@ -9,7 +9,7 @@
 
 namespace troupe::ucx {
 
-/// An active message on its way out, with its bytes.
+/// An outgoing active message with its bytes.
 class link::message final : public operation {
  public:
   message(link& via, message_head head, std::vector<std::byte> body)
@@ -94,7 +94,7 @@ link::link(link_shared_state& shared, node_id peer, incarnation_id incarnation, 
   p.address = reinterpret_cast<const ucp_address_t*>(address.worker.data());
   p.err_mode = UCP_ERR_HANDLING_MODE_PEER;
   p.err_handler.arg = this;
-  // The endpoint must not be closed in here: only take note.
+  // The endpoint must not be closed in here: only record the error.
   p.err_handler.cb = [](void* self, ucp_ep_h, ucs_status_t status) {
     static_cast<link*>(self)->break_off(ucs_status_string(status));
   };
@@ -102,7 +102,7 @@ link::link(link_shared_state& shared, node_id peer, incarnation_id incarnation, 
   if (pool_bytes_ == 0) return;
   const auto status = ucp_ep_rkey_unpack(endpoint_, address.pool_key.data(), &key_);
   if (status != UCS_OK) {
-    key_ = nullptr;  // no transport of this endpoint reads memory: by message, then
+    key_ = nullptr;  // no transport of this endpoint reads memory: pulls go by message
   } else if (shared.options.pulls == pull_path::automatic) {
     void* here = nullptr;  // only shared memory can be addressed
     one_sided_ = ucp_rkey_ptr(key_, pool_base_, &here) == UCS_OK;
@@ -136,8 +136,8 @@ message_head link::head(message_kind kind, uint32_t number) const {
           kind};
 }
 
-/// Small messages leave in one piece and at once, without a request or a copy that outlives the call. False
-/// if UCX has no room or no such way for this size.
+/// Sends a small message at once in one piece, without a request or a copy that outlives the call. False if
+/// UCX has no room, or no such path for this size.
 bool link::post_inline(const message_head& head, std::span<const std::byte> body) {
   std::byte whole[message_head::bytes + inline_bytes];
   if (body.size() > inline_bytes || unsent_frames_ > 0) return false;
@@ -157,7 +157,7 @@ void link::post(message_kind kind, uint32_t number, std::vector<std::byte> body)
 
 void link::send(std::vector<std::byte> frame) {
   if (endpoint_ && broken_.empty()) {
-    // A frame left out would be missed by nobody: the order in it could hold a slot for ever.
+    // No one would notice a missing frame, and the order in it could hold a slot for ever.
     if (frame.size() > shared_.options.max_frame_bytes) break_off("a frame to it is too large");
     if (unsent_frames_ >= shared_.options.max_unsent_frames ||
         unsent_bytes_ + frame.size() > shared_.options.max_unsent_bytes)
@@ -182,7 +182,7 @@ void link::close() {
   std::vector<uint32_t> waiting;
   for (auto& [pull_number, pull] : pulled_) {
     pull->lost = true;
-    if (!pull->receiving) waiting.push_back(pull_number);  // else when UCX lets go of the memory
+    if (!pull->receiving) waiting.push_back(pull_number);  // others when UCX releases the memory
   }
   for (uint32_t pull_number : waiting) end_pull(pull_number, pull_status::lost);
 }

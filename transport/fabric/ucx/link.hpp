@@ -1,6 +1,6 @@
-// The connection of this process to one incarnation of one peer: frames out, pulls in and out. Used by the
-// progress thread only. A link that broke, or that is no longer wanted, is closed and may be destroyed once
-// `idle`.
+// Link: connection of this process to one incarnation of one peer, with frames out, and pulls in and out.
+// Used by the progress thread only. A link that is broken or no longer wanted is closed and may be destroyed
+// once `idle`.
 #pragma once
 #include <ucp/api/ucp.h>
 
@@ -19,7 +19,7 @@
 
 namespace troupe::ucx {
 
-/// Counted by one thread, read by any.
+/// Counter that one thread increments and any thread reads.
 class counter {
  public:
   void operator+=(uint64_t n) {
@@ -31,22 +31,22 @@ class counter {
   std::atomic<uint64_t> value_{0};
 };
 
-/// What the links of one fabric share.
+/// State shared by the links of a fabric.
 struct link_shared_state {
-  ucp_worker_h worker;  ///< of the links to come
+  ucp_worker_h worker;  ///< of future links
   const ucx_options& options;
   std::span<std::byte> pool{};    ///< this process's own
   uint32_t next_pull_number = 0;  ///< of a pull by message
-  size_t in_flight = 0;           ///< UCX calls of all links that will still call back
-  bool attention = false;         ///< some link has broken since this was cleared
+  size_t in_flight = 0;           ///< pending UCX calls of all links
+  bool attention = false;         ///< a link has broken since this was cleared
   counter frames_out{}, bytes_out{}, discarded_out{}, pulls{}, bytes_pulled{};
 };
 
 class link {
  public:
-  /// `incarnation` is what the peer is called; the incarnation in its address, what its fabric calls itself.
-  /// They differ once a node that had been given up has joined again. Throws std::runtime_error if UCX cannot
-  /// reach the address.
+  /// `incarnation` is the peer's current one; the one in its address is that of its fabric. They differ after
+  /// the node was declared dead and has joined again. Throws std::runtime_error if UCX cannot reach the
+  /// address.
   link(link_shared_state& shared, node_id peer, incarnation_id incarnation, uint32_t stream,
        const ucx_address& address);
   ~link();
@@ -57,24 +57,24 @@ class link {
   node_id peer() const { return peer_; }
   incarnation_id incarnation() const { return incarnation_; }
   incarnation_id fabric_incarnation() const { return fabric_incarnation_; }
-  /// Why nothing can be sent any more; empty while it works.
+  /// Reason why the link is broken; empty while it works.
   const std::string& broken() const { return broken_; }
   void break_off(std::string why);
 
-  /// A frame beyond a limit breaks the link: what arrives is a prefix of what was sent.
+  /// A frame beyond a limit breaks the link, so the frames that arrive are a prefix of those sent.
   void send(std::vector<std::byte> frame);
   void pull(uint64_t offset, std::span<std::byte> into, pull_done done);
 
   /// Answers a pull of the peer.
   void answer(uint32_t pull_number, const pull_range& range);
-  /// A part of what this side pulled has arrived. `data` are the bytes or, if `rendezvous`, UCX's token for
-  /// them; returns UCS_INPROGRESS if it has taken the token.
+  /// A part of a pull of this side has arrived. `data`: the bytes or, if `rendezvous`, UCX's token for them.
+  /// Returns UCS_INPROGRESS if it has taken the token.
   ucs_status_t on_part(message_kind kind, uint32_t pull_number, void* data, size_t bytes, bool rendezvous);
 
-  /// Starts to wait until everything sent so far has left; then `drained`.
+  /// Starts to wait until everything sent so far has left the process; then `drained`.
   void drain();
   bool drained() const { return drained_; }
-  /// Cancels what is under way; pulls end with `lost`.
+  /// Cancels all pending calls; pulls end with `lost`.
   void close();
   bool idle() const { return closed_ && in_flight_ == 0; }
 
@@ -90,11 +90,11 @@ class link {
   struct pulled {
     std::span<std::byte> into;
     pull_done done;
-    bool middle = false, ends = false;  ///< has come
+    bool middle = false, ends = false;  ///< has arrived
     bool receiving = false;             ///< UCX is writing into `into`
     bool lost = false;
   };
-  /// Bytes of a message that are worth a copy if UCX then takes them at once.
+  /// Maximum size of a message that is copied to be sent inline, if UCX takes it at once.
   static constexpr size_t inline_bytes = 228;
 
   message_head head(message_kind kind, uint32_t number) const;
@@ -121,7 +121,7 @@ class link {
   std::string broken_;
   uint32_t next_number_ = 0;
   size_t unsent_frames_ = 0, unsent_bytes_ = 0;
-  size_t in_flight_ = 0;                                          ///< UCX calls that will still call back
+  size_t in_flight_ = 0;                                          ///< pending UCX calls
   std::unordered_map<uint32_t, std::unique_ptr<pulled>> pulled_;  ///< by message, by pull_number
 };
 

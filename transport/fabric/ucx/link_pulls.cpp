@@ -1,4 +1,4 @@
-// How a link pulls, and answers the pulls of its peer.
+// Pulls of a link, and its answers to pulls of the peer.
 #include <cstring>
 #include <utility>
 
@@ -8,8 +8,7 @@
 
 namespace troupe::ucx {
 
-/// The answer to a peer's pull: the middle straight from the pool and, when UCX is done with reading that,
-/// the ends.
+/// The answer to a peer's pull: the middle directly from the pool and, when UCX has read that, the ends.
 class link::reply final : public operation {
  public:
   reply(link& via, uint32_t pull_number, std::span<const std::byte> range)
@@ -99,7 +98,7 @@ class link::get final : public operation {
   int under_way_ = 0;
 };
 
-/// The middle of a pull arriving by rendezvous, straight to its place.
+/// The middle of a pull that arrives by rendezvous, directly at its destination.
 class link::part final : public operation {
  public:
   part(link& via, uint32_t pull_number, std::span<std::byte> into)

@@ -160,7 +160,7 @@ ucs_status_t neighbours::on_message(const void* head, size_t head_bytes, void* d
 ucs_status_t neighbours::on_message(const message_head& head, void* data, size_t bytes, bool rendezvous) {
   const incarnation_id incarnation{head.incarnation};
   auto* from = find(head.from);
-  const bool counted = head.kind == message_kind::frame;  // even if its incarnation is over
+  const bool counted = head.kind == message_kind::frame;  // even if its incarnation has ended
   if (head.secret != options_.secret || !events_ || from == nullptr ||
       (!counted && !from->in.accepts(incarnation))) {
     discarded_in_ += 1;

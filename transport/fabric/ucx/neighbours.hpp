@@ -1,5 +1,5 @@
-// The peers of this process on the fabric: for each an inbox for what arrives and, while connected, a link
-// for what leaves. Used by one thread at a time, whoever drives the UCX worker.
+// The peers of this process on the fabric: each has an inbox for arriving frames and, while connected, a link
+// for sending. Used by one thread at a time, the one that drives the UCX worker.
 #pragma once
 #include <ucp/api/ucp.h>
 
@@ -23,7 +23,7 @@ class neighbours {
 
   /// The pool that peers pull from.
   void set_pool(std::span<std::byte> pool) { shared_.pool = pool; }
-  /// Who is told of frames and losses; null: nobody any more.
+  /// Receiver of frames and losses; null: none any more.
   void set_events(fabric_events* events) { events_ = events; }
 
   void connect(node_id node, incarnation_id incarnation, const std::string& address);
@@ -35,23 +35,23 @@ class neighbours {
   ucs_status_t on_message(const void* head, size_t head_bytes, void* data, size_t bytes,
                           const ucp_am_recv_param_t* p);
 
-  /// Closes what broke, lets go of what has been closed: after each turn of progress.
+  /// Closes broken links and destroys closed ones. Call it after each turn of progress.
   void close_broken() {
     if (shared_.attention) lose_broken();
     if (!leaving_.empty()) reap();
   }
-  /// Connections that are still being closed.
+  /// Whether connections are still being closed.
   bool parting() const { return !leaving_.empty(); }
   bool parting(ucp_worker_h worker) const;
-  /// UCX will call back for something that was started: it wants progress.
+  /// UCX calls are pending: the worker must make progress.
   bool busy() const { return shared_.in_flight > 0; }
-  /// Every connection is lost, here and now.
+  /// Breaks every connection at once.
   void break_all(const char* why);
-  /// Disconnects from all; what is connected from now on uses `worker`.
+  /// Disconnects from all; later connections use `worker`.
   void renew(ucp_worker_h worker);
-  /// Begins to close every connection, once what was sent has left or the linger time is over.
+  /// Begins to close every connection, once all sent frames have left or the linger time is over.
   void leave_all();
-  /// Lets what could not be closed leak: UCX might still call back.
+  /// Leaks links that could not be closed, because UCX might still call back.
   void abandon();
 
   const link_shared_state& shared() const { return shared_; }
@@ -72,13 +72,13 @@ class neighbours {
   };
   struct leaving_link {
     std::unique_ptr<link> out;
-    time_point until;  ///< when what has not left by then is given up
+    time_point until;  ///< when unsent frames are given up
     bool closed = false;
   };
   static constexpr size_t max_waiting = 4096;
   static constexpr uint32_t max_nodes = 65536;
 
-  /// Null: no node can have this number.
+  /// Null if no node can have this number.
   neighbour* find(uint32_t node);
   link* link_to(node_id node);
   void pull_own(uint64_t offset, std::span<std::byte> into, const pull_done& done);
@@ -94,7 +94,7 @@ class neighbours {
   std::deque<neighbour> peers_;  ///< by node; they do not move
   std::vector<leaving_link> leaving_;
   uint32_t next_stream_ = 1;
-  std::vector<std::byte> aligned_;  ///< where a misaligned frame is copied to
+  std::vector<std::byte> aligned_;  ///< buffer for copies of misaligned frames
   fabric_events* events_ = nullptr;
   counter frames_in_, bytes_in_, discarded_in_;
 };

@@ -7,11 +7,11 @@ namespace troupe::ucx {
 class operation {
  public:
   virtual ~operation() = default;
-  /// One call of this operation has ended. Starts the next one, or deletes the operation. Runs inside UCX, so
-  /// nothing may be thrown, and nothing may call ucp_worker_progress.
+  /// One call of this operation has ended. Starts the next one, or deletes the operation. Runs inside UCX: it
+  /// must neither throw nor call ucp_worker_progress.
   virtual void finished(ucs_status_t status) noexcept = 0;
 
-  /// Parameters of a call whose end is told to this operation.
+  /// Parameters of a call that reports its end to this operation.
   ucp_request_param_t parameters(uint32_t flags = 0) {
     ucp_request_param_t p{};
     p.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS |
@@ -26,7 +26,7 @@ class operation {
     return p;
   }
 
-  /// To be given what the call returned: null means done and an error means failed, both without callback.
+  /// Takes the return value of the call: null means done and an error means failed, both without callback.
   void started(ucs_status_ptr_t returned) {
     if (returned == nullptr || UCS_PTR_IS_ERR(returned)) finished(UCS_PTR_STATUS(returned));
   }

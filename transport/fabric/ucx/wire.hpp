@@ -1,4 +1,4 @@
-// What troupe's active messages carry in front of their bytes.
+// Header of Troupe's active messages.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -15,10 +15,10 @@ enum class message_kind : uint16_t {
   pull_refused,  ///< no bytes: the range is not inside the pool
 };
 
-/// In the byte order of the host; addresses of hosts of another order are refused (ucx_address). Small: with
-/// a frame of 64 bytes it just fits what UCX writes straight into its queue in shared memory.
+/// In host byte order; addresses of hosts of another order are refused (ucx_address). It is small: with a
+/// frame of 64 bytes it just fits UCX's inline writes into its shared-memory queue.
 struct message_head {
-  static constexpr size_t bytes = 28;  ///< on the wire, without what the compiler adds
+  static constexpr size_t bytes = 28;  ///< on the wire, without padding
 
   uint64_t incarnation = 0;  ///< of `from`
   uint64_t secret = 0;       ///< of the receiver, from its address
@@ -34,7 +34,7 @@ struct pull_range {
   uint64_t size = 0;
 };
 
-/// How many bytes at each end of a pulled range are read after all others.
+/// Number of bytes at each end of a pulled range that are read after all others.
 inline constexpr uint64_t end_bytes = 16;
 
 }  // namespace troupe::ucx

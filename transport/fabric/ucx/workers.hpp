@@ -1,6 +1,6 @@
-// The UCX worker that this incarnation of the process uses, and those of its former incarnations for a while.
-// UCX tells the connections between two workers apart by counting them on both sides, and a side that misses
-// one of them gets confused for good; two incarnations never share a worker.
+// UCX workers of the process: that of its current incarnation, and for a while those of former ones. UCX
+// identifies the connections between two workers by counting them on both sides, and never recovers if a side
+// misses one. So two incarnations never share a worker.
 #pragma once
 #include <ucp/api/ucp.h>
 
@@ -17,7 +17,7 @@ namespace troupe::ucx {
 /// Used by one thread at a time, but for `address`.
 class workers {
  public:
-  /// `handler` gets every active message of the present incarnation, with `argument`. `c` outlives the
+  /// `handler` gets every active message of the current incarnation, with `argument`. `c` outlives the
   /// workers.
   workers(const context& c, ucp_am_recv_callback_t handler, void* argument);
 
@@ -26,18 +26,18 @@ class workers {
   bool arm() { return present_->arm(); }
   unsigned progress();
 
-  /// A fresh worker for a new incarnation. From now on the messages to the former one are discarded. Throws
-  /// std::runtime_error, and changes nothing, if UCX has none.
+  /// Creates a worker for a new incarnation. Messages to the former one are discarded from now on. Throws
+  /// std::runtime_error, and changes nothing, if UCX fails.
   void renew(time_point now);
-  /// How many former workers there are.
+  /// Number of former workers.
   size_t former() const { return former_.size(); }
-  /// Destroys the former workers whose time is over and of which `in_use(ucp_worker_h)` is false.
+  /// Destroys the former workers whose linger time is over, unless `in_use(ucp_worker_h)`.
   template <class InUse>
   void close_broken(time_point now, InUse&& in_use) {
     std::erase_if(former_, [&](const auto& w) { return now >= w.until && !in_use(w.it->get()); });
   }
 
-  /// Of the present worker. From any thread.
+  /// Address of the current worker. From any thread.
   std::string address() const;
 
  private:
