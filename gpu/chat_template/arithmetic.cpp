@@ -98,7 +98,7 @@ double modulo(double a, double b) {
   return (m < 0) != (b < 0) ? m + b : m;
 }
 
-/// As CPython does it, so that the last digit is the same.
+/// CPython's algorithm, so that the last digit is the same.
 double floor_divide(double a, double b) {
   const auto m = std::fmod(a, b);
   auto quotient = (a - m) / b;
@@ -121,13 +121,13 @@ value calculate(arithmetic op, double a, double b) {
   return op == arithmetic::modulo ? modulo(a, b) : floor_divide(a, b);
 }
 
-/// A text or a list several times.
+/// Repeats a text or a list.
 value repeat(const value& v, int64_t times, budget& cost) {
   const auto* t = text_of(v);
   const auto* s = sequence_of(v);
   const auto size = t != nullptr ? t->size() : s->items.size();
   const auto n = size == 0 || times < 0 ? uint64_t{0} : static_cast<uint64_t>(times);
-  if (n > max_text_bytes) cost.spend_bytes(n);  // refuses
+  if (n > max_text_bytes) cost.spend_bytes(n);  // throws
   if (t != nullptr) {
     cost.spend_bytes(size * n);
     std::string out;

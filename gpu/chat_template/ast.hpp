@@ -1,4 +1,4 @@
-// A parsed template. Immutable, and shared by those who render it.
+// The AST of a template. Immutable, and shared by all renderings.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -53,7 +53,7 @@ struct call {
   argument_list given;
 };
 struct filtered {
-  expression_ptr of;  // null: the text of the block that is assigned
+  expression_ptr of;  // null: the text of a {% set %} block
   const filter* by;
   argument_list given;
 };
@@ -71,7 +71,7 @@ struct binary {
   expression_ptr left, right;
 };
 struct logical {
-  bool all;  // and; else or
+  bool all;  // true: and; false: or
   expression_ptr left, right;
 };
 struct concatenation {
@@ -87,7 +87,7 @@ struct conditional {
 
 struct expression {
   place at;
-  uint32_t depth;  // of expressions inside each other, from 1
+  uint32_t depth;  // nesting of expressions, from 1
   std::variant<literal, name_of, list_of, dict_of_pairs, attribute_of, item_of, slice_of, call, filtered,
                tested, unary, binary, logical, concatenation, comparison, conditional>
       is;
@@ -99,7 +99,7 @@ struct target_name {
 };
 struct target {
   std::vector<target_name> names;
-  bool unpacks;  // a tuple, perhaps of one
+  bool unpacks;  // assigns a tuple, possibly of one element
 };
 
 struct data {
@@ -140,13 +140,13 @@ struct macro_definition {
   std::vector<parameter> parameters;
   body content;
 };
-/// {% with %} and {% generation %}: what is set inside stays inside.
+/// {% with %} and {% generation %}: variables set inside are local.
 struct block {
   std::vector<std::pair<std::string, expression_ptr>> names;
   body content;
 };
 struct jump {
-  bool leaves;  // break; else continue
+  bool leaves;  // true: break; false: continue
 };
 
 struct statement {

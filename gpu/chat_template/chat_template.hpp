@@ -1,10 +1,9 @@
-// The chat template of a checkpoint: a conversation as the text that the model was trained on. Templates are
-// Jinja; the subset that those of the Llama, Mistral and Qwen2 families use, and a clear message for anything
-// else. What is supported gives the text that jinja2's ImmutableSandboxedEnvironment gives, set up as
-// Transformers does (trim_blocks, lstrip_blocks, loop controls, generation, tojson), but for these: whole
-// numbers have 64 bits, names are ASCII, tuples are no keys of dicts, | safe does nothing, letters change
-// case one to one (and ß), and a variable of the request can be read in loops and macros before the first {%
-// set %} of its name.
+// The chat template of a checkpoint: renders a conversation as the model's prompt format. Supports the subset
+// of Jinja that templates of the Llama, Mistral and Qwen2 families use, and rejects anything else with a
+// clear message. Results equal those of jinja2's ImmutableSandboxedEnvironment as set up by Transformers
+// (trim_blocks, lstrip_blocks, loop controls, generation, tojson), except: integers have 64 bits; names are
+// ASCII; tuples cannot be keys of dicts; | safe does nothing; letters change case one to one (and ß); a
+// variable of the request can be read in loops and macros before the first {% set %} of its name.
 #pragma once
 #include <filesystem>
 #include <memory>
@@ -18,15 +17,14 @@ namespace troupe::llm {
 /// Immutable, thread-safe.
 class chat_template {
  public:
-  /// Throws model_error with line and column if the template does not parse or uses what is not supported.
+  /// Throws model_error with line and column if the template does not parse or uses an unsupported feature.
   chat_template(std::string_view source, const std::string& name);
   ~chat_template();
 
   /// `variables`: an object with messages, add_generation_prompt, bos_token, eos_token, tools (or null), ...
-  /// and strftime_now: the date and perhaps time that the function of this name formats, "2024-07-26" or
-  /// "2024-07-26T14:05:09"; a template that calls it without is refused.
-  /// Throws request_refused: a template's raise_exception, wrong types, more than 4 MiB of text, too many
-  /// steps.
+  /// and strftime_now: the date, with or without time, for the function of this name, "2024-07-26" or
+  /// "2024-07-26T14:05:09". Throws request_refused for a template's raise_exception, wrong types, more than 4
+  /// MiB of text, too many steps, or a call of strftime_now without the variable.
   std::string render(const nlohmann::ordered_json& variables) const;
 
  private:
@@ -34,9 +32,9 @@ class chat_template {
   std::unique_ptr<const parsed> parsed_;
 };
 
-/// Of chat_template.jinja, else chat_template.json, else tokenizer_config.json ("chat_template", a string or
-/// a list of named ones of which "default" counts). Null if the checkpoint has none. Throws model_error with
-/// the file's name.
+/// Reads chat_template.jinja, else chat_template.json, else tokenizer_config.json ("chat_template": a string,
+/// or a list of named templates, of which "default" is used). Null if the checkpoint has none. Throws
+/// model_error with the file's name.
 std::shared_ptr<const chat_template> read_chat_template(const std::filesystem::path& folder);
 
 }  // namespace troupe::llm

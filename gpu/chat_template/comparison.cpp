@@ -9,7 +9,7 @@ namespace troupe::llm::jinja {
 
 namespace {
 
-/// Exact for all numbers: a long double holds every 64-bit integer on the machines that we run on.
+/// Exact for all numbers: a long double holds every 64-bit integer on supported machines.
 bool number_of(const value& v, long double& out) {
   if (const auto* d = std::get_if<double>(&v)) {
     out = *d;
@@ -46,7 +46,7 @@ bool equal_items(const dict& a, const dict& b, budget& cost) {
   throw refusal(fmt::format("'{}' not supported between '{}' and '{}'", symbol, type_name(a), type_name(b)));
 }
 
-/// Below zero, zero, above zero, or unordered (a NaN): Python asks each relation itself, not one of another.
+/// Unordered: a NaN. Python evaluates each relation by itself, and does not derive one from another.
 enum class order : uint8_t { less, equal, greater, unordered };
 
 order compare(std::string_view symbol, const value& a, const value& b, budget& cost) {

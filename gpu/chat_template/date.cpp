@@ -27,7 +27,7 @@ struct date_time {
       fmt::format("strftime_now must be a date, as 2024-07-26 or 2024-07-26T14:05:09, not '{:.40}'", iso));
 }
 
-/// Digits at their places, the separators around them.
+/// The number of `digits` digits at `at`, with the separators around it.
 int field(std::string_view iso, size_t at, size_t digits, std::string_view before) {
   if (iso.size() < at + digits || (at > 0 && before.find(iso[at - 1]) == before.npos)) refuse(iso);
   int n = 0;

@@ -1,4 +1,4 @@
-// The part of the interpreter that evaluates expressions.
+// interpreter: evaluation of expressions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,8 @@
 
 namespace troupe::llm::jinja {
 
-// Each sets at_ again before it works: the expressions inside moved it, and an error should name this one.
+// Each function sets at_ again after its subexpressions, which moved it, so that an error names its own
+// place.
 
 value interpreter::evaluate(const expression& e) {
   const nested n(*this, e.at);

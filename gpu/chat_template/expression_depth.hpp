@@ -1,4 +1,4 @@
-// How deep the children of an expression are: what evaluates or destroys it goes down by recursion.
+// The depth of an expression's children. It is limited, as evaluation and destruction are recursive.
 #pragma once
 #include <algorithm>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Parses what is inside of tags. The order in which operators bind is jinja2's.
+// Parses the expressions inside of tags, with jinja2's operator precedence.
 #pragma once
 #include <algorithm>
 #include <string>
@@ -11,8 +11,7 @@
 
 namespace troupe::llm::jinja {
 
-constexpr uint32_t deepest_nesting =
-    200;  // of brackets, blocks and operators inside each other in a template
+constexpr uint32_t deepest_nesting = 200;  // nesting of brackets, blocks and operators in a template
 
 class expression_parser {
  public:
@@ -39,7 +38,7 @@ class expression_parser {
   }
   [[noreturn]] void fail_unexpected(std::string_view wanted) const;
 
-  /// Counts what is open while it lives, so that no template makes us recurse too deeply.
+  /// RAII count of the nesting depth, which limits recursion.
   class level {
    public:
     explicit level(expression_parser& p);
@@ -51,10 +50,10 @@ class expression_parser {
     expression_parser& parser_;
   };
 
-  /// One expression, or a tuple of some with commas between them and no brackets.
+  /// One expression, or a tuple of expressions separated by commas, without brackets.
   expression_ptr parse_tuple(bool with_condition = true, bool in_brackets = false);
   expression_ptr parse_expression(bool with_condition = true);
-  /// The filters after `of`, which may be null, from their | on.
+  /// The filters after `of` (may be null), starting at their |.
   expression_ptr parse_filters(expression_ptr of);
 
  private:

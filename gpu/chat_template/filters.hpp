@@ -1,4 +1,4 @@
-// What can follow a | .
+// The filters of Jinja: {{ value | filter }}.
 #pragma once
 #include <span>
 #include <string>
@@ -15,7 +15,7 @@ struct filter_call {
   const arguments& a;
   budget& cost;
 
-  /// Null if it was not given.
+  /// Null if the argument was not given.
   const value* operator[](size_t at) const { return argument(s, a, at); }
 };
 
@@ -24,22 +24,22 @@ struct filter {
   value (*apply)(const filter_call&);
 };
 
-/// Null if it is not supported.
+/// Null if the filter is not supported.
 const filter* find_filter(std::string_view name);
 std::string filter_names();
 
-/// Throws refusal if the arguments do not match or the input is of a wrong type.
+/// Throws refusal if the arguments do not match or the input has a wrong type.
 value apply(const filter& f, const value& input, const arguments& a, budget& cost);
 
-// One table each: of texts and of what becomes one, of numbers, of lists and dicts, and of what takes the
-// name of a filter or of a test.
+// The tables of filters: of texts and for conversion to text, of numbers, of lists and dicts, and of filters
+// that take the name of a filter or test.
 std::span<const filter> text_filters();
 std::span<const filter> number_filters();
 std::span<const filter> sequence_filters();
 std::span<const filter> selecting_filters();
 
-/// An attribute as filters name it, "function.name" or 0. `otherwise`, unless it is null or none, stands for
-/// each part of the path that is undefined.
+/// An attribute by a filter's path, "function.name" or 0. `otherwise`, unless null or none, replaces each
+/// undefined part of the path.
 value get_path(const value& v, const value& path, budget& cost, const value* otherwise = nullptr);
 
 }  // namespace troupe::llm::jinja

@@ -13,7 +13,7 @@ namespace troupe::llm::jinja {
 
 namespace {
 
-/// The digits at `at`, which may have single underscores between them, without these; moves `at` behind them.
+/// The digits at `at`, without the single underscores that may separate them. Moves `at` behind them.
 std::string take_digits(std::string_view s, size_t& at) {
   std::string out;
   while (at < s.size()) {
@@ -32,7 +32,7 @@ std::string take_sign(std::string_view s, size_t& at) {
 
 std::string_view stripped(std::string_view s) { return text::strip_left(text::strip_right(s)); }
 
-/// As Python's int() of a text; nothing where it throws ValueError.
+/// Python's int() of a text; none where it throws ValueError.
 std::optional<int64_t> read_integer(std::string_view s) {
   s = stripped(s);
   size_t at = 0;
@@ -47,7 +47,7 @@ std::optional<int64_t> read_integer(std::string_view s) {
   return out;
 }
 
-/// As Python's float() of a text; nothing where it throws ValueError.
+/// Python's float() of a text; none where it throws ValueError.
 std::optional<double> read_real(std::string_view s) {
   s = stripped(s);
   size_t at = 0;
@@ -131,7 +131,7 @@ value round(const filter_call& c) {
   if (how == "common") {
     if (whole) return n;
     if (!std::isfinite(*d)) return *d;
-    // the exact value in decimal digits, ties to even: as Python's round()
+    // the exact decimal value, ties to even, like Python's round()
     return std::strtod(fmt::format("{:.{}f}", *d, precision).c_str(), nullptr);
   }
   const auto scale = std::pow(10.0, static_cast<double>(precision));

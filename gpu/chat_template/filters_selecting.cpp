@@ -9,7 +9,7 @@ namespace troupe::llm::jinja {
 
 namespace {
 
-/// The arguments but for the first `n`.
+/// The arguments without the first `n`.
 arguments rest(const arguments& a, size_t n) {
   return {
       {a.positional.begin() + static_cast<ptrdiff_t>(std::min(n, a.positional.size())), a.positional.end()},
@@ -58,7 +58,7 @@ value map(const filter_call& c) {
   return make_generator(std::move(out));
 }
 
-/// The items of which it holds, or not, that the test holds: of their attribute or of themselves.
+/// The items for which the test gives `wanted`: for their attribute, or for themselves.
 template <bool wanted, bool by_attribute>
 value select(const filter_call& c) {
   if (!truth(c.input)) return make_generator({});

@@ -18,7 +18,7 @@ value default_value(const filter_call& c) {
   return c[0] != nullptr ? *c[0] : make_text("");
 }
 
-/// Of a generator only this one item.
+/// Takes only one item from a generator.
 value first(const filter_call& c) {
   if (const auto* s = sequence_of(c.input, sequence_kind::generator);
       s != nullptr && s->taken < s->items.size())
@@ -73,7 +73,7 @@ value key_of(const value& v, bool case_sensitive, budget& cost) {
   return make_text(text::lower(*t));
 }
 
-/// Stable, by the first of each pair.
+/// Stable sort by the first of each pair.
 value sorted(std::vector<std::pair<value, value>> keyed, bool reversed, budget& cost) {
   std::stable_sort(keyed.begin(), keyed.end(), [&](const auto& a, const auto& b) {
     return reversed ? less(b.first, a.first, cost) : less(a.first, b.first, cost);

@@ -37,7 +37,7 @@ value trim(const filter_call& c) {
   return make_text(text::strip_left(text::strip_right(t, &chars), &chars));
 }
 
-/// Not Python's: words begin after - ( { [ < and white space only.
+/// jinja2's title, unlike Python's: words begin only after - ( { [ < and white space.
 std::string title_words(std::string_view s) {
   std::string out;
   std::string_view rest = s;

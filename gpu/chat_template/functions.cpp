@@ -9,7 +9,7 @@ namespace troupe::llm::jinja {
 
 namespace {
 
-/// As Python's dict(): of a dict, or of pairs; named arguments come after.
+/// Python's dict(): from a dict or from pairs, then the named arguments.
 dict_builder make_dict(const arguments& a, budget& cost) {
   dict_builder out;
   if (a.positional.size() > 1)

@@ -1,4 +1,4 @@
-// The functions that every template can call: range, namespace, dict, raise_exception, strftime_now.
+// The global functions of templates: range, namespace, dict, raise_exception, strftime_now.
 #pragma once
 #include <optional>
 #include <string_view>

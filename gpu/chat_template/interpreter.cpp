@@ -23,7 +23,7 @@ interpreter::flow interpreter::execute(const body& b) {
 }
 
 void interpreter::emit(std::string_view text) {
-  if (out_.size() + text.size() > max_text_bytes) session_.cost.spend_bytes(max_text_bytes + 1);  // refuses
+  if (out_.size() + text.size() > max_text_bytes) session_.cost.spend_bytes(max_text_bytes + 1);  // throws
   session_.cost.spend(text.size() / bytes_a_step);
   out_ += text;
 }
@@ -79,7 +79,7 @@ interpreter::flow interpreter::execute(const block_assignment& s, place at) {
     const inner_scope i(*this);
     const auto f = execute(s.content);
     std::swap(outside, out_);
-    if (f != flow::goes_on) return f;  // and forgets the text, as jinja2 does
+    if (f != flow::goes_on) return f;  // drops the text, as jinja2 does
   }
   value v = std::make_shared<const std::string>(std::move(outside));
   if (s.through != nullptr) {
@@ -127,7 +127,7 @@ interpreter::flow interpreter::execute(const loop& s, place at) {
     }
   }
   if (completed) return flow::goes_on;
-  // as jinja2: if no item was gone through to its end, also because of continue or break
+  // as in jinja2: if no iteration was completed, also because of continue or break
   const inner_scope i(*this);
   return execute(s.otherwise);
 }

@@ -13,10 +13,10 @@ class interpreter {
   /// `names`: the variables of the request.
   interpreter(session& s, std::shared_ptr<scope> names) : session_(s), scope_(std::move(names)) {}
 
-  /// What the template prints. Throws refusal.
+  /// Returns the template's output. Throws refusal.
   std::string run(const body& b);
 
-  /// Where it was when it threw.
+  /// The place of the last error.
   place at() const { return at_; }
 
  private:
@@ -65,12 +65,12 @@ class interpreter {
   session& session_;
   std::shared_ptr<scope> scope_;
   std::string out_;
-  value captured_;  // the text of the block that is being assigned
+  value captured_;  // the text of the {% set %} block being assigned
   place at_ = 0;
   uint32_t depth_ = 0;
 };
 
-/// One more expression, statement or macro inside another, while it lives.
+/// RAII count of nested expressions, statements and macros.
 class interpreter::nested {
  public:
   nested(interpreter& i, place at) : interpreter_(i) {
@@ -87,7 +87,7 @@ class interpreter::nested {
   interpreter& interpreter_;
 };
 
-/// Names that are given values while it lives are forgotten after it.
+/// RAII scope: variables set during its lifetime are dropped at its end.
 class interpreter::inner_scope {
  public:
   inner_scope(interpreter& i, std::shared_ptr<const scope> outer) : interpreter_(i), saved_(i.scope_) {

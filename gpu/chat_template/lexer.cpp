@@ -50,7 +50,7 @@ class lexer {
     }
   }
 
-  /// Text up to the next tag, and that tag.
+  /// Reads the text up to the next tag, and that tag.
   void read_data() {
     const auto from = at_;
     auto tag = text_.find('{', at_);
@@ -74,7 +74,7 @@ class lexer {
 
   char take_sign() { return peek() == '-' || peek() == '+' ? text_[at_++] : '\0'; }
 
-  /// The text before a tag: without the white space that the tag's sign, or lstrip_blocks, takes away.
+  /// Adds the text before a tag, without the white space that the tag's sign or lstrip_blocks removes.
   void add_data(size_t from, size_t to, char sign, bool strips_line) {
     auto data = text_.substr(from, to - from);
     if (sign == '-') {
@@ -86,7 +86,7 @@ class lexer {
     if (!data.empty()) add(token_kind::data, from, data);
   }
 
-  /// Behind -%} or %} or +%}: white space up to the next text that counts.
+  /// Skips the white space that -%} or trim_blocks removes behind a tag.
   void end_tag(char sign, bool trims) {
     if (sign == '-') {
       skip_space();
@@ -139,9 +139,9 @@ class lexer {
     fail(begin, "the raw block does not end", ": close it with {% endraw %}");
   }
 
-  /// What is inside of a tag, and its end.
+  /// Reads the content of a tag, and its end.
   void read_tag(size_t begin, bool prints) {
-    std::string open;  // brackets
+    std::string open;  // open brackets
     const std::string_view end = prints ? "}}" : "%}";
     while (at_ < text_.size()) {
       const bool signed_end = peek() == '-' || (peek() == '+' && !prints);
@@ -188,8 +188,7 @@ class lexer {
     open.pop_back();
   }
 
-  /// Digits with single underscores between them, after `at`: the place behind them; `at` itself if there are
-  /// none.
+  /// The place behind the digits at `at`, which single underscores may separate; `at` if there are none.
   size_t digits(size_t at) const {
     const auto digit_at = [&](size_t i) { return i < text_.size() && text::is_digit(text_[i]); };
     if (!digit_at(at)) return at;
@@ -242,7 +241,7 @@ class lexer {
   const source& source_;
   std::string_view text_;
   size_t at_ = 0;
-  bool line_starts_ = true;  // where the current text begins
+  bool line_starts_ = true;  // the current text begins at the start of a line
   std::vector<token> tokens_;
 };
 

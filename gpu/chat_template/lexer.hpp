@@ -1,5 +1,5 @@
-// A template as tokens: the text between its tags, with white space trimmed as they ask, and what is inside
-// of them. trim_blocks and lstrip_blocks are on, as Transformers sets them.
+// Splits a template into tokens: the text between tags, with white space trimmed, and the content of tags.
+// trim_blocks and lstrip_blocks are on, as in Transformers.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -16,7 +16,7 @@ enum class token_kind : uint8_t {
   block_begin,  // {%
   block_end,    // %}
   name,
-  string,  // its text is without quotes and escapes
+  string,  // text without quotes and escapes
   integer,
   real,
   symbol,

@@ -1,4 +1,4 @@
-// The methods of texts, lists, dicts and loops.
+// The methods of values: texts, lists, dicts and loops.
 #pragma once
 #include <string_view>
 
@@ -10,13 +10,13 @@ namespace troupe::llm::jinja {
 enum class method_kind : uint8_t {
   none,         // the type has no such attribute
   supported,    // call_method() knows it
-  unsupported,  // Python's type has it, and we do not
-  changes,      // changes its object: jinja2's immutable sandbox refuses the call
+  unsupported,  // Python's type has it, but it is not supported here
+  changes,      // mutates its object: jinja2's immutable sandbox refuses the call
 };
 
 method_kind method_of(const value& v, std::string_view name);
 
-/// A name that only types of Python have which nobody may call here, on whatever value.
+/// True if the name is only a method of Python that is unsupported for values of every type.
 bool is_unsupported_method(std::string_view name);
 
 std::string method_names();

@@ -1,4 +1,5 @@
-// What operators do to values, as in Python. All throw refusal with Python's reason where Python throws.
+// The operators on values, with Python's semantics. All throw refusal with Python's reason where Python
+// throws.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -21,14 +22,14 @@ bool less(const value& a, const value& b, budget& cost);
 bool contains(const value& container, const value& item, budget& cost);
 bool holds(relation r, const value& a, const value& b, budget& cost);
 
-/// a.name: what the type has under that name, else the item of that name; undefined if there is neither.
+/// a.name: the type's attribute of that name, else the item of that name, else undefined.
 value get_attribute(const value& v, std::string_view name, budget& cost);
-/// a[key]: the other way round.
+/// a[key]: the item, else the attribute, else undefined.
 value get_item(const value& v, const value& key, budget& cost);
-/// a[from:to:step]; none and undefined ends are where the sequence ends.
+/// a[from:to:step]. None and undefined stand for the ends of the sequence.
 value get_slice(const value& v, const value& from, const value& to, const value& step, budget& cost);
 
-/// text::replace, paid for.
+/// text::replace within the budget.
 std::string replace_bounded(std::string_view s, std::string_view part, std::string_view by, int64_t max_count,
                             budget& cost);
 

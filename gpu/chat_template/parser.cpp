@@ -22,8 +22,8 @@ class parser : expression_parser {
  private:
   using ends = std::initializer_list<std::string_view>;
 
-  /// Up to a tag of one of these names, which becomes current; up to the end of the template if there are
-  /// none.
+  /// Parses up to a tag of one of these names, which becomes current; without names, up to the end of the
+  /// template.
   body parse_body(const ends& until) {
     const level l(*this);
     body out;
@@ -58,7 +58,7 @@ class parser : expression_parser {
     advance();
   }
 
-  /// The rest of the opening tag, the body, and the closing tag.
+  /// Parses the rest of the opening tag, the body, and the closing tag.
   body parse_body_and_end(std::string_view end) {
     end_tag();
     auto content = parse_body({end});
@@ -93,7 +93,7 @@ class parser : expression_parser {
     end_tag();
   }
 
-  /// Where break and continue mean no loop outside.
+  /// Parses a part in which break and continue do not refer to an outer loop.
   template <class function>
   body in_function(function parse_content) {
     const auto outside = std::exchange(loops_, 0);
@@ -185,7 +185,7 @@ class parser : expression_parser {
     return b;
   }
 
-  /// A name that may be given a value.
+  /// Parses a name that can be assigned.
   std::string parse_name() {
     const auto at = current().at;
     auto name = expect_any_name("a name");
@@ -211,7 +211,7 @@ class parser : expression_parser {
     return t;
   }
 
-  uint32_t loops_ = 0;  // around what is parsed
+  uint32_t loops_ = 0;  // loops around the current place
 };
 
 }  // namespace

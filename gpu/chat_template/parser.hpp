@@ -1,11 +1,11 @@
-// Parses a template.
+// Parses a template into its AST.
 #pragma once
 #include "gpu/chat_template/ast.hpp"
 #include "gpu/chat_template/source.hpp"
 
 namespace troupe::llm::jinja {
 
-/// Throws model_error with line and column for what is no Jinja, or more of it than is supported.
+/// Throws model_error with line and column for invalid or unsupported Jinja.
 body parse(const source& s);
 
 }  // namespace troupe::llm::jinja

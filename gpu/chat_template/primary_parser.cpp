@@ -1,4 +1,4 @@
-// The part of expression_parser that reads literals, calls, filters and tests.
+// expression_parser: literals, calls, filters and tests.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -123,7 +123,7 @@ void expression_parser::check(const signature& s, const argument_list& a, place 
   if (const auto wrong = mismatch(s, a.positional.size(), names); !wrong.empty()) fail(at, wrong);
 }
 
-/// What map, select and their like name as a literal must be supported too.
+/// Checks that a filter or test named by a literal argument of map, select and the like is supported.
 void expression_parser::check_named(const filter& f, const argument_list& a, place at) const {
   if (!f.s.variadic) return;
   const bool maps = f.s.name == "map";
@@ -180,7 +180,7 @@ expression_ptr expression_parser::parse_test(expression_ptr of) {
   if (is_symbol("(")) {
     a = parse_arguments();
   } else if (literal_follows || is_symbol("[") || is_symbol("{") ||
-             (name_follows && t->s.required > 0)) {  // jinja2 takes any name for an argument, even `if`
+             (name_follows && t->s.required > 0)) {  // jinja2 reads any name as an argument, even `if`
     if (is_name("is")) fail(current().at, "tests cannot be chained with is");
     a.positional.push_back(parse_postfix(parse_primary()));
   }

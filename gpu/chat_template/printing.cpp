@@ -13,7 +13,7 @@ namespace troupe::llm::jinja {
 namespace {
 
 void append_bounded(std::string& out, std::string_view s, budget& cost) {
-  if (out.size() + s.size() > max_text_bytes) cost.spend_bytes(out.size() + s.size());  // refuses
+  if (out.size() + s.size() > max_text_bytes) cost.spend_bytes(out.size() + s.size());  // throws
   cost.spend(1 + s.size() / bytes_a_step);
   out += s;
 }

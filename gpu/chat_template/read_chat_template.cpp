@@ -19,7 +19,7 @@ constexpr size_t max_template_file_bytes =
   throw model_error(fmt::format("{}: {}", file.string(), what));
 }
 
-/// Nothing if there is no such file.
+/// None if there is no such file.
 std::optional<std::string> read_text(const std::filesystem::path& file) {
   std::error_code error;
   if (!std::filesystem::exists(file, error)) return std::nullopt;
@@ -33,7 +33,7 @@ std::optional<std::string> read_text(const std::filesystem::path& file) {
   return text;
 }
 
-/// Of a list of {"name", "template"} the one named default.
+/// The template named "default" in a list of {"name", "template"}.
 const json* default_template(const json& list, const std::filesystem::path& file) {
   for (const auto& item : list) {
     if (!item.is_object() || !item.contains("name") || !item.contains("template")) {
@@ -65,7 +65,7 @@ std::shared_ptr<const chat_template> read_json(const std::filesystem::path& file
 }  // namespace
 
 std::shared_ptr<const chat_template> read_chat_template(const std::filesystem::path& folder) {
-  // as Transformers: a file of its own comes before what tokenizer_config.json says
+  // as in Transformers: a separate file takes precedence over tokenizer_config.json
   const auto file = folder / "chat_template.jinja";
   if (const auto source = read_text(file))
     return std::make_shared<const chat_template>(*source, file.string());

@@ -1,4 +1,4 @@
-// What one rendering owns: its budget, and the objects that values point at.
+// The state of one rendering: its budget, and the objects that values point to.
 #pragma once
 #include <deque>
 #include <memory>
@@ -12,10 +12,10 @@
 
 namespace troupe::llm::jinja {
 
-/// The names that a block gives values to.
+/// The variables of a block.
 struct scope {
   std::shared_ptr<const scope> outer;
-  std::unordered_map<std::string_view, value> names;  // the names are the template's
+  std::unordered_map<std::string_view, value> names;  // keys point into the template
 
   const value* find(std::string_view name) const {
     for (const auto* s = this; s != nullptr; s = s->outer.get())
@@ -26,7 +26,7 @@ struct scope {
 
 struct macro {
   const macro_definition* definition;
-  std::shared_ptr<const scope> outer;  // where it was defined
+  std::shared_ptr<const scope> outer;  // enclosing scope of the definition
 };
 
 struct session {

@@ -1,4 +1,4 @@
-// How filters, tests, methods and functions take their arguments.
+// The signatures of filters, tests, methods and functions, and access to arguments.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -19,12 +19,12 @@ struct arguments {
 
 struct signature {
   std::string_view name;
-  std::array<std::string_view, 5> parameters = {};  // in order; what is empty is not one
+  std::array<std::string_view, 5> parameters = {};  // in order; empty entries are unused
   uint8_t required = 0;
-  bool variadic = false;  // takes any arguments and looks at them itself
+  bool variadic = false;  // takes any arguments and checks them itself
 };
 
-/// What is wrong with such arguments, or nothing.
+/// The problem with such arguments; empty if there is none.
 std::string mismatch(const signature& s, size_t positional, const std::vector<std::string_view>& names);
 
 /// Throws refusal if the arguments do not match.
@@ -33,7 +33,7 @@ void check(const signature& s, const arguments& a);
 /// The argument of parameter number `at`; null if it was not given.
 const value* argument(const signature& s, const arguments& a, size_t at);
 
-/// With what the parameter is if it was not given. Throw refusal if it is of another type.
+/// `otherwise`: default if the argument was not given. Throw refusal if it has another type.
 int64_t integer_argument(const signature& s, const arguments& a, size_t at, int64_t otherwise);
 bool truth_argument(const signature& s, const arguments& a, size_t at, bool otherwise);
 /// Null if not given; none counts as not given.

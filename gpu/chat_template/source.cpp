@@ -10,7 +10,7 @@ namespace troupe::llm::jinja {
 
 namespace {
 
-constexpr size_t max_template_bytes = 256 << 10;  // the longest that people use have 20 KB
+constexpr size_t max_template_bytes = 256 << 10;  // the longest ones in use have 20 KB
 
 }  // namespace
 

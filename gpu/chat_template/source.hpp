@@ -1,4 +1,4 @@
-// The text of a template, and where in it something is.
+// The text of a template, and places in it.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace troupe::llm::jinja {
 
-using place = uint32_t;  // a byte of the source
+using place = uint32_t;  // byte offset in the source
 
 struct source {
   std::string name;  // for messages
-  std::string text;  // its lines end in \n, the last one in nothing
+  std::string text;  // lines end in \n, except the last one
 };
 
-/// Throws model_error if it is too long or not UTF-8.
+/// Throws model_error if the text is too long or not UTF-8.
 source read_source(std::string_view text, const std::string& name);
 
 /// "line 3, column 14", in code points.

@@ -9,7 +9,7 @@ namespace troupe::llm::jinja {
 
 namespace {
 
-/// Moves `at` behind as many digits as asked for.
+/// Reads exactly `digits` digits, and moves `at` behind them.
 std::optional<uint32_t> hexadecimal(std::string_view s, size_t& at, size_t digits) {
   if (s.size() - at < digits) return std::nullopt;
   uint32_t c = 0;

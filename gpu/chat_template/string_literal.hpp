@@ -1,4 +1,4 @@
-// Backslash escapes, as in Python's string literals.
+// Decodes backslash escapes, as in Python's string literals.
 #pragma once
 #include <optional>
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace troupe::llm::jinja {
 
-/// Nothing for half an escape, one of half a surrogate pair, and \N{...}. A backslash before anything else
-/// that is no escape stays, as in Python.
+/// None for incomplete escapes, unpaired surrogates, and \N{...}. A backslash that begins no escape stays, as
+/// in Python.
 std::optional<std::string> decode_escapes(std::string_view s);
 
 }  // namespace troupe::llm::jinja

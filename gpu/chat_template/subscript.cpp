@@ -28,7 +28,7 @@ std::optional<value> loop_attribute(const loop_state& l, std::string_view name) 
   if (name == "first") return at == 0;
   if (name == "last") return at + 1 == n;
   if (name == "length") return n;
-  if (name == "depth") return int64_t{1};  // jinja2 counts recursive loops only
+  if (name == "depth") return int64_t{1};  // jinja2 counts only recursive loops
   if (name == "depth0") return int64_t{0};
   if (name == "previtem")
     return at > 0 ? l.items->items[l.at - 1] : make_undefined("there is no previous item");
@@ -37,7 +37,7 @@ std::optional<value> loop_attribute(const loop_state& l, std::string_view name) 
   return std::nullopt;
 }
 
-/// What Python's getattr() finds; nothing if it finds nothing.
+/// Python's getattr(); none if there is no such attribute.
 std::optional<value> own_attribute(const value& v, std::string_view name) {
   if (const auto* n = std::get_if<name_space*>(&v)) {
     const auto at = (*n)->attributes.find(name);
@@ -61,13 +61,13 @@ std::optional<value> own_attribute(const value& v, std::string_view name) {
   return std::nullopt;
 }
 
-/// What Python's v[key] finds.
+/// Python's v[key]; none if there is no such item.
 std::optional<value> own_item(const value& v, const value& key, budget& cost) {
   if (const auto* d = dict_of(v)) {
     try {
       const auto* found = find(*d, key);
       return found != nullptr ? std::optional(*found) : std::nullopt;
-    } catch (const refusal&) {  // jinja2 takes a key that cannot be one for one that is not there
+    } catch (const refusal&) {  // jinja2 treats an invalid key as a missing one
       return std::nullopt;
     }
   }
@@ -100,7 +100,7 @@ std::optional<int64_t> slice_end(const value& v) {
   return n;
 }
 
-/// The positions that a slice of n items takes, as CPython's PySlice_AdjustIndices.
+/// The positions of a slice of n items, as in CPython's PySlice_AdjustIndices.
 std::vector<size_t> positions(int64_t n, std::optional<int64_t> from, std::optional<int64_t> to, int64_t step,
                               budget& cost) {
   if (step == 0) throw refusal("slice step cannot be zero");
@@ -111,7 +111,7 @@ std::vector<size_t> positions(int64_t n, std::optional<int64_t> from, std::optio
   };
   const auto begin = from ? clamp(*from) : back ? n - 1 : 0;
   const auto end = to ? clamp(*to) : back ? -1 : n;
-  step = std::clamp<int64_t>(step, -n - 1, n + 1);  // more is the same and could overflow
+  step = std::clamp<int64_t>(step, -n - 1, n + 1);  // larger steps are equivalent, but could overflow
   std::vector<size_t> out;
   cost.spend_items(static_cast<uint64_t>(std::max<int64_t>(back ? begin - end : end - begin, 0)));
   for (auto at = begin; back ? at > end : at < end; at += step) out.push_back(static_cast<size_t>(at));
@@ -121,7 +121,7 @@ std::vector<size_t> positions(int64_t n, std::optional<int64_t> from, std::optio
 value slice_text(const std::string& t, std::optional<int64_t> from, std::optional<int64_t> to, int64_t step,
                  budget& cost) {
   cost.spend_bytes(t.size());
-  if (step == 1) {  // without a list of its characters
+  if (step == 1) {  // avoids a list of characters
     const auto n = static_cast<int64_t>(text::length(t));
     const auto clamp = [&](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + n : at, 0, n); };
     const auto begin = from ? clamp(*from) : 0, end = to ? clamp(*to) : n;

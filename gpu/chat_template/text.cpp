@@ -19,7 +19,7 @@ const std::locale& unicode_locale() {
     try {
       return std::locale("C.UTF-8");
     } catch (const std::runtime_error&) {
-      return std::locale::classic();  // letters beyond ASCII keep their case
+      return std::locale::classic();  // fallback: letters beyond ASCII keep their case
     }
   }();
   return locale;
@@ -247,7 +247,7 @@ std::string json(std::string_view s, bool ascii) {
       case '\f': out += "\\f"; break;
       default:
         if (c < 0x20 || (ascii && c >= 0x7f && c < 0x10000)) {
-          // Python's pattern of what is ASCII ends at '~'
+          // Python's pattern of ASCII characters ends at '~'
           fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<uint32_t>(c));
         } else if (ascii && c >= 0x10000) {
           const auto v = static_cast<uint32_t>(c) - 0x10000;
@@ -263,8 +263,7 @@ std::string json(std::string_view s, bool ascii) {
 
 namespace {
 
-/// What Python writes as it is: no control or format characters, no white space but the space, no private
-/// use.
+/// Python's isprintable: no control or format characters, no white space except the space, no private use.
 bool is_printable(char32_t c) {
   if (c < 0x7f) return c >= 0x20;
   constexpr std::pair<char32_t, char32_t> hidden[] = {

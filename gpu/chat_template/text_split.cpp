@@ -55,7 +55,7 @@ pieces split_at_space_from_right(std::string_view s, int64_t max_splits) {
   return out;
 }
 
-/// From the left, of the text read backwards.
+/// Splits the reversed text from the left.
 pieces split_from_right(std::string_view s, std::string_view separator, int64_t max_splits) {
   const auto backwards = reversed(s), separator_backwards = reversed(separator);
   const std::string_view wanted = separator_backwards;

@@ -28,7 +28,7 @@ uint32_t deeper(uint32_t depth, const value& child) {
   return d;
 }
 
-/// One text for keys that are equal, as 1, 1.0 and True are. Nothing for what a dict here cannot hold.
+/// A text that is the same for equal keys, such as 1, 1.0 and True. None for unsupported keys.
 std::optional<std::string> dict_key(const value& v) {
   if (const auto* s = text_of(v)) return 't' + *s;
   if (is_none(v)) return "none";
@@ -156,7 +156,7 @@ bool integer_of(const value& v, int64_t& out) {
 }
 
 std::string_view type_name(const value& v) {
-  // in the order of the variant; the kinds of sequences follow
+  // in the order of the variant, then the kinds of sequences
   constexpr std::string_view names[] = {"Undefined", "NoneType", "bool",  "int",       "float",
                                         "str",       "list",     "dict",  "Namespace", "loop",
                                         "function",  "function", "method"};

@@ -1,5 +1,5 @@
-// The values of a template: Python's, as far as templates see them. All are immutable but namespaces and
-// generators, so copies share what they hold.
+// The values of a template, with Python's types. All except namespaces and generators are immutable, so
+// copies share their content.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -24,7 +24,7 @@ struct macro;
 struct name_space;
 struct sequence;
 
-/// What a name or an attribute that does not exist gives. Prints as nothing; most other uses throw `why`.
+/// The value of a missing name or attribute. Prints as an empty text; most other uses throw `why`.
 struct undefined {
   std::shared_ptr<const std::string> why;
 };
@@ -36,8 +36,7 @@ using sequence_ptr = std::shared_ptr<const sequence>;
 using dict_ptr = std::shared_ptr<const dict>;
 using method_ptr = std::shared_ptr<const bound_method>;
 
-/// Namespaces, loops and macros can refer to each other in cycles: the session owns them, values point at
-/// them.
+/// Namespaces, loops and macros can form cycles, so the session owns them, and values point to them.
 using value = std::variant<undefined, none, bool, int64_t, double, text_ptr, sequence_ptr, dict_ptr,
                            name_space*, loop_state*, const macro*, global_function, method_ptr>;
 
@@ -47,13 +46,13 @@ struct sequence {
   sequence_kind kind;
   std::vector<value> items;
   uint32_t depth;
-  mutable size_t taken = 0;  // a generator gives each item once; values never leave their rendering's thread
+  mutable size_t taken = 0;  // items taken from a generator; values never leave the thread of their rendering
 };
 
-/// In the order of insertion. Keys are texts, numbers, booleans or none.
+/// A dict in insertion order. Keys are texts, numbers, booleans or none.
 struct dict {
   std::vector<std::pair<value, value>> items;
-  std::unordered_map<std::string, size_t> index;  // by dict_key(), of dicts with more than a few items
+  std::unordered_map<std::string, size_t> index;  // by dict_key(); only for dicts with more than a few items
   uint32_t depth = 1;
 };
 
@@ -82,10 +81,10 @@ inline value make_generator(std::vector<value> items) {
 }
 value make_undefined(std::string why);
 
-/// Collects the items of a dict; a key that comes again changes its value and keeps its place.
+/// Builds a dict. A repeated key changes its value and keeps its place.
 class dict_builder {
  public:
-  /// True if the key is new. Throws refusal for what cannot be a key.
+  /// True if the key is new. Throws refusal for an invalid key.
   bool put(const value& key, value v);
   value take();
 
@@ -93,10 +92,11 @@ class dict_builder {
   std::shared_ptr<dict> dict_ = std::make_shared<dict>();
 };
 
-/// Throws refusal if it is nested too deeply or holds a number that does not fit.
+/// Throws refusal if the JSON is nested too deeply or has a number out of range.
 value from_json(const nlohmann::ordered_json& json, uint32_t depth = 0);
 
-/// Null if there is none. A key that Python cannot hash throws refusal, others that cannot be are not found.
+/// Null if the key is missing. Throws refusal for a key that Python cannot hash; other unsupported keys count
+/// as missing.
 const value* find(const dict& d, const value& key);
 const value* find(const dict& d, std::string_view key);
 
@@ -110,25 +110,25 @@ inline const sequence* sequence_of(const value& v) {
   const auto* s = std::get_if<sequence_ptr>(&v);
   return s != nullptr ? s->get() : nullptr;
 }
-/// Null too if it is a sequence of another kind.
+/// Null if the value is not a sequence of this kind.
 const sequence* sequence_of(const value& v, sequence_kind kind);
 inline const dict* dict_of(const value& v) {
   const auto* d = std::get_if<dict_ptr>(&v);
   return d != nullptr ? d->get() : nullptr;
 }
-/// Booleans are integers, as in Python. Nothing if it is something else.
+/// Booleans are integers, as in Python. False for other types.
 bool integer_of(const value& v, int64_t& out);
 
 /// Python's name of the type.
 std::string_view type_name(const value& v);
 
-/// Throws refusal: what an undefined value answers to most uses.
+/// Throws the refusal of an undefined value.
 [[noreturn]] void refuse_undefined(const value& v);
 
 bool truth(const value& v);
 
-/// The items to go through: of a sequence themselves, of a dict its keys, of a text its characters; what is
-/// left of a generator, which is empty then. Throws refusal if the value has none.
+/// The items to iterate over: of a sequence its elements, of a dict its keys, of a text its characters. Takes
+/// all remaining items of a generator. Throws refusal if the value is not iterable.
 sequence_ptr iterate(const value& v, budget& cost);
 
 /// Python's len().

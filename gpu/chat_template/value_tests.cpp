@@ -27,14 +27,14 @@ bool is_iterable(const value& v) {
          std::holds_alternative<loop_state*>(v);
 }
 
-/// Has a length and items by index or key, as jinja2 asks: so is a dict, and undefined.
+/// jinja2's definition: has a length and items by index or key. Includes dicts and undefined.
 bool is_sequence(const value& v) {
   const auto* s = sequence_of(v);
   if (s == nullptr) return is_undefined(v) || text_of(v) != nullptr || dict_of(v) != nullptr;
   return s->kind == sequence_kind::list || s->kind == sequence_kind::tuple || s->kind == sequence_kind::range;
 }
 
-/// Python's Undefined and jinja2's loop can be called, if to no good end.
+/// Includes jinja2's Undefined and loop, which are callable in Python although the calls fail.
 bool is_callable(const value& v) {
   return is_undefined(v) || std::holds_alternative<loop_state*>(v) ||
          std::holds_alternative<const macro*>(v) || std::holds_alternative<global_function>(v) ||

@@ -1,4 +1,4 @@
-// What can follow `is`.
+// The tests of Jinja: {{ value is test }}.
 #pragma once
 #include <string>
 #include <string_view>
@@ -13,7 +13,7 @@ struct value_test {
   bool (*holds)(const value& v, const value* argument, budget& cost);
 };
 
-/// Null if it is not supported.
+/// Null if the test is not supported.
 const value_test* find_test(std::string_view name);
 std::string test_names();
 

@@ -69,7 +69,7 @@ class reader {
     known_.insert(b_name);
   }
 
-  /// To leave out what a file adds would be to compute something else.
+  /// Rejects tensors that are not LoRA parts: ignoring them would change the result.
   void refuse_others() const {
     for (const auto& [name, tensor] : weights_.tensors()) {
       if (known_.contains(name)) continue;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double largest_alpha = 1e6;
 
-/// Lacking, false, or an empty list or object.
+/// Absent, false, or an empty list or object.
 bool is_off(const json_object& config, const char* key) {
   if (config.lacks(key)) return true;
   const auto& value = config.at(key);

@@ -1,4 +1,4 @@
-// `adapter_config.json` of PEFT, as far as it changes what an adapter computes.
+// PEFT's `adapter_config.json`: the settings that change an adapter's result.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -17,10 +17,11 @@ struct adapter_strength {
 
 class adapter_config {
  public:
-  /// Throws model_error, naming `file`, the key and the fix, for what adapter.hpp says is not served.
+  /// Throws model_error, which names `file`, the key and the fix, for the unsupported features of
+  /// adapter.hpp.
   adapter_config(std::string_view text, const std::string& file);
 
-  /// `module` is its name in the model: "model.layers.3.self_attn.q_proj".
+  /// `module`: name in the model, "model.layers.3.self_attn.q_proj".
   adapter_strength of(std::string_view module) const;
 
  private:

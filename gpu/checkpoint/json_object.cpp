@@ -10,7 +10,7 @@ namespace troupe::llm {
 namespace {
 
 constexpr size_t max_json_bytes = 4 << 20;
-constexpr size_t max_json_keys = 8192;  // ordered objects look keys up one after the other
+constexpr size_t max_json_keys = 8192;  // lookups in ordered objects are linear
 constexpr int deepest = 32;
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Configuration files that strangers wrote: JSON objects, read key by key, every value with its limits.
+// Checked access to untrusted configuration files: JSON objects, read key by key, with limits for every
+// value.
 #pragma once
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -8,15 +9,15 @@
 
 namespace troupe::llm {
 
-/// The order of the keys counts (PEFT takes the first pattern that matches).
+/// The order of keys matters: PEFT takes the first pattern that matches.
 using ordered_json = nlohmann::ordered_json;
 
-/// Throws model_error, naming the file, if the text is no JSON object, or is larger, deeper or has more keys
-/// than a configuration can have.
+/// Throws model_error, which names the file, if the text is not a JSON object, or exceeds the limits of size,
+/// depth and keys.
 ordered_json parse_object(std::string_view text, const std::string& file);
 
-/// An object within a file; both must outlive it. What is null counts as absent. All throw model_error, which
-/// names file, key, value and what it must be.
+/// An object within a file; both must outlive it. Null counts as absent. All functions throw model_error,
+/// which names file, key, value and the expected value.
 class json_object {
  public:
   /// `place` comes before the keys in messages: "rope_scaling.".
@@ -24,22 +25,22 @@ class json_object {
 
   /// Null or absent.
   bool lacks(const char* key) const { return value(key) == nullptr; }
-  bool mentions(const char* key) const { return object_->contains(key); }  ///< null or not
-  const ordered_json& at(const char* key) const;                           ///< Throws if it is lacking.
+  bool mentions(const char* key) const { return object_->contains(key); }  ///< also if null
+  const ordered_json& at(const char* key) const;                           ///< throws if absent
 
   /// Required:
   uint64_t integer(const char* key, uint64_t low, uint64_t high) const;
   double number(const char* key, double low, double high) const;
   std::string text(const char* key) const;
-  /// Or else `otherwise`:
+  /// Optional, with default `otherwise`:
   uint64_t integer(const char* key, uint64_t low, uint64_t high, uint64_t otherwise) const;
   double number(const char* key, double low, double high, double otherwise) const;
   bool flag(const char* key, bool otherwise) const;
   std::string text(const char* key, std::string otherwise) const;
-  /// Nothing if it is lacking.
+  /// None if absent.
   std::optional<json_object> object(const char* key) const;
 
-  /// "<file>: '<place><key>'": what messages begin with.
+  /// "<file>: '<place><key>'", the beginning of messages.
   std::string named(std::string_view key) const;
   /// "<file>: '<place><key>' <what>".
   [[noreturn]] void fail(std::string_view key, std::string_view what) const;

@@ -6,12 +6,12 @@
 
 namespace troupe::llm {
 
-/// A file in memory, read-only, paged in as it is touched. Movable, not copyable. Whoever cuts the file short
-/// while it is mapped ends the process (SIGBUS): replace files, do not rewrite them.
+/// A read-only memory-mapped file, paged in on access. Movable, not copyable. Truncating the file while it is
+/// mapped kills the process (SIGBUS): replace files, do not rewrite them.
 class mapped_file {
  public:
-  mapped_file() = default;  ///< of no bytes
-  /// Throws model_error if it cannot be read or is no regular file (a pipe would wait for ever).
+  mapped_file() = default;  ///< empty
+  /// Throws model_error if the file cannot be read or is not a regular file (a pipe would block).
   explicit mapped_file(const std::filesystem::path& path);
   ~mapped_file();
   mapped_file(mapped_file&& other) noexcept;
@@ -23,7 +23,7 @@ class mapped_file {
   std::span<const std::byte> bytes_;
 };
 
-/// All of a small text file. Throws model_error if it cannot be read or has more than `limit` bytes.
+/// Reads a small text file. Throws model_error if it cannot be read or has more than `limit` bytes.
 std::string read_text(const std::filesystem::path& path, size_t limit);
 
 }  // namespace troupe::llm

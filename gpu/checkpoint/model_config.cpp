@@ -14,11 +14,11 @@ namespace troupe::llm {
 
 namespace {
 
-// Far beyond every model there is; what is above them is damage, and would be allocated.
+// Far beyond every existing model. Larger values are damage, and would be allocated.
 constexpr uint64_t max_layers = 1024, max_heads = 1024, max_head_dim = 1024, max_eos_ids = 1024;
 constexpr uint64_t widest = 1 << 20, max_vocabulary = 1 << 24, max_context_length = 1 << 30;
 
-/// What a key that is absent means, as in Transformers.
+/// Defaults of absent keys, as in Transformers.
 struct family_defaults {
   std::string_view name;
   uint32_t kv_heads;  ///< 0: as many as heads
@@ -77,7 +77,7 @@ void refuse_unsupported(const json_object& config) {
   }
 }
 
-/// Which layers slide, by `layer_types` or else by `max_window_layers`.
+/// The layers with a sliding window, by `layer_types` or else by `max_window_layers`.
 std::vector<bool> read_sliding_layers(const json_object& config, uint32_t layers, bool slides) {
   std::vector<bool> sliding(layers);
   const uint64_t full = config.integer("max_window_layers", 0, uint64_t{1} << 31, default_full_layers);
@@ -124,7 +124,7 @@ token read_token(const json_object& config, const char* key, const ordered_json&
   return static_cast<token>(value.get<uint64_t>());
 }
 
-/// What the file says prevails over what `m` has: null is an answer where `null_counts`.
+/// Replaces the tokens of `m` by those of the file. `null_counts`: a null replaces them, too.
 void read_tokens(const json_object& config, bool null_counts, model_config& m) {
   if (!config.lacks("bos_token_id")) {
     m.bos = read_token(config, "bos_token_id", config.at("bos_token_id"), m.vocabulary);

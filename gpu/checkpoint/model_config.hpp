@@ -1,5 +1,5 @@
-// What a language model is: `config.json` and `generation_config.json` of a Hugging Face checkpoint, checked
-// and in our own terms. The families of Llama 2 and 3, Mistral and Qwen2.
+// The configuration of a language model: `config.json` and `generation_config.json` of a Hugging Face
+// checkpoint, checked and normalised. For the families of Llama 2 and 3, Mistral and Qwen2.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -15,28 +15,28 @@ namespace troupe::llm {
 /// The seven projections of a layer, all of which adapters may change.
 enum class projection : uint8_t { q, k, v, o, gate, up, down };
 inline constexpr size_t projection_count = 7;
-/// As in checkpoints: "q_proj".
+/// The name in checkpoints: "q_proj".
 std::string_view name_of(projection p);
 
 struct model_config {
   std::string family;  ///< "llama", "mistral" or "qwen2"
   uint32_t layers = 0;
   uint32_t hidden = 0;                             ///< width of the residual stream
-  uint32_t intermediate = 0;                       ///< width between gate/up and down
+  uint32_t intermediate = 0;                       ///< width of the feed-forward layer
   uint32_t heads = 0, kv_heads = 0, head_dim = 0;  ///< heads % kv_heads == 0, head_dim even
   uint32_t vocabulary = 0;
   uint32_t max_positions = 0;
   float norm_epsilon = 0;
-  bool tied_embeddings = false;  ///< the head is the embedding
+  bool tied_embeddings = false;  ///< the head uses the embedding's weights
   bool qkv_bias = false, o_bias = false, mlp_bias = false;
-  /// [head_dim / 2] radians a position: theta^(-2i/head_dim), scaled as `rope_scaling` or `rope_parameters`
-  /// say.
+  /// [head_dim / 2] radians per position: theta^(-2i/head_dim), scaled by `rope_scaling` or
+  /// `rope_parameters`.
   std::vector<float> rope_frequencies;
-  /// [layers] how many positions back, itself included, a position sees in that layer; 0: all.
+  /// [layers] Sliding window in positions, including the position itself; 0: none.
   std::vector<uint32_t> window;
 
   std::optional<token> bos;
-  std::vector<token> eos;  ///< any of these ends a text; `generation_config.json` prevails over `config.json`
+  std::vector<token> eos;  ///< end of sequence; `generation_config.json` takes precedence over `config.json`
 
   /// Rows and columns of a projection's weight, [out, in].
   uint32_t out_of(projection p) const;
@@ -45,14 +45,13 @@ struct model_config {
   uint32_t kv_width() const { return kv_heads * head_dim; }
 };
 
-/// Reads both files of a checkpoint's folder; generation_config.json may be absent. Keys that are absent have
-/// the defaults of Transformers, except the sizes, which must be there. Throws model_error
-/// (gpu/common/model_error.hpp), whose text names the file, the key and the fix, for what is damaged, out of
-/// any sane range or not supported: other families, quantized weights, other activations and rotary
-/// embeddings.
+/// Reads both files of a checkpoint's folder; generation_config.json may be absent. Absent keys have the
+/// defaults of Transformers, except sizes, which are required. Throws model_error
+/// (gpu/common/model_error.hpp), which names the file, the key and the fix, for files that are damaged, out
+/// of range or not supported: other families, quantized weights, other activations and rotary embeddings.
 model_config read_model_config(const std::filesystem::path& folder);
 
-/// The same from texts; `name` is for messages. An empty `generation` is an absent file.
+/// The same from texts. `name`: for messages. An empty `generation` stands for an absent file.
 model_config parse_model_config(std::string_view config, std::string_view generation,
                                 const std::string& name);
 

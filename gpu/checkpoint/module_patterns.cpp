@@ -8,7 +8,7 @@ namespace troupe::llm {
 
 namespace {
 
-// The time that matches take grows with them. Names, which may be many, do not count.
+// Limits of the time for matches. Plain names, of which there may be many, do not count.
 constexpr size_t longest_expression = 256, max_pattern_characters = 1024;
 
 struct plain_name {
@@ -16,7 +16,7 @@ struct plain_name {
   bool whole;
 };
 
-/// What a key says that is but a name, perhaps written as an expression: "^model\\.layers\\.0$".
+/// Parses a key that is a plain name, possibly written as an expression: "^model\\.layers\\.0$".
 std::optional<plain_name> read_plain(std::string_view key) {
   plain_name name{"", key.starts_with('^')};
   key.remove_prefix(name.whole);

@@ -1,4 +1,4 @@
-// PEFT's `rank_pattern` and `alpha_pattern`: numbers for the modules whose names match a key.
+// PEFT's `rank_pattern` and `alpha_pattern`: numbers for modules, by patterns of their names.
 #pragma once
 #include <optional>
 #include <string>
@@ -15,20 +15,20 @@ namespace troupe::llm {
 class module_patterns {
  public:
   module_patterns() = default;
-  /// Values are from `low` to `high`. Throws model_error for others, and for an expression that is none or
-  /// too long.
+  /// Throws model_error for values outside of `low` .. `high`, and for an expression that is invalid or too
+  /// long.
   module_patterns(const json_object& patterns, double low, double high, bool integers);
 
-  /// Nothing if no key matches. Throws model_error, which names file and key, for an expression that goes
-  /// back and forth in the name for too long.
+  /// None if no key matches. Throws model_error, which names file and key, for an expression that backtracks
+  /// for too long.
   std::optional<double> find(std::string_view module) const;
 
  private:
   struct pattern {
-    std::string name;    // if there is no expression
-    bool whole = false;  // the name must be all of the module's
+    std::string name;    // only without an expression
+    bool whole = false;  // the name must equal the module's full name
     std::optional<python_pattern> expression;
-    std::string where;  // it is written, for messages; if there is an expression
+    std::string where;  // origin of an expression, for messages
     double value = 0;
 
     bool matches(std::string_view module) const;

@@ -1,4 +1,4 @@
-// Which parameters a model of a configuration has: their names and shapes, layer by layer.
+// The parameters of a model by its configuration: names and shapes, layer by layer.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -16,9 +16,9 @@ struct parameter_shape {
 
 /// In the order of the canonical blob. Requires: layer < config.layers + 2.
 std::vector<parameter_shape> parameters_of(const model_config& config, uint32_t layer);
-/// What comes before them in a checkpoint: "model.layers.3.".
+/// Prefix of a parameter's name in a checkpoint: "model.layers.3.".
 std::string prefix_of(const model_config& config, uint32_t layer, std::string_view parameter);
-/// Within a layer: "self_attn.q_proj".
+/// Name within a layer: "self_attn.q_proj".
 std::string module_of(projection p);
 
 }  // namespace troupe::llm

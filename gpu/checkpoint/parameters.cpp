@@ -11,10 +11,10 @@ namespace troupe::llm {
 
 namespace {
 
-/// A layer as it will be in its blob, and where its bytes are now.
+/// The layout of a layer's blob, and the sources of its bytes.
 struct mapped_layer {
   std::vector<parameter> parameters;
-  std::vector<std::span<const std::byte>> sources;  ///< one a parameter, in the mapping
+  std::vector<std::span<const std::byte>> sources;  ///< by parameter, in the mapping
   size_t bytes = 0;
 };
 

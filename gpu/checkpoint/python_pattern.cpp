@@ -13,8 +13,7 @@ using namespace pcre;
 
 namespace {
 
-// A module's name is some fifty bytes long; expressions that are meant to name modules need a few hundred
-// steps.
+// A module's name has some fifty bytes; realistic expressions need a few hundred steps.
 constexpr uint32_t max_match_steps = 10'000;
 constexpr uint32_t max_match_heap_kib = 1024;
 
@@ -22,7 +21,7 @@ bool begins_with_one_of(std::string_view text, std::initializer_list<std::string
   return std::ranges::any_of(beginnings, [&](std::string_view b) { return text.starts_with(b); });
 }
 
-/// The beginning of what PCRE2 and Python read in different ways, or nothing.
+/// The first part of the expression that PCRE2 and Python read differently; empty if there is none.
 std::string_view misread(std::string_view expression) {
   bool in_class = false;
   for (size_t i = 0; i < expression.size(); ++i) {
@@ -39,7 +38,7 @@ std::string_view misread(std::string_view expression) {
     } else if (rest[0] == '[') {
       in_class = true;
       if (rest.substr(1).starts_with('^')) ++i;
-      if (expression.substr(i + 1).starts_with(']')) ++i;  // as the first it is one of the class
+      if (expression.substr(i + 1).starts_with(']')) ++i;  // a leading ] is a member of the class
     } else if (begins_with_one_of(rest, {"(*", "{,"})) {
       return rest.substr(0, 2);
     } else if (rest.starts_with("(?") &&

@@ -1,4 +1,4 @@
-// A regular expression as Python's `re` reads it: what adapters of PEFT name their modules with.
+// Regular expressions with the semantics of Python's `re`, for module names of PEFT adapters.
 #pragma once
 #include <memory>
 #include <string>
@@ -9,12 +9,12 @@ namespace troupe::llm {
 /// Immutable and cheap to copy.
 class python_pattern {
  public:
-  /// UTF-8. Throws model_error with the reason for what is no expression, for what PCRE2 would read otherwise
-  /// than Python, and for flags and conditions, which nobody needs to name modules.
+  /// `expression`: UTF-8. Throws model_error with the reason for an invalid expression, for constructs that
+  /// PCRE2 reads differently from Python, and for flags and conditions, which module names do not need.
   explicit python_pattern(const std::string& expression);
 
-  /// re.fullmatch(expression, text): `text` is valid UTF-8. Throws model_error where the expression goes back
-  /// and forth in it for too long.
+  /// re.fullmatch(expression, text). `text`: valid UTF-8. Throws model_error if the expression backtracks for
+  /// too long.
   bool matches_all_of(std::string_view text) const;
 
  private:

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double largest_factor = 1e6;
 
-/// In single precision, step by step as models were trained: positions multiply what the steps round.
+/// In single precision, step by step as in training: positions multiply the rounding errors.
 std::vector<float> unscaled(double theta, uint32_t head_dim) {
   std::vector<float> out(head_dim / 2);
   for (size_t i = 0; i < out.size(); ++i) {
@@ -23,7 +23,7 @@ std::vector<float> unscaled(double theta, uint32_t head_dim) {
   return out;
 }
 
-/// Long waves (low frequencies) are stretched by `factor`, short ones stay, between them both are mixed.
+/// Divides low frequencies by `factor`, keeps high ones, and interpolates between.
 void scale_llama3(std::vector<float>& frequencies, const json_object& rope, double original_positions) {
   const double factor = rope.number("factor", 1, largest_factor);
   const double low = rope.number("low_freq_factor", 1e-3, largest_factor);
@@ -78,7 +78,7 @@ std::vector<float> read_rope_frequencies(const json_object& config, uint32_t hea
   if (kind == "llama3") {
     constexpr const char* original = "original_max_position_embeddings";
     constexpr uint64_t max = uint64_t{1} << 31;
-    // beside `rope_scaling` it prevails, as in Transformers
+    // takes precedence over `rope_scaling`, as in Transformers
     const auto inside = rope->integer(original, 1, max, max_positions);
     scale_llama3(frequencies, *rope, static_cast<double>(config.integer(original, 1, max, inside)));
   }

@@ -15,7 +15,7 @@ namespace troupe::llm {
 
 namespace {
 
-constexpr uint64_t longest_header = 100'000'000;  // as the format's own reader
+constexpr uint64_t longest_header = 100'000'000;  // limit of the format's own reader
 
 std::optional<uint64_t> bits_of(std::string_view type) {
   static constexpr std::array<std::pair<std::string_view, uint64_t>, 22> table{{
@@ -28,7 +28,7 @@ std::optional<uint64_t> bits_of(std::string_view type) {
   return found == table.end() ? std::nullopt : std::optional(found->second);
 }
 
-/// Nothing if they do not fit 64 bits or end within a byte.
+/// None on overflow of 64 bits, or if the bits are not whole bytes.
 std::optional<uint64_t> byte_count(const std::vector<uint64_t>& shape, uint64_t bits) {
   uint64_t product = 1;
   for (const uint64_t d : shape) {

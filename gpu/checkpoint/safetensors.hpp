@@ -1,5 +1,5 @@
-// A safetensors file: a length of 8 bytes (little-endian), a JSON header of that length, and the tensors'
-// bytes one after the other. Nothing of a file is believed before it is checked.
+// Reads safetensors files: a length of 8 bytes (little-endian), a JSON header of that length, and the
+// tensors' bytes, contiguous. Files are untrusted: all fields are checked before use.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -16,26 +16,26 @@
 namespace troupe::llm {
 
 struct stored_tensor {
-  std::string type;  ///< as the file calls it: "BF16"; may be one that nobody here knows
+  std::string type;  ///< the file's name of it: "BF16"; may be unknown
   std::vector<uint64_t> shape;
-  std::span<const std::byte> bytes;  ///< row-major; their number fits type and shape if the type is known
+  std::span<const std::byte> bytes;  ///< row-major; their number matches type and shape if the type is known
 };
 
-/// Movable. The tensors' bytes live as long as it does, wherever it is moved to.
+/// Movable. The tensors' bytes stay valid while it lives, also after a move.
 class safetensors {
  public:
   using tensor_map = std::map<std::string, stored_tensor, std::less<>>;
 
-  /// Maps the file. Throws model_error, naming the file and what is wrong, unless the header is whole and its
-  /// tensors cover the rest of the file exactly once.
+  /// Maps the file. Throws model_error, which names the file and the problem, unless the header is complete
+  /// and its tensors cover the rest of the file exactly once.
   explicit safetensors(const std::filesystem::path& file);
-  /// The same of bytes in memory, which must outlive it; `name` is for messages.
+  /// The same from bytes in memory, which must outlive it. `name`: for messages.
   safetensors(std::span<const std::byte> bytes, std::string name);
 
   const std::string& name() const { return name_; }
   /// By name.
   const tensor_map& tensors() const { return tensors_; }
-  /// Null if there is none.
+  /// Null if there is no such tensor.
   const stored_tensor* find(std::string_view tensor) const;
 
  private:

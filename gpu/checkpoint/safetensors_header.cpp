@@ -15,11 +15,12 @@ using json = nlohmann::json;
 
 constexpr size_t max_tensor_dimensions = 8;
 
-/// {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ..., "__metadata__": {"key": "text"}}
+/// Parses {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ..., "__metadata__": {"key":
+/// "text"}}.
 class header_reader : public nlohmann::json_sax<json> {
  public:
   std::map<std::string, header_entry, std::less<>> entries;
-  std::string error;  ///< what was wrong, if parsing ended early
+  std::string error;  ///< the problem, if parsing ended early
 
   bool start_object(size_t) override {
     if (place_ == place::outside) return go(place::header);

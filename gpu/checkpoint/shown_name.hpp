@@ -4,7 +4,8 @@
 
 namespace troupe::llm {
 
-/// A name out of a file, for a message: in quotes, without control characters, cut where it is absurdly long.
+/// Formats a name of a file's content for a message: quoted, without control characters, truncated if very
+/// long.
 inline std::string shown_name(std::string_view name) {
   constexpr size_t longest = 120;
   std::string text = "'";

@@ -1,4 +1,4 @@
-// The weights of a checkpoint's folder, in one file or in shards.
+// The safetensors files of a checkpoint's folder: one file, or shards.
 #pragma once
 #include <filesystem>
 #include <map>
@@ -10,21 +10,22 @@
 
 namespace troupe::llm {
 
-/// A tensor of a file as a weight: of type F32, F16 or BF16 and of this shape. Throws model_error, naming
-/// file, tensor and both shapes.
+/// Checks that a tensor has type F32, F16 or BF16 and this shape. Throws model_error, which names file,
+/// tensor and both shapes.
 weight_view weight_of(const stored_tensor& tensor, std::string_view name, const std::vector<uint64_t>& shape,
                       const std::string& file);
-/// "[4096, 11008]"; one with absurdly many dimensions is cut.
+/// "[4096, 11008]"; truncated if there are very many dimensions.
 std::string to_string(const std::vector<uint64_t>& shape);
 
-/// model.safetensors or, without it, the shards that model.safetensors.index.json names; opens a shard when a
-/// tensor of it is first asked for.
+/// model.safetensors or, without it, the shards that model.safetensors.index.json names. Opens a shard on
+/// first use.
 class tensor_files {
  public:
-  /// Throws model_error if there is neither, or the index is damaged or names a file outside the folder.
+  /// Throws model_error if neither exists, or if the index is damaged or names a file outside the folder.
   explicit tensor_files(std::filesystem::path folder);
 
-  /// Throws model_error if the tensor or its shard is missing or damaged, or it is no weight of that shape.
+  /// Throws model_error if the tensor or its shard is missing or damaged, or if it is not a weight of that
+  /// shape.
   weight_view need(const std::string& tensor, const std::vector<uint64_t>& shape);
 
  private:

@@ -3,7 +3,7 @@
 
 namespace troupe {
 
-/// A device is of no use to this process any more, whatever is asked of it; another process may have luck.
+/// This process cannot use the device any more; a new process may be able to.
 struct device_lost : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -1,4 +1,4 @@
-// What numbers of weights and of KV pages are stored as. Activations are always float.
+// The types in which weights and KV pages are stored. Activations are always float.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@ enum class element : uint8_t { f32, f16, bf16 };
 
 constexpr size_t element_bytes(element type) { return type == element::f32 ? 4 : 2; }
 
-/// The number at `index` of an array of `type`.
+/// The number at `index` in an array of `type`.
 inline float element_at(const void* data, element type, size_t index) {
   switch (type) {
     case element::f16: return static_cast<float>(static_cast<const half*>(data)[index]);
@@ -20,7 +20,7 @@ inline float element_at(const void* data, element type, size_t index) {
   }
 }
 
-/// Writes the number of `type` that is nearest to x (halfway: the even one).
+/// Stores x rounded to `type`: to nearest, ties to even.
 inline void set_element(void* data, element type, size_t index, float x) {
   switch (type) {
     case element::f16: static_cast<half*>(data)[index] = half(x); break;

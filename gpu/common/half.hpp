@@ -1,13 +1,12 @@
-// Floating point numbers of 16 bits, which are stored and converted, not calculated with. Constexpr, so that
-// kernels may convert them, too.
+// 16-bit floating point numbers, for storage and conversion only. Constexpr, so that kernels can convert
+// them, too.
 #pragma once
 #include <bit>
 #include <cstdint>
 
 namespace troupe {
 
-/// FP16 of IEEE 754. From a float: to the nearest, halfway to the even one, beyond 65504 infinity. Exact the
-/// other way.
+/// IEEE 754 FP16. From a float: to nearest, ties to even, infinity beyond 65504. To a float: exact.
 struct half {
   uint16_t bits = 0;
 
@@ -38,7 +37,7 @@ struct half {
   }
 };
 
-/// BF16: the upper half of a float. From one: to the nearest, halfway to the even one.
+/// BF16: the upper half of a float. From a float: to nearest, ties to even.
 struct bfloat {
   uint16_t bits = 0;
 

@@ -1,4 +1,4 @@
-// Powers of integers. Constexpr, so that kernels may use it, too.
+// Powers of integers. Constexpr, so that kernels can use it, too.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -6,11 +6,11 @@
 
 namespace troupe {
 
-/// x to the power of y, where x is whole: what ONNX's Pow then cuts to an integer. Exact below 2^53,
-/// and from there to 2^63 the nearest double, where y is whole; where it is not, whole if it is that but for
-/// rounding. The pow of GPUs may be off by two units in the last place, and so 3^1 or 9^0.5 end below 3.
-/// Infinite beyond 2^63, and of 0 to a negative power; 0 for fractions that negative powers give; NaN where
-/// it is no real number.
+/// x to the power of y for an integer x; ONNX's Pow then truncates the result to an integer. If y is an
+/// integer: exact below 2^53, and the nearest double up to 2^63. Otherwise: an integer if the result is one
+/// within rounding. (A GPU's pow may be off by two units in the last place, so 3^1 or 9^0.5 would end below
+/// 3.) Infinite beyond 2^63, and for 0 to a negative power; 0 for the fractions of negative powers; NaN if
+/// the result is not real.
 constexpr double integer_power(double x, double y) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   if (y != std::trunc(y)) {

@@ -1,4 +1,5 @@
-// PCRE2's objects with owners, and its messages. For source files: it brings PCRE2's names along.
+// RAII handles for PCRE2 objects, and PCRE2's error messages. For source files only: it includes PCRE2's
+// names.
 #pragma once
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>

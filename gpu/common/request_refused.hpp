@@ -3,7 +3,7 @@
 
 namespace troupe {
 
-/// A request that cannot be served as it asks. `what()` names what is wrong and the fix, for its sender.
+/// A request that cannot be served. `what()` names the problem and the fix, for its sender.
 struct request_refused : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

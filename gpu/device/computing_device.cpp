@@ -21,7 +21,7 @@ constexpr duration measuring_time = 20ms;  // for each batch size
 
 }  // namespace
 
-/// The device's thread and what it shares with the owner.
+/// The device's thread, and the state that it shares with the owner.
 struct computing_device::worker {
   worker(const clock& c, std::function<void()> when_ready, model_maker how)
       : time(c), ready(std::move(when_ready)), make(std::move(how)) {
@@ -67,7 +67,7 @@ struct computing_device::worker {
     model->take_turns();
     loaded_model out{model->signature(), latency, model->memory_bytes(), model->layers()};
     const std::scoped_lock lock(mutex);
-    std::swap(models[id], model);  // what was there is freed after the lock
+    std::swap(models[id], model);  // the replaced model is freed after the lock
     return out;
   }
 
@@ -83,7 +83,7 @@ struct computing_device::worker {
     return fit_latency(samples).model;
   }
 
-  /// What went wrong; empty: nothing. Throws device_lost.
+  /// Runs a batch, and returns its problem; empty: none. Throws device_lost.
   std::string try_run(batch_model& model, uint32_t rows, std::span<const batch_part> parts, bool& stopped) {
     try {
       stopped = !model.run(rows, parts, &stop_asked);
@@ -99,7 +99,7 @@ struct computing_device::worker {
     auto problem = try_run(model, work.rows, work.parts, out.stopped);
     if (problem.empty()) return;
     if (work.parts.size() == 1) return out.errors.push_back(std::move(problem));
-    // One request's values can make a batch fail; the others must not suffer for it.
+    // The values of one request can make a batch fail; the others must not fail with it.
     for (const auto& part : work.parts) {
       if (out.stopped) break;
       out.errors.push_back(try_run(model, part.rows, {&part, 1}, out.stopped));
@@ -133,7 +133,7 @@ struct computing_device::worker {
   const clock& time;
   const std::function<void()> ready;
   const model_maker make;
-  bool running = false;  // of the owner
+  bool running = false;  // used by the owner
   std::atomic<bool> stop_asked = false;
 
   std::mutex mutex;  // guards the rest

@@ -11,7 +11,7 @@ namespace troupe {
 
 namespace {
 
-constexpr size_t extra_plans = 16;  // beside those that `load` makes
+constexpr size_t extra_plans = 16;  // in addition to those that `load` makes
 
 class cpu_model final : public batch_model {
  public:

@@ -1,4 +1,4 @@
-// A device on the CPU's cores: it runs ONNX models through oneDNN.
+// A device on CPU cores. It runs ONNX models through oneDNN.
 #pragma once
 #include <functional>
 #include <memory>
@@ -10,11 +10,11 @@ namespace troupe {
 
 struct cpu_options {
   int threads = 1;                              ///< of OpenMP, for each operator
-  std::shared_ptr<model_library> library = {};  ///< null: one of its own
+  std::shared_ptr<model_library> library = {};  ///< null: a library of its own
 };
 
-/// What makes a computing_device one. Sizes of batches beyond those that `load` warms take a few
-/// milliseconds, once.
+/// Maker of models for a computing_device on the CPU. The first batch of a size that `load` did not warm
+/// takes a few milliseconds longer.
 model_maker on_cpu(cpu_options options = {});
 
 class cpu_device final : public computing_device {

@@ -45,7 +45,7 @@ model_maker on_cuda(cuda_device_options o) {
   }
   return [o, name, clusters, shared = std::make_shared<cuda::workspace>()](const model_source& source) {
     try {
-      cuda::check(cudaSetDevice(o.gpu), "the GPU");  // of this thread
+      cuda::check(cudaSetDevice(o.gpu), "the GPU");  // for this thread
       return clusters ? make_on<8>(source, o, shared) : make_on<1>(source, o, shared);
     } catch (const device_lost&) {
       throw;

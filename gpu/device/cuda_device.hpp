@@ -10,15 +10,15 @@
 namespace troupe {
 
 struct cuda_device_options {
-  int gpu = 0;         ///< which one of those that the process sees, from 0
-  bool exact = false;  ///< products of f32 numbers as such; false: of operands rounded to TF32
-  std::shared_ptr<model_library> library = {};  ///< null: one of its own
+  int gpu = 0;         ///< index among the GPUs that the process sees, from 0
+  bool exact = false;  ///< f32 products in full precision; false: operands are rounded to TF32
+  std::shared_ptr<model_library> library = {};  ///< null: a library of its own
 };
 
-/// What makes a computing_device one. Throws model_error, with one clear message, if there is no such GPU.
+/// Maker of models for a computing_device on a GPU. Throws model_error if there is no such GPU.
 model_maker on_cuda(cuda_device_options options);
 
-/// A computing_device of `on_cuda`, which throws likewise.
+/// A computing_device with `on_cuda` as its maker. Throws as `on_cuda` does.
 std::unique_ptr<device> make_cuda_device(const clock& c, std::function<void()> ready,
                                          cuda_device_options options);
 

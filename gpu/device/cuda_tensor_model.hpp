@@ -1,5 +1,5 @@
-// An ONNX model on a GPU, as a device drives it (gpu/device/batch_model.hpp): a program and a graph for each
-// batch size, staged through pinned memory. Machine is cuda_machine, or the tests' emulated_machine.
+// An ONNX model on a GPU, as a batch_model: one program and CUDA graph for each batch size; inputs and
+// outputs are staged through pinned memory. Machine is cuda_machine, or the tests' emulated_machine.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -22,19 +22,20 @@ namespace troupe::cuda {
 
 struct tensor_model_options {
   bool tf32 = true;
-  /// Of convolutions and what stands between them: that which is faster is found out when the model is made.
+  /// Memory layout of convolutions and the operators between them. `faster` is measured when the model is
+  /// made.
   enum class layout : uint8_t { channels_first, channels_last, faster };
   layout convolutions = layout::faster;
-  uint32_t timed_rows = 1;  ///< of the batches that find it out
-  size_t max_plans = 24;    ///< batch sizes that stay prepared, the most recently used; at least one
+  uint32_t timed_rows = 1;  ///< batch size for measuring the faster layout
+  size_t max_plans = 24;    ///< batch sizes kept prepared (LRU); at least one
 };
 
 template <class Machine>
 class cuda_tensor_model final : public batch_model {
  public:
-  /// The machine's own workspace is what it has while it is loaded, beside batches of others; `shared`, if
-  /// there is one, when it takes turns with them. Throws model_error, or what the machine throws if there is
-  /// no room.
+  /// While it is loaded, concurrently with batches of others, the model uses the machine's own workspace;
+  /// after `take_turns` it uses `shared`, if not null. Throws model_error, or the machine's exception if
+  /// there is no room.
   cuda_tensor_model(std::unique_ptr<Machine> machine, std::shared_ptr<const onnx::model> model,
                     const tensor_model_options& options,
                     std::shared_ptr<typename Machine::workspace> shared = nullptr)
@@ -48,7 +49,7 @@ class cuda_tensor_model final : public batch_model {
   }
 
   const model_signature& signature() const override { return model_->signature(); }
-  /// But for workspaces.
+  /// Without workspaces.
   uint64_t memory_bytes() const override {
     uint64_t sum = weights_.bytes() + arena_.size() + m_->memory_bytes();
     for (const plan& p : plans_) sum += p.runner.memory_bytes();
@@ -60,7 +61,7 @@ class cuda_tensor_model final : public batch_model {
   ~cuda_tensor_model() override {
     try {
       m_->bind();
-    } catch (const std::exception&) {  // the device is lost; its memory, too
+    } catch (const std::exception&) {  // the device is lost, and its memory with it
     }
   }
 
@@ -69,7 +70,7 @@ class cuda_tensor_model final : public batch_model {
     run_on_zeros(plan_for(rows, false));
   }
 
-  /// Graphs know the workspace that they were captured with.
+  /// Makes the graphs again: a graph holds the address of the workspace that it was captured with.
   void take_turns() override {
     if (!shared_) return;
     m_->bind();
@@ -89,7 +90,7 @@ class cuda_tensor_model final : public batch_model {
     try {
       m_->replay(rows, [&] { record(p); });
     } catch (const std::exception&) {
-      m_->finish();  // what has begun is not to go on beside the next batch, in the same workspace
+      m_->finish();  // launched kernels must not overlap with the next batch, which uses the same workspace
       throw;
     }
     m_->finish();
@@ -103,7 +104,7 @@ class cuda_tensor_model final : public batch_model {
   struct plan {
     uint32_t rows = 0;
     program_runner<Machine> runner;
-    std::vector<size_t> inputs, outputs;  // where in the staging memory
+    std::vector<size_t> inputs, outputs;  // offsets in the staging memory
     size_t faults = 0, staged_bytes = 0;
     bool settled = false;
   };
@@ -113,7 +114,7 @@ class cuda_tensor_model final : public batch_model {
                                [](const auto& n) { return n.op == "Conv" || n.op == "ConvTranspose"; });
   }
 
-  /// Channels last wherever that is faster: on tensor cores it mostly is, for few channels it is not.
+  /// Channels last is mostly faster on tensor cores, but not for few channels.
   void choose_layout() {
     std::optional<duration> best;
     bool fastest = false;
@@ -128,7 +129,7 @@ class cuda_tensor_model final : public batch_model {
           for (int i = 0; i < runs; ++i) m_->replay(p.rows, [&] { record(p); });
         });
         if (!best || took < *best) best = took, fastest = last;
-      } catch (const model_error& e) {  // a library need not have both
+      } catch (const model_error& e) {  // a library need not support both layouts
         problem = e.what();
       }
       m_->drop_graphs();
@@ -139,14 +140,14 @@ class cuda_tensor_model final : public batch_model {
     if (!fastest) weights_.drop_filters();
   }
 
-  /// For what is set up the first time, and for its graph; whatever the model makes of such inputs.
+  /// Does the set-up of a first run, and captures the graph. The outputs do not matter.
   void run_on_zeros(plan& p) {
     std::memset(staged_.data(), 0, p.staged_bytes);
     m_->replay(p.rows, [&] { record(p); });
     m_->finish();
   }
 
-  /// What cannot be had at this batch size says so; others go on. 0: at any.
+  /// Adds the batch size to the message if the machine cannot allocate memory. 0: any batch size.
   template <class Work>
   decltype(auto) explain(uint32_t rows, Work work) {
     try {
@@ -161,7 +162,7 @@ class cuda_tensor_model final : public batch_model {
     }
   }
 
-  /// `quick`: a batch waits for it.
+  /// `quick`: a batch is waiting.
   plan& plan_for(uint32_t rows, bool quick) {
     return explain(rows, [&]() -> plan& { return find_plan(rows, quick); });
   }
@@ -199,14 +200,14 @@ class cuda_tensor_model final : public batch_model {
     return p;
   }
 
-  /// All plans share the memory that the largest needs: graphs know where it is.
+  /// All plans share one arena of the largest plan's size. Graphs hold its address.
   void make_room(plan& p) {
     const size_t arena = p.runner.program().arena_bytes;
     if (arena > arena_.size() || p.staged_bytes > staged_.size()) {
       m_->drop_graphs();
       for (plan& other : plans_) other.settled = false;
       if (arena > arena_.size()) {
-        arena_ = {};  // before there is more
+        arena_ = {};  // freed before the larger one is allocated
         arena_ = typename Machine::memory(arena);
       }
       if (p.staged_bytes > staged_.size()) staged_ = typename Machine::host_memory(p.staged_bytes);
@@ -235,7 +236,7 @@ class cuda_tensor_model final : public batch_model {
   }
 
   const std::unique_ptr<Machine> m_;
-  std::shared_ptr<typename Machine::workspace> shared_;  // until it is used
+  std::shared_ptr<typename Machine::workspace> shared_;  // null once it is used
   const std::shared_ptr<const onnx::model> model_;
   const tensor_model_options options_;
   tensor_weights<Machine> weights_;

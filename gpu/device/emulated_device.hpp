@@ -1,4 +1,4 @@
-// A GPU that is a timer: batches take ℓ(b) = α·b + β, as in the evaluation of the Symphony paper.
+// An emulated GPU: a timer. Batches take ℓ(b) = α·b + β, as in the evaluation of the Symphony paper.
 #pragma once
 #include <mutex>
 #include <optional>
@@ -10,20 +10,19 @@
 
 namespace troupe {
 
-/// What an emulated device answers, so that mixed-up memory is noticed: the 64-bit FNV-1a hash of the part's
-/// input, little-endian, repeated to the length of the output.
+/// The output of an emulated device: the 64-bit FNV-1a hash of the part's input, little-endian, repeated to
+/// the length of the output. So mixed-up memory is detected.
 void emulated_output(std::span<const std::byte> input, std::span<std::byte> output);
 
 struct emulated_options {
   double jitter = 0;          ///< execution takes up to this fraction longer, uniformly
   uint64_t seed = 0;          ///< of the jitter
-  std::string abort_on = {};  ///< for tests: an input that begins so aborts the process; empty: none does
-  std::string throw_on = {};  ///< likewise: makes `start` throw
+  std::string abort_on = {};  ///< for tests: inputs with this prefix abort the process; empty: none
+  std::string throw_on = {};  ///< for tests: inputs with this prefix make `start` throw
 };
 
-/// Deterministic: same options, same batches, same times. A batch is done exactly when its time has passed,
-/// whenever it is polled. If the model source names a file, shapes (and its latency, if none is given) must
-/// still come with the source: nothing is read.
+/// Deterministic: the same options and batches give the same times. A batch ends exactly when its time has
+/// passed, however late it is polled. Reads no file: the model source must bring shapes and latency.
 class emulated_device final : public device {
  public:
   explicit emulated_device(emulated_options options = {});

@@ -1,4 +1,4 @@
-// Model files that are open in this process.
+// Cache of the model files that are open in this process.
 #pragma once
 #include <filesystem>
 #include <map>
@@ -14,18 +14,18 @@ class model;
 class weights;
 }  // namespace onnx
 
-/// Devices that share one share what they have of a file. Thread-safe. Throws model_error.
+/// Devices with the same library share the models of a file. Thread-safe. Throws model_error.
 class model_library {
  public:
-  /// The file as it is now; kept as long as somebody has it. Opening takes turns, so that devices that load
-  /// the same file at once share it.
+  /// The model of the file's present content, cached while a caller holds it. Files are opened one at a time,
+  /// so that devices that load the same file at once share it.
   std::shared_ptr<const onnx::model> model(const std::string& path);
 
   struct on_cpu {
     std::shared_ptr<const onnx::model> model;
     std::shared_ptr<onnx::weights> weights;
   };
-  /// Likewise, with its parameters as CPUs want them.
+  /// The same, with its parameters packed for the CPU.
   on_cpu model_on_cpu(const std::string& path);
 
  private:

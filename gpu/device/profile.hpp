@@ -1,4 +1,4 @@
-// Latency profiles: how long batches take, and the line ℓ(b) = α·b + β through it.
+// Latency profiles: measured latency by batch size, and the line ℓ(b) = α·b + β fitted to it.
 #pragma once
 #include <functional>
 #include <span>
@@ -18,16 +18,16 @@ struct latency_sample {
 struct latency_fit {
   latency_model model;
   double max_relative_error = 0;  ///< over the samples: |fit - measured| / measured
-  double r_squared = 0;  ///< share of the (weighted) variance that the line explains; 1 if there is none
+  double r_squared = 0;  ///< share of the (weighted) variance that the line explains; 1 without variance
 };
 
 /// The line with the least sum of squared *relative* errors, so that small batches count as much as large
-/// ones. α and β are not negative: where the best line would have a negative one, it is the best with that
+/// ones. α and β are not negative: if the best line has a negative one, the result is the best line with that
 /// one zero. One sample gives β = 0. Requires at least one sample, all with rows and latency above zero.
 latency_fit fit_latency(std::span<const latency_sample> samples);
 
-/// Median time of `run(rows)` for every batch size, by `c`. Each is run at least 3 times, after one that does
-/// not count, and until `budget` has passed for it.
+/// Median time of `run(rows)` for every batch size, by `c`. After one warm-up, each runs at least 3 times and
+/// until `budget` has passed for it.
 std::vector<latency_sample> measure_latency(const clock& c, std::span<const uint32_t> batch_sizes,
                                             duration budget, const std::function<void(uint32_t rows)>& run);
 

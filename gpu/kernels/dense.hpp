@@ -1,6 +1,7 @@
-// y = x W^T (+ bias), with weights that were packed once.
+// Dense layer: y = x W^T (+ bias), with packed weights.
 //
-// Each number of y is one sum over k = 0, 1, 2 ... in that order, whatever the number of rows or threads.
+// Each number of y is one sum over k = 0, 1, 2 ... in that order, independent of the number of rows and
+// threads.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,15 +11,15 @@
 
 namespace troupe::kernels {
 
-/// A weight matrix [out, in] in panels of 32 outputs: [panel][in][32], the last one filled up with zeros.
-/// BF16 panels hold outputs c and c + 16 in the lower and the upper half of 32 bits, for a fast way to
-/// floats. Movable; owns its memory.
+/// A weight matrix [out, in] in panels of 32 outputs: [panel][in][32], the last one padded with zeros. BF16
+/// panels hold outputs c and c + 16 in the lower and the upper half of 32 bits, for a fast conversion to
+/// float. Movable; owns its memory.
 class packed_weights {
  public:
   static constexpr size_t panel_outputs = 32;
 
   packed_weights() = default;
-  /// `weights`: [out, in], row after row, of type `from`; they are stored as `type`, rounded to the nearest.
+  /// `weights`: [out, in], row-major, of type `from`. Stored as `type`, rounded to nearest.
   packed_weights(const void* weights, element from, element type, size_t out, size_t in);
 
   element type() const { return type_; }

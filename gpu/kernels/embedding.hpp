@@ -1,4 +1,4 @@
-// The vectors of tokens, as floats.
+// Embedding lookup: the table's rows for tokens, as floats.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -9,7 +9,7 @@
 namespace troupe::kernels {
 
 struct embedding_args {
-  const llm::token* tokens = nullptr;  ///< [rows], each from 0 to below the table's vocabulary
+  const llm::token* tokens = nullptr;  ///< [rows], each in [0, vocabulary)
   size_t rows = 0;
   const void* table = nullptr;  ///< [vocabulary, hidden]
   element type = element::f32;  ///< of the table

@@ -1,9 +1,10 @@
-// Attention of rows to the cached tokens of their sequences, prefill and decode rows in one call.
+// Paged attention: attention of rows to the cached tokens of their sequences, with prefill and decode rows in
+// one call.
 //
-// The keys are walked in blocks of 32 positions that start at multiples of 32, with an online softmax; a
-// block that is cut by the row's own position or by the window is cut, not shifted. The bits of a row's
-// result depend on its query, its position and the cached tokens alone: a prompt in one piece, in chunks or
-// token by token gives the same.
+// Keys are processed in blocks of 32 positions that start at multiples of 32, with an online softmax. The
+// row's own position and the window cut a block; they do not shift it. The bits of a row's result depend only
+// on its query, its position and the cached tokens: a prompt in one piece, in chunks or token by token gives
+// the same.
 #pragma once
 #include "gpu/kernels/paged_kv.hpp"
 
@@ -17,11 +18,11 @@ struct paged_attention_args {
   size_t rows = 0;
   uint32_t heads = 0;  ///< a multiple of kv_heads: head h reads kv head h / (heads / kv_heads)
   const uint32_t* row_sequence = nullptr;  ///< [rows], of `table`; fastest if a prompt's rows are consecutive
-  const uint32_t* row_position = nullptr;  ///< [rows]: a row sees positions up to and with its own
+  const uint32_t* row_position = nullptr;  ///< [rows]; causal: a row sees positions up to its own, inclusive
   block_table table;                       ///< has a page for each row's position
-  paged_kv kv;                             ///< head_dim even, at most 256; what a row sees has been appended
+  paged_kv kv;  ///< head_dim even, at most 256; holds all positions that the rows see
   uint32_t layer = 0;
-  uint32_t window = 0;  ///< in tokens: a row sees its last so many positions, with its own; 0: all
+  uint32_t window = 0;  ///< sliding window in tokens, including the row's own; 0: none
   float scale = 1;      ///< of the scores before the softmax, usually 1 / sqrt(head_dim)
 };
 

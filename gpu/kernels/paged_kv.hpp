@@ -1,5 +1,5 @@
-// Where keys and values lie: a KV cache of pages, as Punica separates them (§5), so that a sequence can join
-// and leave at any step. A page holds a block of consecutive positions of one sequence, of all layers.
+// The paged KV cache. Pages are separate, as in Punica (§5), so that a sequence can join and leave at any
+// step. A page holds a block of consecutive positions of one sequence, for all layers.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +8,8 @@
 
 namespace troupe::kernels {
 
-/// [pages, layers, 2 (key, value), kv_heads, page_tokens, head_dim]; who fills it in keeps the memory.
+/// View of a KV cache [pages, layers, 2 (key, value), kv_heads, page_tokens, head_dim]. Does not own the
+/// memory.
 struct paged_kv {
   enum part : uint32_t { key, value };
 
@@ -18,14 +19,14 @@ struct paged_kv {
 
   size_t vector_bytes() const { return head_dim * element_bytes(type); }
   size_t page_bytes() const { return size_t{layers} * 2 * kv_heads * page_tokens * vector_bytes(); }
-  /// The vector of one head and token (`slot`, within the page).
+  /// The vector of one head and token. `slot`: index within the page.
   std::byte* at(uint32_t page, uint32_t layer, part which, uint32_t head, uint32_t slot) const {
     const size_t vectors = ((size_t{layer} * 2 + which) * kv_heads + head) * page_tokens + slot;
     return pages + page * page_bytes() + vectors * vector_bytes();
   }
 };
 
-/// The pages of each sequence, one sequence behind the other.
+/// The pages of each sequence, concatenated.
 struct block_table {
   const uint32_t* block_start = nullptr;  ///< [sequences + 1] into `blocks`
   const uint32_t* blocks =

@@ -1,5 +1,5 @@
-// Random numbers that are a function of a key and a counter (Philox 4x32, 10 rounds: Salmon et al., "Parallel
-// random numbers: as easy as 1, 2, 3", 2011): the same on every machine, in any order.
+// Counter-based random numbers: a function of key and counter, the same on every machine and in any order
+// (Philox 4x32, 10 rounds: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011).
 #pragma once
 #include <array>
 #include <cstdint>
@@ -16,7 +16,7 @@ constexpr std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::a
   return counter;
 }
 
-/// Uniform in [0, 1), of 53 bits: the number of one seed and one position.
+/// Uniform in [0, 1), with 53 bits, for a seed and a position.
 constexpr double uniform(uint64_t seed, uint64_t position) {
   const auto bits = philox({static_cast<uint32_t>(position), static_cast<uint32_t>(position >> 32), 0, 0},
                            {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});

@@ -1,4 +1,4 @@
-// How fast this machine reads memory: the limit to hold kernels against that read weights once.
+// Measures this machine's memory read bandwidth, the limit of kernels that read weights once.
 #pragma once
 #include <cstddef>
 
@@ -7,16 +7,15 @@
 
 namespace troupe::kernels {
 
-/// A buffer that no cache holds.
+/// Owns a buffer larger than the caches.
 class read_bandwidth {
  public:
   /// `bytes`: many times the last level cache. Throws std::bad_alloc.
   explicit read_bandwidth(size_t bytes = size_t{1} << 30);
 
-  /// Bytes per second at which the kernels' threads read, by `c`, `bytes` of it, round and round: as vectors,
-  /// from the four places at once that a core needs to keep its memory busy. Another process that runs
-  /// meanwhile slows it down: measure as long as what is held against it takes, several times, and take the
-  /// best.
+  /// Bytes per second, by `c`, at which the kernels' threads read `bytes` of the buffer cyclically: as
+  /// vectors, in four streams, which a core needs to saturate its memory. Other processes slow it down, so
+  /// measure for as long as the compared work takes, several times, and take the best.
   double measure(const clock& c, size_t bytes) const;
 
  private:

@@ -1,4 +1,4 @@
-// Root mean square normalisation, with the addition to the residual stream that comes before it.
+// RMSNorm, fused with the addition to the residual stream before it.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -6,15 +6,15 @@
 namespace troupe::kernels {
 
 struct rms_norm_args {
-  float* residual = nullptr;   ///< [rows, width]; x is added to it if there is one
+  float* residual = nullptr;   ///< [rows, width]; x is added to it, if not null
   size_t residual_stride = 0;  ///< floats from row to row, at least `width`
-  const float* x = nullptr;    ///< [rows, width], or null: nothing is added and `residual` only read
+  const float* x = nullptr;    ///< [rows, width], or null: `residual` is only read
   size_t x_stride = 0;
-  const uint32_t* which = nullptr;  ///< [rows] of `residual` and x, each once; null: the first ones, in order
+  const uint32_t* which = nullptr;  ///< [rows] indices into `residual` and x, distinct; null: 0, 1, 2 ...
   const float* weight = nullptr;    ///< [width]
   float epsilon = 1e-5F;            ///< added to the mean of the squares
   float* out = nullptr;             ///< [rows, width]: residual / sqrt(mean(residual^2) + epsilon) * weight
-  size_t out_stride = 0;  ///< may be `residual` itself, if that is not needed any more and `which` is null
+  size_t out_stride = 0;            ///< `out` may be `residual` if `which` is null; this overwrites it
   size_t rows = 0, width = 0;
 };
 

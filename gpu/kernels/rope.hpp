@@ -1,6 +1,6 @@
-// Rotary position embedding of queries and keys, in place, in the halves convention of Hugging Face: numbers
-// i and i + head_dim / 2 of a head are a pair, which is turned by position * frequencies[i]. The angles are
-// those of all layers: they are calculated once a step.
+// Rotary position embedding (RoPE) of queries and keys, in place, in the halves convention of Hugging Face:
+// numbers i and i + head_dim / 2 of a head are a pair, which is rotated by position * frequencies[i]. The
+// angles are the same for all layers, and are calculated once a step.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,16 +11,16 @@ struct rope_angles_args {
   const uint32_t* positions = nullptr;  ///< [rows], in tokens from the sequence's start
   size_t rows = 0;
   uint32_t head_dim = 0;               ///< even
-  const float* frequencies = nullptr;  ///< [head_dim / 2], radians a token
+  const float* frequencies = nullptr;  ///< [head_dim / 2], radians per token
   float scale = 1;                     ///< of cosine and sine (Transformers: attention_scaling)
   float* cosine = nullptr;             ///< [rows, head_dim / 2], written
   float* sine = nullptr;               ///< [rows, head_dim / 2], written
 };
 
 struct rope_args {
-  float* q = nullptr;   ///< [rows, heads, head_dim], turned
+  float* q = nullptr;   ///< [rows, heads, head_dim], rotated
   size_t q_stride = 0;  ///< floats from row to row, at least heads * head_dim
-  float* k = nullptr;   ///< [rows, kv_heads, head_dim], turned
+  float* k = nullptr;   ///< [rows, kv_heads, head_dim], rotated
   size_t k_stride = 0;
   size_t rows = 0;
   uint32_t heads = 0, kv_heads = 0;

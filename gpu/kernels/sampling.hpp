@@ -1,13 +1,13 @@
-// The choice of a row's next token from its logits.
+// Sampling of a row's next token from its logits.
 //
-// In the order of Hugging Face's and vLLM's processors: biases are added; then the penalties (repetition:
-// tokens of prompt or output have positive logits divided and others multiplied by it; frequency times the
-// count in the output, and presence once, are subtracted); division by the temperature; of what is left the
-// top_k most likely (equal ones: the lower ids); of these the fewest whose share reaches top_p; of these the
-// ones at least min_p times as likely as the most likely. From the rest, in the order of their ids, one is
-// drawn with uniform(seed, position) of philox.hpp: batching, preemption and migration change nothing.
+// The order is that of Hugging Face's and vLLM's processors: biases are added; penalties are applied
+// (repetition: tokens of prompt or output have positive logits divided and others multiplied by it; frequency
+// times the count in the output, and presence once, are subtracted); division by the temperature; top_k most
+// likely (ties: the lower ids); of these, the fewest whose share reaches top_p; of these, those at least
+// min_p times as likely as the most likely. From the rest, in the order of ids, one is drawn with
+// uniform(seed, position) of philox.hpp, so that batching, preemption and migration do not change the result.
 //
-// Log-probabilities are of the logits as they came: before biases, penalties and temperature.
+// Log-probabilities are of the raw logits: before biases, penalties and temperature.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -16,10 +16,10 @@
 namespace troupe::kernels {
 
 struct sampling_parameters {
-  float temperature = 1;  ///< 0: the most likely token, of equal ones the lowest id
+  float temperature = 1;  ///< 0: greedy; ties: the lowest id
   uint32_t top_k = 0;     ///< 0: all
   float top_p = 1;        ///< share in (0, 1]
-  float min_p = 0;        ///< share of the most likely one, in [0, 1]
+  float min_p = 0;        ///< share of the most likely token's probability, in [0, 1]
   float repetition_penalty = 1, presence_penalty = 0, frequency_penalty = 0;
   uint64_t seed = 0;
 
@@ -30,12 +30,12 @@ struct sampling_parameters {
 
 struct token_count {
   uint32_t token = 0;
-  uint32_t prompt = 0, output = 0;  ///< how often it is in them
+  uint32_t prompt = 0, output = 0;  ///< occurrences in each
 };
 
 struct token_bias {
   uint32_t token = 0;
-  float bias = 0;  ///< minus infinity: never
+  float bias = 0;  ///< minus infinity: never chosen
 };
 
 struct token_logprob {
@@ -53,13 +53,13 @@ struct sampling_args {
   size_t count_entries = 0;
   const token_bias* biases = nullptr;  ///< [bias_entries], each token once
   size_t bias_entries = 0;
-  uint64_t position = 0;         ///< of the token that is chosen, in its sequence
-  token_logprob* top = nullptr;  ///< [top_entries]: written, the most likely tokens, equal ones by id
+  uint64_t position = 0;         ///< of the chosen token in its sequence
+  token_logprob* top = nullptr;  ///< [top_entries], written: the most likely tokens; ties by id
   uint32_t top_entries = 0;      ///< at most `vocabulary`
 };
 
-/// `token` is no_token, and nothing else is written, if a logit is NaN or plus infinity or none is finite, or
-/// if biases and penalties leave no number to choose from.
+/// Returns the chosen token. It is no_token, and nothing is written, if a logit is NaN or plus infinity, if
+/// none is finite, or if biases and penalties leave no valid distribution.
 token_logprob sampling_reference(const sampling_args& args);
 token_logprob sampling(const sampling_args& args);
 

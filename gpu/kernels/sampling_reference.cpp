@@ -12,7 +12,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// The logarithm of the sum of exponentials; NaN where there is no distribution.
+/// The logarithm of the sum of exponentials; NaN if there is no valid distribution.
 double log_sum(const std::vector<float>& logits) {
   const double max_logit = *std::max_element(logits.begin(), logits.end());
   double sum = 0;

@@ -1,8 +1,8 @@
-// LoRA for batches that mix adapters (segmented gather matrix-vector multiplication, as in Punica):
-// y += scale (x A^T) B, where each segment of consecutive rows has its own A and B.
+// LoRA for batches that mix adapters (SGMV: segmented gather matrix-vector multiplication, Punica §4): y +=
+// scale (x A^T) B, where each segment of consecutive rows has its own A and B.
 //
 // Each number of v is one dot product over the inputs, each number of y one sum over the ranks 0, 1, 2 ...;
-// both in an order that rows, segments and threads do not change.
+// the order of both is independent of rows, segments and threads.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace troupe::kernels {
 
-/// One adapter's matrices for one projection; somebody else owns them.
+/// One adapter's matrices for one projection. Not owned.
 struct lora_weights {
   const void* a = nullptr;  ///< [rank, in]
-  const void* b = nullptr;  ///< [rank, out]: B transposed, so that its rows stream
-  uint32_t rank = 0;        ///< at most 256; 0, or a null matrix: the segment's rows stay as they are
+  const void* b = nullptr;  ///< [rank, out]: B transposed, for contiguous reads
+  uint32_t rank = 0;        ///< at most 256; 0, or a null matrix: the segment's rows are unchanged
   float scale = 1;          ///< alpha / rank
 
   bool adapts() const { return a != nullptr && b != nullptr && rank > 0; }
@@ -23,16 +23,16 @@ struct lora_weights {
 
 inline constexpr uint32_t lora_max_rank = 256;
 
-/// Which rows have which adapter: the same for all projections of a step, but for `projection`.
+/// The adapters of rows. The same for all projections of a step, except `projection`.
 struct lora_segments {
   const uint32_t* segment_end = nullptr;  ///< [count + 1], ascending from 0: segment s is rows [s] .. [s + 1]
-  /// [count] the matrices of a segment's adapter, one for each projection that there is; null: the base model
+  /// [count] The matrices of each segment's adapter, one for each projection. Null: the base model.
   const lora_weights* const* adapters = nullptr;
   uint32_t count = 0;
   element type = element::f32;  ///< of all the matrices
-  size_t projection = 0;        ///< which of an adapter's
+  size_t projection = 0;        ///< index into an adapter's matrices
 
-  /// Null: the segment's rows stay as they are.
+  /// Null: the segment's rows are unchanged.
   const lora_weights* weights(uint32_t segment) const {
     const lora_weights* all = adapters[segment];
     return all != nullptr && all[projection].adapts() ? all + projection : nullptr;
@@ -44,7 +44,7 @@ struct sgmv_shrink_args {
   const float* x = nullptr;  ///< [rows, in]
   size_t x_stride = 0;       ///< floats from row to row, at least `in`
   size_t in = 0;
-  float* v = nullptr;   ///< [rows, v_stride]: a row's first `rank` numbers are written, x A^T
+  float* v = nullptr;   ///< [rows, v_stride]: x A^T is written to a row's first `rank` numbers
   size_t v_stride = 0;  ///< at least the largest rank
 };
 

@@ -50,7 +50,7 @@ struct adapter_loader::worker {
 
   bool can_begin() const { return store && !(packs.empty() && reads.empty()); }
 
-  /// The two take turns.
+  /// Alternates between orders that only read and orders that pack.
   order take() {
     auto& from = packs.empty() || (read_is_next && !reads.empty()) ? reads : packs;
     read_is_next = &from == &packs;
@@ -78,7 +78,7 @@ struct adapter_loader::worker {
 
   const uint64_t store_bytes;
   const std::function<void(outcome)> done;
-  // written once, by `open`; then of the loader's thread alone
+  // written once, by `open`; then used by the loader's thread only
   std::optional<adapter_store> store;
   adapter_packer pack;
 

@@ -1,5 +1,5 @@
-// Brings adapters from their folders into the form that kernels want, beside the steps of an engine: a thread
-// of its own, and a store in host memory.
+// Loads LoRA adapters from their folders and packs them for kernels, concurrently with an engine's steps. It
+// has a thread of its own, and a store in host memory.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -19,32 +19,32 @@ class adapter_loader {
     adapter_id id;
     uint64_t number = 0;  ///< unique, not 0
     std::string folder;
-    bool only_read = false;  ///< into the store, to see whether it will do
+    bool only_read = false;  ///< into the store, to check it; not packed
   };
   struct outcome {
     adapter_id id;
-    uint64_t order = 0;                            ///< its number
-    bool only_read = false;                        ///< likewise
-    std::shared_ptr<const packed_adapter> packed;  ///< unless it was only read, or will not do
-    std::string problem;                           ///< why it will not; else empty
-    bool from_disk = false;                        ///< it was read; else the store had it
-    bool lost = false;                             ///< the device is, that is the problem
+    uint64_t order = 0;                            ///< the order's number
+    bool only_read = false;                        ///< as in the order
+    std::shared_ptr<const packed_adapter> packed;  ///< null if it was only read, or is not usable
+    std::string problem;                           ///< why the adapter is not usable; empty: it is
+    bool from_disk = false;                        ///< false: the store had it
+    bool lost = false;                             ///< the problem is device_lost
   };
 
-  /// `store_bytes`: what the store keeps at most. `done` is called from the loader's thread, without a lock.
+  /// `store_bytes`: limit of the store. `done` is called from the loader's thread, without a lock.
   adapter_loader(uint64_t store_bytes, std::function<void(outcome)> done);
-  ~adapter_loader();  ///< waits for the adapter that it is at; the others are forgotten
+  ~adapter_loader();  ///< waits for the current order; the others are dropped
 
-  /// The model that adapters are for, and what packs them for it, on the loader's thread: orders wait until
-  /// this is known.
+  /// Sets the model of the adapters, and the function that packs them; it runs on the loader's thread. Orders
+  /// wait until this call.
   void open(const model_config& model, adapter_packer pack);
-  /// First come, first served; but of what is only to be read, one at most comes before what is to be packed.
+  /// First come, first served within the orders that pack and within those that only read; the two alternate.
   void add(order o);
-  /// Forgets an order if it waits; the outcome of one that is under way still comes.
+  /// Drops a waiting order. The outcome of a running order still comes.
   void cancel(uint64_t number);
-  /// Lets go of an adapter, which may take as long as its memory is large, on this thread.
+  /// Releases an adapter on the loader's thread, as freeing a large one takes long.
   void discard(std::shared_ptr<const packed_adapter> adapter);
-  /// No order is begun any more.
+  /// Starts no further order.
   void stop();
 
  private:

@@ -10,7 +10,7 @@ adapter_store::adapter_store(model_config model, uint64_t budget)
 adapter_store::found adapter_store::get(const std::string& folder) {
   const auto known = by_folder_.find(folder);
   try {
-    // before the files are read: what is written meanwhile shows the next time
+    // before the files are read: the next call notices changes that are made meanwhile
     const auto version = version_of_adapter(folder);
     if (known != by_folder_.end() && known->second->version == version) {
       entries_.splice(entries_.end(), entries_, known->second);

@@ -1,4 +1,4 @@
-// Adapters in host memory: the least recently used go when there are too many bytes of them.
+// LRU cache of adapters in host memory, limited in bytes.
 #pragma once
 #include <cstdint>
 #include <list>
@@ -10,24 +10,24 @@
 
 namespace troupe::llm {
 
-/// One caller at a time. What it gave out lives on when it has gone from here.
+/// Not thread-safe. Evicted adapters live on while a caller holds them.
 class adapter_store {
  public:
-  /// While an adapter is read it comes on top of `budget` bytes.
+  /// `budget`: limit in bytes. An adapter that is being read does not count yet.
   adapter_store(model_config model, uint64_t budget);
 
   struct found {
     std::shared_ptr<const adapter> what;
-    bool from_disk = false;  ///< it had to be read
+    bool from_disk = false;  ///< false: it was in the store
   };
-  /// The adapter of a folder: read, unless it is still here and its files are as they were. One of more bytes
-  /// than the budget is not kept. Throws model_error as `read_adapter` does; nothing is kept then.
+  /// The adapter of a folder. Reads it, unless it is in the store and its files are unchanged. An adapter
+  /// larger than the budget is not kept. Throws model_error as `read_adapter` does; nothing is kept then.
   found get(const std::string& folder);
 
-  uint64_t bytes() const { return bytes_; }  ///< of those that are here; at most the budget
+  uint64_t bytes() const { return bytes_; }  ///< of the adapters in the store; at most the budget
   size_t count() const { return entries_.size(); }
   uint64_t hits() const { return hits_; }
-  uint64_t reads() const { return reads_; }  ///< that gave an adapter
+  uint64_t reads() const { return reads_; }  ///< successful reads
 
  private:
   struct entry {

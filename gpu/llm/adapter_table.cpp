@@ -6,7 +6,7 @@
 namespace troupe::llm {
 namespace {
 
-/// Where the adapter is, or would be.
+/// The adapter's position, or its insertion point.
 auto place_of(auto& entries, adapter_id id) {
   return std::ranges::lower_bound(entries, id.value, {}, [](const auto& e) { return e.id.value; });
 }

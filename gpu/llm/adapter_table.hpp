@@ -1,5 +1,4 @@
-// The adapters that a decoder has loaded, by id. Every step looks for many of them: what it needs lies close
-// together.
+// The adapters that a decoder has loaded, by id: a sorted vector, as every step looks up many of them.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -19,17 +18,17 @@ class adapter_table {
     std::shared_ptr<const adapter_weights> owner;
   };
 
-  /// In place of the one that had the id. Requires: not null.
+  /// Replaces an adapter with the same id. Requires: `a` is not null.
   void load(adapter_id id, std::shared_ptr<const adapter_weights> a);
-  /// Nothing happens if it is not there.
+  /// No-op if the adapter is not loaded.
   void unload(adapter_id id);
-  /// Requires: it is there.
+  /// Requires: the adapter is loaded.
   const entry& at(adapter_id id) const;
-  /// Of all of them.
+  /// Memory of all adapters.
   uint64_t bytes() const;
 
  private:
-  std::vector<entry> entries_;  // ascending
+  std::vector<entry> entries_;  // sorted by id
 };
 
 }  // namespace troupe::llm

@@ -9,7 +9,7 @@ namespace {
 constexpr size_t alignment = 64;
 size_t aligned(size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
-/// Calls `f` with a null pointer to numbers of that type.
+/// Calls `f` with a null pointer whose type is that of the numbers.
 template <class F>
 void with_type(element type, const F& f) {
   switch (type) {
@@ -27,7 +27,7 @@ To converted(From x) {
     return static_cast<To>(static_cast<float>(x));
 }
 
-/// `to` [columns, rows] of `from` [rows, columns], some rows at a time: what is read stays in the cache.
+/// Transposes `from` [rows, columns] into `to` [columns, rows], by blocks of rows that stay in the cache.
 template <class To, class From>
 void transpose(const From* from, To* to, size_t rows, size_t columns) {
   constexpr size_t together = 64;

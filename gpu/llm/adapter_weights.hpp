@@ -1,4 +1,4 @@
-// An adapter as the kernels of a CPU want it.
+// A LoRA adapter packed for the CPU kernels (gpu/kernels/sgmv.hpp).
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -12,12 +12,12 @@ namespace troupe::llm {
 
 class adapter_weights final : public packed_adapter {
  public:
-  /// `layers` of the transformer; the numbers are rounded to `type`.
+  /// `layers`: of the transformer. Numbers are rounded to `type`.
   adapter_weights(const adapter& from, uint32_t layers, element type);
 
-  /// Rank 0 if the adapter leaves the projection as it is.
+  /// Rank 0 if the adapter does not change the projection.
   const kernels::lora_weights& of(uint32_t layer, projection p) const { return parts_[index(layer, p)]; }
-  /// Of all layers' projections, by `index`.
+  /// The projections of all layers, by `index`.
   const kernels::lora_weights* parts() const { return parts_.data(); }
   static constexpr size_t index(uint32_t layer, projection p) {
     return size_t{layer} * projection_count + static_cast<size_t>(p);

@@ -23,7 +23,7 @@ void choose_tokens(std::span<const float> logits, uint32_t vocabulary,
                    std::span<const token_sampling> samplings, std::vector<chosen_token>& out) {
   assert(logits.size() == samplings.size() * vocabulary);
   out.resize(samplings.size());
-  std::atomic<bool> no_memory = false;  // an exception must not leave a parallel loop
+  std::atomic<bool> no_memory = false;  // exceptions must not leave a parallel region
 #pragma omp parallel for schedule(dynamic) if (samplings.size() > 1 && logits.size() > 1 << 16)
   for (size_t i = 0; i < samplings.size(); ++i) {
     try {

@@ -1,4 +1,4 @@
-// Chooses the next tokens of a step on the CPU.
+// Samples the next tokens of a step on the CPU.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -8,9 +8,9 @@
 
 namespace troupe::llm {
 
-/// logits: [samplings.size(), vocabulary]. `out` gets one entry for each of them; its memory is used again.
-/// The same whatever else is sampled, and however many threads there are. Requires: the tokens of counts and
-/// biases are of the vocabulary.
+/// logits: [samplings.size(), vocabulary]. `out` gets one entry for each sampling; its memory is reused. A
+/// result does not depend on the other samplings or on the number of threads. Requires: the tokens of counts
+/// and biases are in the vocabulary.
 void choose_tokens(std::span<const float> logits, uint32_t vocabulary,
                    std::span<const token_sampling> samplings, std::vector<chosen_token>& out);
 

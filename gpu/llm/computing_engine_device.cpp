@@ -21,7 +21,7 @@
 #include "gpu/llm/steps_in_flight.hpp"
 
 namespace troupe::llm {
-/// The device's thread and what it shares with the owner.
+/// The device's thread, and the state that it shares with the owner.
 struct computing_engine_device::worker {
   worker(const clock& c, std::function<void()> when_ready, computing_options given)
       : time(c),
@@ -33,7 +33,7 @@ struct computing_engine_device::worker {
 
   ~worker() { stop(); }
 
-  // the owner
+  // called by the owner
 
   void stop() {
     {
@@ -106,7 +106,7 @@ struct computing_engine_device::worker {
     wake.notify_one();
   }
 
-  // the loader's thread
+  // called by the loader's thread
 
   void arrived(adapter_loader::outcome o) {
     {
@@ -117,10 +117,10 @@ struct computing_engine_device::worker {
     wake.notify_one();
   }
 
-  // the device's thread
+  // on the device's thread
 
-  /// Layers come in turns with all else, so that a step of the first ones need not wait for the last. While a
-  /// step is under way it is looked in turns whether it has ended and whether there is another to begin.
+  /// Alternates between loading a layer and other work, so that a step of the first layers need not wait for
+  /// the last. While a step is in flight it polls for its end and for another step to begin.
   void run() {
     if (!try_to(&worker::open)) return;
     std::vector<adapter_loader::outcome> now;
@@ -154,7 +154,7 @@ struct computing_engine_device::worker {
 
   bool all_ready() const { return facts.layers_ready == facts.layers; }
 
-  /// Loads a part of the model. False: it cannot be loaded, as was told.
+  /// Loads a part of the model. False: this failed, and the failure was reported.
   bool try_to(void (worker::*load)()) {
     engine_event e;
     try {
@@ -197,7 +197,7 @@ struct computing_engine_device::worker {
     report(std::move(e));
   }
 
-  /// Something has become of an adapter, or it is to go.
+  /// Applies a loader's outcome, or unloads an adapter.
   void apply(adapter_loader::outcome& c) {
     if (c.lost) throw device_lost(c.problem);
     engine_event e;
@@ -240,7 +240,7 @@ struct computing_engine_device::worker {
     loader.discard(std::move(old.mapped()));
   }
 
-  /// Why a step cannot be; empty: it can.
+  /// Why a step cannot run; empty: it can.
   std::string problem_with(const ordered_step& s) const {
     for (const auto a : s.step->segment_adapters)
       if (a != base_model && !resident.contains(a))
@@ -251,7 +251,7 @@ struct computing_engine_device::worker {
                : fmt::format("a step wants layers up to {}, of which {} are ready", end, facts.layers_ready);
   }
 
-  /// Waits for the first step that was begun.
+  /// Waits for the oldest step in flight.
   void finish() {
     std::vector<chosen_token> room;
     {
@@ -271,7 +271,7 @@ struct computing_engine_device::worker {
   void report(engine_event e) {
     {
       const std::scoped_lock lock(mutex);
-      if (e.what == engine_event::kind::step_failed) {  // what is started before the owner knows is lost, too
+      if (e.what == engine_event::kind::step_failed) {  // steps started before the owner knows are lost, too
         failed = true;
         steps.clear();
       }
@@ -280,19 +280,19 @@ struct computing_engine_device::worker {
     ready();
   }
 
-  /// It was ordered, and not unloaded since.
+  /// The adapter was ordered, and not unloaded since.
   bool is_wanted(const adapter_loader::outcome& o) const { return ordered_at.contains(o.order); }
 
   const clock& time;
   const std::function<void()> ready;
   const computing_options options;
 
-  // of the owner
-  engine_facts facts_then;  // so far
+  // used by the owner
+  engine_facts facts_then;  // as of the last event polled
   uint32_t under_way = 0;
   uint64_t orders = 0;
 
-  // of the device's thread; once facts were told, the owner may ask the model for its blocks
+  // used by the device's thread; once facts were reported, the owner may ask the model for its blocks
   engine_facts facts;
   std::optional<checkpoint> files;  // until all layers are loaded
   std::unique_ptr<step_model> model;
@@ -301,17 +301,17 @@ struct computing_engine_device::worker {
 
   std::mutex mutex;  // guards the rest
   std::condition_variable wake;
-  std::atomic<bool> stopping = false;                   // read without the mutex, too
-  std::deque<ordered_step> steps;                       // to be begun
-  bool failed = false;                                  // a step has, and the owner is still to be told
-  std::unordered_map<adapter_id, uint64_t> held;        // there, or on its way: by which order
-  std::unordered_map<uint64_t, time_point> ordered_at;  // orders that nothing was told of yet
-  std::vector<adapter_loader::outcome> changes;         // in their order; without an order's number: it goes
+  std::atomic<bool> stopping = false;             // also read without the mutex
+  std::deque<ordered_step> steps;                 // to be begun
+  bool failed = false;                            // a step has failed, and the owner has not polled this yet
+  std::unordered_map<adapter_id, uint64_t> held;  // resident or loading: the order's number
+  std::unordered_map<uint64_t, time_point> ordered_at;  // orders without an event yet
+  std::vector<adapter_loader::outcome> changes;         // in their order; order number 0: to unload
   std::vector<engine_event> events;
-  std::vector<chosen_token> spare;  // memory for the next step's
+  std::vector<chosen_token> spare;  // memory for the next step's tokens
 
   adapter_loader loader;  // calls `arrived`
-  std::thread thread;     // uses all of them
+  std::thread thread;     // last: it uses all members
 };
 
 computing_engine_device::computing_engine_device(const clock& c, std::function<void()> ready,

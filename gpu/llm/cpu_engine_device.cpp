@@ -16,7 +16,7 @@
 namespace troupe::llm {
 namespace {
 
-/// Of a step, before the device looks whether it is to end: decodes run all layers at once.
+/// Rows times layers of a step between two checks of the stop flag. Decode steps run all layers at once.
 constexpr uint32_t rows_times_layers = 512;
 constexpr uint32_t max_block_tokens = 4096;
 
@@ -33,7 +33,7 @@ uint32_t blocks_of(const cpu_engine_options& o, const model_config& model) {
   return static_cast<uint32_t>(std::min<uint64_t>(blocks, std::numeric_limits<uint32_t>::max()));
 }
 
-/// What a decoder keeps of a layer: matrices as `type`, vectors as floats, the embedding as it is stored.
+/// Memory that a decoder uses for a layer: matrices as `type`, vectors as floats, the embedding as stored.
 uint64_t kept_bytes(const layer_parameters& layer, element type, bool tied) {
   uint64_t sum = 0;
   for (const auto& p : layer.parameters) {
@@ -112,7 +112,7 @@ computing_options on_cpu(cpu_engine_options o) {
   computing_options out;
   out.folder = o.folder, out.adapter_slots = o.adapter_slots, out.adapter_bytes = o.adapter_bytes;
   out.make = [o = std::move(o)](const model_config& config) -> std::unique_ptr<step_model> {
-    omp_set_num_threads(std::max(1, o.threads));  // of this thread, which runs the steps
+    omp_set_num_threads(std::max(1, o.threads));  // for this thread, which runs the steps
     return std::make_unique<cpu_model>(o, config);
   };
   return out;

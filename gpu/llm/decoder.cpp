@@ -49,20 +49,20 @@ struct decoder::state {
   std::vector<decoder_layer> layers;
   std::vector<float> norm;
   linear head;
-  std::vector<std::atomic<bool>> loaded;  // by the checkpoint's numbers
+  std::vector<std::atomic<bool>> loaded;  // by layer number of the checkpoint
   adapter_table adapters;
 
   aligned_bytes pages;
   kernels::paged_kv kv;
 
-  // of the step that runs; [rows, ...] each
+  // of the running step; [rows, ...] each
   float* residual = nullptr;          // [hidden]
   std::vector<float> normed;          // [hidden]
   std::vector<float> qkv;             // [q | k | v]
   std::vector<float> attended;        // [q]
   std::vector<float> gate_up, gated;  // [gate | up], [intermediate]
-  std::vector<float> delta;           // [hidden] what is to be added to the residual
-  std::vector<float> cosine, sine;    // [head_dim / 2] of the rows' positions
+  std::vector<float> delta;           // [hidden] not yet added to the residual
+  std::vector<float> cosine, sine;    // [head_dim / 2] for the rows' positions
   std::vector<float> shrunk;          // [max_rank]
   std::vector<const kernels::lora_weights*> segment_adapters;
   kernels::lora_segments segments;
@@ -72,7 +72,7 @@ struct decoder::state {
   kernel_times* times = nullptr;
 };
 
-/// Does a kernel's work, and adds up its time if somebody wants to know.
+/// Runs a kernel, and adds its time to the sum of `time_kernels`, if there is one.
 template <class Work>
 void decoder::state::timed(duration kernel_times::*kind, Work work) {
   if (time == nullptr) return work();
@@ -175,7 +175,7 @@ void decoder::run(const llm_step& step, uint32_t first, uint32_t end, activation
   });
 }
 
-/// What all layers share: room for the rows, their angles, their segments' adapters.
+/// Sets up the state that all layers share: buffers of the rows, their RoPE angles, their segments' adapters.
 void decoder::state::prepare(const llm_step& step) {
   const size_t rows = step.rows(), half = config.head_dim / 2;
   normed.resize(rows * config.hidden);
@@ -212,7 +212,7 @@ void decoder::state::prepare(const llm_step& step) {
   shrunk.resize(rows * max_rank);
 }
 
-/// `added`: what the layer before leaves to be added.
+/// `added`: output of the layer before, not yet added to the residual.
 void decoder::state::attend(const llm_step& step, uint32_t layer, const float* added) {
   const auto& l = layers[layer];
   const size_t rows = step.rows(), q = config.q_width(), kv_width = config.kv_width(), all = q + 2 * kv_width;
@@ -299,7 +299,7 @@ void decoder::state::normalise(const float* added, const std::vector<float>& wei
           .width = config.hidden});
 }
 
-/// Adds what the rows' adapters make of x [rows, in], contiguous, to y, whose rows are `stride` floats apart.
+/// Adds the LoRA products of x [rows, in], contiguous, to y, whose rows are `stride` floats apart.
 void decoder::state::adapt(uint32_t layer, projection p, const std::vector<float>& x, float* y,
                            size_t stride) {
   if (max_rank == 0) return;

@@ -1,8 +1,8 @@
-// A language model's layers on a CPU: what one step of an engine computes. Weights, KV pages and adapters
-// live here.
+// A language model's layers on a CPU: computes the steps of an engine, and owns weights, KV pages and
+// adapters.
 //
-// A row's numbers depend on its own sequence and adapter alone, bit for bit: not on what else is in the step,
-// how a prompt was cut into chunks, which blocks it got, or how many threads there are (gpu/kernels/).
+// Batch-invariant: a row's numbers depend on its own sequence and adapter alone, bit for bit. They do not
+// depend on the other rows of the step, the chunks of a prompt, the blocks, or the number of threads.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -20,20 +20,20 @@ namespace troupe::llm {
 class adapter_weights;
 
 struct decoder_options {
-  element weights = element::f32;  ///< what the projections are kept and read as; they calculate in f32
+  element weights = element::f32;  ///< stored type of the projections; they calculate in f32
   element kv = element::f32;       ///< of the KV pages
   uint32_t blocks = 0;             ///< of the KV cache
   uint32_t block_tokens = 16;
 };
 
-/// How long the kernels of each kind took. The rest of a call's time is work of the host.
+/// Time in kernels of each kind. The rest of a call's time is host work.
 struct kernel_times {
   duration projections{}, adapters{}, attention{}, others{};
-  uint32_t launches = 0;  ///< of kernels, each between two readings of the clock
+  uint32_t launches = 0;  ///< of kernels, each timed by two readings of the clock
   duration sum() const { return projections + adapters + attention + others; }
 };
 
-/// One caller at a time, but for `load` of a layer, which may run beside steps of other layers.
+/// Not thread-safe, except that `load` of a layer may run concurrently with steps of other layers.
 class decoder {
  public:
   /// Throws model_error if the KV cache does not fit into memory.
@@ -44,35 +44,35 @@ class decoder {
 
   const model_config& config() const;
 
-  /// Takes a layer of the checkpoint (numbered as there), packed as the kernels want it. In any order.
-  /// Requires: layer < config().layers + 2.
+  /// Packs a layer of the checkpoint, numbered as there, for the kernels. In any order. Requires: layer <
+  /// config().layers + 2.
   void load(uint32_t layer, const layer_parameters& parameters);
-  /// Layers [0, n) are loaded.
+  /// n: layers [0, n) are loaded.
   uint32_t ready_layers() const;
 
-  /// Takes an adapter under this id, in place of the one that had it. `a` may go afterwards.
+  /// Packs an adapter, and replaces one with the same id. `a` need not outlive the call.
   void load(adapter_id id, const adapter& a);
-  /// The same for one that was packed already, for this model's layers and weights' type.
+  /// The same for an adapter already packed for this model's layers and weight type.
   void load(adapter_id id, std::shared_ptr<const adapter_weights> a);
-  /// Requires: no step uses it any more.
+  /// Requires: no step uses the adapter.
   void unload(adapter_id id);
-  /// On the device, of all adapters.
+  /// Packed size of all adapters.
   uint64_t adapter_bytes() const;
 
-  /// Runs layers [first, end) of the checkpoint on a step's rows; `x` is what the layer before gave, and what
-  /// the last one gives. Layer 0, the embedding, ignores what `x` holds. Writes keys and values of the step's
-  /// rows into its blocks. Requires: first <= end <= config().layers + 1, those layers and the step's
+  /// Runs layers [first, end) of the checkpoint on a step's rows. `x`: output of the layer before, replaced
+  /// by the output of the last one. Layer 0, the embedding, ignores its input. Writes keys and values of the
+  /// step's rows into its blocks. Requires: first <= end <= config().layers + 1; those layers and the step's
   /// adapters are loaded.
   void run(const llm_step& step, uint32_t first, uint32_t end, activation& x);
 
-  /// The final norm and the head, for some rows: `logits` is [rows.size(), config().vocabulary]. Requires:
-  /// that layer is loaded (and the embedding, if tied).
+  /// Computes the final norm and the head for some rows: `logits` is [rows.size(), config().vocabulary].
+  /// Requires: that layer is loaded (and the embedding, if tied).
   void head(const activation& x, std::span<const uint32_t> rows, std::span<float> logits);
 
-  /// From now on adds up in `sum`, by `c`, what kernels take; both stay where they are. Null: no more.
+  /// From now on adds the time of kernels, by `c`, to `sum`. Both must outlive this. Null: stops.
   void time_kernels(const clock* c, kernel_times* sum);
 
-  /// The KV cache, for who moves blocks: one after the other, each [layers, 2, kv_heads, block_tokens,
+  /// The KV cache, for transfers of blocks: contiguous blocks, each [layers, 2, kv_heads, block_tokens,
   /// head_dim] (Punica §5).
   std::span<std::byte> blocks() const;
 

@@ -42,7 +42,7 @@ linear pack_linear(const layer_parameters& p, std::initializer_list<std::string_
     const auto bias = floats_of(p, std::string(name) + ".bias");
     biased = biased || !bias.empty();
     l.bias.insert(l.bias.end(), bias.begin(), bias.end());
-    l.bias.resize(out);  // zeros for one that has none
+    l.bias.resize(out);  // zeros for a projection without bias
   }
   if (!biased) l.bias.clear();
 
@@ -50,7 +50,7 @@ linear pack_linear(const layer_parameters& p, std::initializer_list<std::string_
     l.weights = {parts[0].bytes.data(), parts[0].type, type, out, parts[0].shape[1]};
     return l;
   }
-  // Checkpoints may store each projection as another type; together they are floats then.
+  // Checkpoints may store the projections as different types. They are then joined as floats.
   std::vector<std::byte> together;
   for (const auto& part : parts) {
     if (alike) {

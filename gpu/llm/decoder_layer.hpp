@@ -1,4 +1,4 @@
-// The weights of a decoder's layers, as its kernels want them.
+// The weights of a decoder's layers, packed for the CPU kernels.
 #pragma once
 #include <vector>
 
@@ -7,12 +7,12 @@
 
 namespace troupe::llm {
 
-/// y = x W^T + bias, of one projection or of several that share their input, one behind the other in y.
+/// y = x W^T + bias. Projections that share their input are fused; their outputs are adjacent in y.
 struct linear {
   kernels::packed_weights weights;
   std::vector<float> bias;  ///< empty: none
 
-  /// y: [rows, out], contiguous; so is x.
+  /// x: [rows, in], y: [rows, out]; both contiguous.
   kernels::dense_args args(const float* x, float* y, size_t rows) const;
 };
 
@@ -21,14 +21,14 @@ struct decoder_layer {
   linear qkv, o, gate_up, down;
 };
 
-/// Packs them as `type`. Requires: a layer of the transformer, as `checkpoint::read` gives it.
+/// Packs weights as `type`. Requires: a layer of the transformer, as `checkpoint::read` returns it.
 decoder_layer pack_layer(const layer_parameters& p, element type);
 
-/// All numbers of a weight.
+/// All numbers of a weight, as floats.
 std::vector<float> floats_of(const weight_view& w);
-/// The same of a layer's parameter; none if it has no such.
+/// The same for a parameter of a layer; empty if it has no such parameter.
 std::vector<float> floats_of(const layer_parameters& p, std::string_view name);
-/// The projection of that name alone ("lm_head").
+/// Packs the projections of these names ("lm_head").
 linear pack_linear(const layer_parameters& p, std::initializer_list<std::string_view> names, element type);
 
 }  // namespace troupe::llm

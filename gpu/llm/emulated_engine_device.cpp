@@ -88,7 +88,7 @@ void emulated_engine_device::start(const llm_step& step, std::span<const token_s
   under_way_.push_back(std::move(r));
 }
 
-/// Once the steps before it are done, which are told of before.
+/// Reports a failure after the events of the steps before it.
 void emulated_engine_device::fail(time_point at, std::string problem) {
   failed_ = true;
   engine_event e;
@@ -97,7 +97,7 @@ void emulated_engine_device::fail(time_point at, std::string problem) {
   report(at, std::move(e));
 }
 
-/// Writes the words of all rows before one is read, as layers do.
+/// Writes the words of all rows before it reads any, as layers do.
 void emulated_engine_device::remember(const llm_step& step, running& into) {
   for (size_t i = 0; i < step.segment_adapters.size(); ++i) {
     const auto adapter = print_of(step.segment_adapters[i]);
@@ -124,7 +124,7 @@ chosen_token emulated_engine_device::choose(const llm_step& step, uint32_t row,
         hash);
   if (sampling.params->temperature > 0) hash = mixed(sampling.seed, hash);
   if (sampling.params->has_penalties()) {
-    uint64_t seen = 0;  // in any order
+    uint64_t seen = 0;  // a sum: independent of the order
     const auto count = [&](token which, uint64_t prompt, uint64_t output) {
       seen += mixed(static_cast<uint64_t>(which), fnv_start) * (prompt + 3 * output);
     };
@@ -180,7 +180,7 @@ time_point emulated_engine_device::poll_at() const {
   return events_.empty() ? never : events_.begin()->first;
 }
 
-/// Nothing is read: every folder is an adapter.
+/// Reads no file: every folder counts as an adapter.
 void emulated_engine_device::read_adapter(adapter_id id, const std::string&) {
   engine_event e;
   e.what = engine_event::kind::adapter_read;
@@ -190,7 +190,7 @@ void emulated_engine_device::read_adapter(adapter_id id, const std::string&) {
 
 void emulated_engine_device::load_adapter(adapter_id id, const std::string& folder) {
   assert(id != base_model && !slots_.contains(id) && slots_.size() < options_.adapter_slots);
-  const auto name = folder.substr(folder.find_last_of('/') + 1);  // it may lie elsewhere on another node
+  const auto name = folder.substr(folder.find_last_of('/') + 1);  // parents differ between nodes
   slots_[id].print = fnv1a(std::as_bytes(std::span(name)));
   engine_event e;
   e.what = engine_event::kind::adapter_ready;
@@ -208,7 +208,7 @@ void emulated_engine_device::unload_adapter(adapter_id id) {
   });
 }
 
-/// 0: it is not there.
+/// 0: the adapter is not on the device.
 uint64_t emulated_engine_device::print_of(adapter_id id) const {
   if (id == base_model) return base_print;
   const auto known = slots_.find(id);

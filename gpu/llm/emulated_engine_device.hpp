@@ -1,5 +1,5 @@
-// An engine's device that is a timer: steps take what a profile says (messages/llm/step_latency.hpp). Its
-// sequences stand for none, but they would notice wrong memory.
+// An emulated engine device: a timer that takes step times from a profile (messages/llm/step_latency.hpp).
+// Its tokens mean nothing, but they depend on the memory that a step reads, so that wrong blocks show.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -18,30 +18,30 @@ struct emulated_engine_options {
   llm_profile profile;
   uint32_t vocabulary = 0;
   uint32_t max_positions = 0;
-  uint32_t layers = 3;  ///< with embedding and head
+  uint32_t layers = 3;  ///< including embedding and head
   std::vector<token>
-      end_of_text;        ///< never chosen: sequences end by their `max_tokens`, stop strings and tokens
-  uint64_t kv_bytes = 0;  ///< of the cache that it claims to have
+      end_of_text;        ///< never chosen: sequences end by `max_tokens`, stop strings or stop tokens
+  uint64_t kv_bytes = 0;  ///< size of the emulated KV cache
   uint32_t block_tokens = 16;
   uint32_t adapter_slots = 0;
-  uint32_t steps_ahead = 1;  ///< as on a GPU; 0: one step at a time
+  uint32_t steps_ahead = 1;  ///< 1: as on a GPU; 0: one step at a time
   double jitter = 0;         ///< steps take up to this fraction longer, uniformly
   uint64_t seed = 0;         ///< of the jitter
-  std::string problem = {};  ///< not empty: the model is unusable, and why
+  std::string problem = {};  ///< why the model is unusable; empty: it is usable
 };
 
-/// Deterministic: same options, same steps at the same times, same events. No thread: its owner polls at
-/// `poll_at`.
+/// Deterministic: the same options, and the same steps at the same times, give the same events. It has no
+/// thread: the owner polls at `poll_at`.
 ///
-/// The KV cache holds a word for each position, made of its token, its position and its adapter. The token
-/// that follows a sequence is a hash of the words at all of its positions, read back through the step's block
-/// table, of the adapter in its slot and, where a draw is asked for, of the seed, and with penalties of the
-/// counts: whoever mixes up blocks, slots, counts or what a sequence resumes with gets other tokens. Biases
-/// change nothing. A step writes its words when it is started, and again when it is done: whoever gives its
-/// blocks away before gets other tokens, too; and whoever takes an adapter away, a step that has failed.
+/// The KV cache holds a word for each position: a hash of its token, its position and its adapter. The next
+/// token of a sequence is a hash of the words at all of its positions (read through the step's block table),
+/// of the adapter in its slot, of the seed if it is drawn, and of the counts if there are penalties. So
+/// errors in blocks, slots, counts, or in the tokens of a resumed sequence change the tokens. Biases change
+/// nothing. A step writes its words when it starts, and again when it is done. So blocks that are released
+/// too early change the tokens, too, and an adapter that is unloaded too early makes the step fail.
 class emulated_engine_device final : public engine_device {
  public:
-  /// `c` outlives it. A cache without room for a block makes it unusable, too.
+  /// `c` must outlive the device. A cache smaller than a block makes the model unusable, too.
   emulated_engine_device(const clock& c, emulated_engine_options options);
 
   using engine_device::start;
@@ -57,13 +57,13 @@ class emulated_engine_device final : public engine_device {
 
  private:
   struct slot {
-    uint64_t print = 0;  // of what was loaded
+    uint64_t print = 0;  // hash of the adapter
     bool ready = false;
   };
   struct running {
     time_point ends;
-    std::vector<std::pair<size_t, uint64_t>> words;         // that it writes, by place
-    std::vector<std::pair<adapter_id, uint64_t>> adapters;  // and their prints
+    std::vector<std::pair<size_t, uint64_t>> words;         // written by the step, by index in `words_`
+    std::vector<std::pair<adapter_id, uint64_t>> adapters;  // with their prints
   };
 
   void report(time_point at, engine_event e) { events_.emplace(at, std::move(e)); }
@@ -79,11 +79,11 @@ class emulated_engine_device final : public engine_device {
   engine_facts facts_;
   std::vector<uint64_t> words_;  // [blocks, block_tokens]
   std::map<adapter_id, slot> slots_;
-  std::multimap<time_point, engine_event> events_;  // those of the same time in their order
+  std::multimap<time_point, engine_event> events_;  // events of the same time in their order
   std::deque<running> under_way_;
   std::vector<token> tokens_,
-      chosen_;           // of the step that was started last: by row, and by entry of `sampled`
-  bool failed_ = false;  // as the owner is still to be told
+      chosen_;           // of the last started step: by row, and by entry of `sampled`
+  bool failed_ = false;  // the owner has not polled this yet
   std::minstd_rand random_;
 };
 

@@ -1,9 +1,8 @@
-// What an engine runs its steps on: one language model on one device, with room for some adapters. Three
-// kinds behind one interface, as for tensor models (gpu/device/device.hpp).
+// The device of an engine: one language model on one device, with slots for adapters. Three kinds (emulated,
+// CPU, CUDA) share the interface, as for tensor models (gpu/device/device.hpp).
 //
-// Everything that takes long goes on beside the caller: loading the model, reading adapters and bringing them
-// onto the device, steps. The device calls its `ready` function, from a thread of its own, when `poll` has
-// something to tell.
+// Long operations run asynchronously: loading the model, reading and loading adapters, steps. The device
+// calls its `ready` function, from a thread of its own, when `poll` has an event.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -19,87 +18,88 @@
 
 namespace troupe::llm {
 
-/// What a device says of its model once that is loaded.
+/// Properties of a device's model, complete once it is loaded.
 struct engine_facts {
   uint32_t vocabulary = 0;
   uint32_t max_positions = 0;
-  uint32_t blocks = 0;  ///< of its KV cache
+  uint32_t blocks = 0;  ///< of the KV cache
   uint32_t block_tokens = 0;
-  uint64_t block_bytes = 0;        ///< of all layers of a block
-  uint32_t layers = 0;             ///< with the embedding before and the head behind the decoder's
-  uint32_t layers_ready = 0;       ///< layers [0, n) are loaded; they come one by one
-  uint64_t weight_bytes = 0;       ///< of those
-  std::vector<token> end_of_text;  ///< unless a request says otherwise, these end a sequence
-  uint32_t steps_ahead = 0;        ///< that may be started while one is under way: 0 or 1
-  duration longest_step{};         ///< one that takes longer never ends, the device is lost; 0: none does
+  uint64_t block_bytes = 0;        ///< size of a block over all layers
+  uint32_t layers = 0;             ///< the decoder's, plus embedding and head
+  uint32_t layers_ready = 0;       ///< layers [0, n) are loaded
+  uint64_t weight_bytes = 0;       ///< of the loaded layers
+  std::vector<token> end_of_text;  ///< end a sequence, unless a request says otherwise
+  uint32_t steps_ahead = 0;        ///< steps that may be started while one runs: 0 or 1
+  duration longest_step{};         ///< limit of a step; beyond it the device is lost; 0: no limit
 };
 
-/// Which layers a step runs. 0 is the embedding, the last one the final norm and the head.
+/// The layers that a step runs. Layer 0 is the embedding; the last one is the final norm and the head.
 struct layer_range {
   uint32_t first = 0;
-  uint32_t end = std::numeric_limits<uint32_t>::max();  ///< past the last; beyond the model: all that follow
-  /// In: what layer `first - 1` gave (layer 0 ignores it). Out: what the last one gave, unless that was the
-  /// head. Stays where it is until the step is done. Null: the device's own; for whole steps only.
+  uint32_t end = std::numeric_limits<uint32_t>::max();  ///< exclusive; beyond the model: all that follow
+  /// In: output of layer `first - 1` (layer 0 ignores it). Out: output of the last layer, unless that is the
+  /// head. Must stay valid until the step is done. Null: the device's own buffer; for whole steps only.
   activation* x = nullptr;
 };
 
-/// What has happened on a device.
+/// An event of a device. Each kind names the fields that it sets.
 struct engine_event {
   enum class kind : uint8_t {
-    layers_ready,   ///< some more layers, but not all yet: `facts`
-    loaded,         ///< the whole model: `facts`
+    layers_ready,   ///< more layers are loaded, but not all: `facts`
+    loaded,         ///< the whole model is loaded: `facts`
     unusable,       ///< the model cannot be loaded: `problem`
-    lost,           ///< of no use to this process any more: `problem`. The last event
+    lost,           ///< this process cannot use the device any more: `problem`. The last event
     step_done,      ///< `chosen`, if it ran the head
-    step_failed,    ///< `problem`; the KV cache holds nothing any more, and all that was started is lost
-    adapter_read,   ///< `adapter` is in host memory; or its files will not do: `problem`
+    step_failed,    ///< `problem`; the KV cache is void, and all started steps are lost
+    adapter_read,   ///< `adapter` is in host memory, or its files are not usable: `problem`
     adapter_ready,  ///< `adapter` is on the device
-    adapter_failed  ///< its files will not do: `problem`
+    adapter_failed  ///< `adapter` cannot be loaded: `problem`
   };
   kind what = kind::loaded;
   std::string problem;
   engine_facts facts;
   std::vector<chosen_token> chosen;  ///< by entry of `llm_step::sampled`
   adapter_id adapter = base_model;
-  duration took{};         ///< a step on the device; an adapter from the order on
-  bool from_disk = false;  ///< an adapter was read; else it was still in host memory
-  uint64_t bytes = 0;      ///< of an adapter on the device
+  duration took{};         ///< a step's time on the device; an adapter's time since the order
+  bool from_disk = false;  ///< the adapter was read; false: it was in host memory
+  uint64_t bytes = 0;      ///< of the adapter on the device
 };
 
-/// One owner calls it.
+/// Not thread-safe: one owner calls it.
 class engine_device {
  public:
   virtual ~engine_device() = default;
 
-  /// Runs some layers of a step (BlitzScale §5.2 runs the first ones here while later ones arrive). `step`,
-  /// `samplings` (one for each entry of `step.sampled`; none if the head is not run) and what they point to
-  /// stay as they are until it is done. Steps run one after the other, and what they tell comes in their
-  /// order; of one that was started while another was under way, which both are whole ones, rows may take
-  /// tokens that this other one chooses (`chosen_before`). Requires: those layers are ready, no more steps
-  /// are under way than `steps_ahead`, its adapters are on the device and stay there.
+  /// Starts some layers of a step (BlitzScale §5.2 runs the first ones here while later ones arrive). `step`,
+  /// `samplings` (one for each entry of `step.sampled`; none if the head is not run) and the memory that they
+  /// point to must stay unchanged until the step is done. Steps run in order, with their events. If a
+  /// whole step is started while another whole one runs, its rows may take tokens that the other one chooses
+  /// (`chosen_before`). Requires: these layers are ready; at most `steps_ahead` other steps run; the step's
+  /// adapters are on the device until it is done.
   virtual void start(const llm_step& step, std::span<const token_sampling> samplings,
                      const layer_range& layers) = 0;
-  /// All of them.
+  /// Starts all layers.
   void start(const llm_step& step, std::span<const token_sampling> samplings) { start(step, samplings, {}); }
-  /// The next thing that has happened, once each, in order.
+  /// Takes the next event, in order. False: there is none.
   virtual bool poll(time_point now, engine_event& out) = 0;
-  /// When to poll next: an emulated device knows; a real one says `never` and calls `ready`.
+  /// When to poll next. Only emulated devices know; real ones return `never` and call `ready`.
   virtual time_point poll_at() const { return never; }
 
-  /// Brings the adapter of this folder into host memory, if there is room: to check it.
+  /// Reads the adapter of a folder into host memory, if there is room, to check it.
   virtual void read_adapter(adapter_id id, const std::string& folder) = 0;
-  /// Brings the adapter of this folder onto the device. At most `adapter_slots` are there, or on their way,
-  /// at once.
+  /// Loads the adapter of a folder onto the device. At most `adapter_slots` may be resident or loading at
+  /// once.
   virtual void load_adapter(adapter_id id, const std::string& folder) = 0;
-  /// Frees its slot. Nothing is told of it any more, if it was still on its way. Requires: no step uses it.
+  /// Frees the adapter's slot. If it was still loading, there is no event. Requires: no step uses it.
   virtual void unload_adapter(adapter_id id) = 0;
 
-  /// The KV cache, for who moves blocks: `facts.blocks` of `facts.block_bytes` each, one after the other. The
-  /// device's, until `stop`; empty if it is not in one piece. Between steps only, but for blocks that no step
-  /// uses. Requires: facts were told.
+  /// The KV cache, for transfers of blocks: `facts.blocks` of `facts.block_bytes` each, contiguous. The
+  /// device owns it, until `stop`. Empty if the cache is not in one piece. To be used between steps only,
+  /// except for blocks that no step uses. Requires: an event has brought `facts`.
   virtual std::span<std::byte> kv_memory() = 0;
 
-  /// Ends: nothing of a step is read any more, and `ready` is not called. Nothing may follow. Twice is once.
+  /// Stops the device: no memory of a step is read any more, and `ready` is not called. No call may follow,
+  /// except `stop` itself, which is then a no-op.
   virtual void stop() = 0;
 };
 

@@ -1,4 +1,4 @@
-// An adapter in the form that a model's kernels want, where they want it.
+// A LoRA adapter packed for a model's kernels, in the memory that they read.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -8,14 +8,14 @@ namespace troupe::llm {
 
 struct adapter;
 
-/// Made, and let go of, on the loader's thread, beside steps.
+/// Made and destroyed on the loader's thread, concurrently with steps.
 class packed_adapter {
  public:
   virtual ~packed_adapter() = default;
-  virtual uint64_t bytes() const = 0;  ///< that it takes there
+  virtual uint64_t bytes() const = 0;  ///< size in that memory
 };
 
-/// From one that was read; throws if it will not do, or if there is no room.
+/// Packs an adapter that was read. Throws if it is not usable, or if there is no room.
 using adapter_packer = std::function<std::shared_ptr<const packed_adapter>(const adapter& read)>;
 
 }  // namespace troupe::llm

@@ -10,7 +10,7 @@
 
 namespace troupe::llm {
 
-/// A share and what computes it. The first one has no thread: its work is done where it is begun.
+/// A tensor-parallel rank with its model. Rank 0 has no thread: its work runs in the caller's.
 class parallel_model::rank {
  public:
   rank(const model_config& whole, uint32_t number, uint32_t ranks) : shard(whole, number, ranks) {
@@ -42,7 +42,7 @@ class parallel_model::rank {
 
   const tensor_shard shard;
   std::unique_ptr<step_model> model;
-  activation x;  // of a step of some layers
+  activation x;  // for steps of some layers only
   std::vector<chosen_token> chosen;
 
  private:
@@ -61,7 +61,7 @@ class parallel_model::rank {
 
   std::mutex mutex_;
   std::condition_variable wake_, done_;
-  std::function<void()> work_;  // until it is done
+  std::function<void()> work_;  // empty when it is done
   bool stopping_ = false;
   std::thread thread_;
 };
@@ -79,8 +79,8 @@ struct packed_shards final : packed_adapter {
 
 }  // namespace
 
-/// Calls work(number, rank) for all ranks at once, on their threads. Throws what was thrown first, once they
-/// have all come to an end; `on_failure` is called before, when it is thrown.
+/// Calls work(number, rank) for all ranks at once, on their threads. Rethrows the first exception when all
+/// have ended; `on_failure` is called as soon as it is thrown.
 template <class Work>
 void parallel_model::on_all(const Work& work, const std::function<void()>& on_failure) {
   std::mutex mutex;
@@ -128,7 +128,7 @@ std::shared_ptr<const packed_adapter> parallel_model::pack(const adapter& read) 
   return all;
 }
 
-/// What one of them fails at they have all failed at, for good.
+/// If one rank fails, all have failed, for good.
 template <class Work>
 void parallel_model::on_all_or_none(const Work& work) {
   if (aborted_) throw device_lost("one of the devices that compute this model together has failed");
@@ -163,7 +163,7 @@ void parallel_model::begin(const llm_step& step, std::span<const token_sampling>
 bool parallel_model::is_ready() { return aborted_ || ranks_[0]->model->is_ready(); }
 
 bool parallel_model::finish(std::vector<chosen_token>& chosen, const std::atomic<bool>&) {
-  // A step that is stopped would have to stop on all ranks at the same layer: it is not stopped.
+  // Steps are not stopped early, as all ranks would have to stop at the same layer.
   static const std::atomic<bool> never = false;
   on_all_or_none([&](uint32_t i, rank& r) { r.model->finish(i == 0 ? chosen : r.chosen, never); });
   return true;

@@ -1,6 +1,6 @@
-// A model on several devices that compute together. Each has its share (tensor_shard.hpp) in a step_model of
-// its own, which sums with the others in the midst of a step, and so each has a thread; the first one's is
-// the caller's. All get the same steps; what the first one chooses counts.
+// A tensor-parallel model on several devices. Each rank has its shard (tensor_shard.hpp) in a step_model of
+// its own. The ranks all-reduce within a step, so each has a thread; rank 0 uses the caller's. All ranks get
+// the same steps; the tokens that rank 0 chooses count.
 #pragma once
 #include <functional>
 #include <memory>
@@ -14,13 +14,13 @@ namespace troupe::llm {
 
 class parallel_model final : public step_model {
  public:
-  /// Makes the model of a share; on the thread that will use it.
+  /// Makes the model of a shard, on the thread that will use it.
   using maker = std::function<std::unique_ptr<step_model>(const model_config& share, uint32_t rank)>;
 
-  /// `abort_ranks` ends collectives in which ranks wait for one that has failed: they throw. It is called at
-  /// most once, from the rank that failed; that step, or the adapter that it does not take, throws
-  /// device_lost, and so does every later one: ranks that differ would wait for each other for ever. Throws
-  /// what `make` throws, or model_error if the model cannot be shared out.
+  /// `abort_ranks` aborts collectives in which ranks wait for a failed one: they throw. It is called at most
+  /// once, from the failed rank. The failed step or load of an adapter throws device_lost, and so does every
+  /// later one, as ranks that differ would deadlock. Throws model_error if the model cannot be sharded, and
+  /// any exception of `make`.
   parallel_model(const model_config& whole, uint32_t ranks, const maker& make,
                  std::function<void()> abort_ranks);
   ~parallel_model() override;
@@ -34,7 +34,7 @@ class parallel_model final : public step_model {
              activation* x) override;
   bool is_ready() override;
   bool finish(std::vector<chosen_token>& chosen, const std::atomic<bool>& stopping) override;
-  /// Empty: it is not in one piece.
+  /// Empty: the cache is not in one piece.
   std::span<std::byte> kv_memory() override { return {}; }
 
  private:

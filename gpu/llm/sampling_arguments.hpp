@@ -1,4 +1,5 @@
-// The sampling of a token as arguments of the sampling kernel.
+// Converts a token's sampling parameters to arguments of the sampling kernel (gpu/kernels/sampling.hpp), and
+// its results back.
 #pragma once
 #include <algorithm>
 #include <cassert>
@@ -9,11 +10,11 @@
 
 namespace troupe::llm {
 
-/// Its memory is used again from token to token.
+/// Reuses its memory from token to token.
 class sampling_arguments {
  public:
-  /// Without logits. Points into this object, until the next call. Requires: the tokens of counts and biases
-  /// are of the vocabulary.
+  /// Leaves the logits out. The result points into this object and is valid until the next call. Requires:
+  /// the tokens of counts and biases are in the vocabulary.
   kernels::sampling_args of(const token_sampling& w, uint32_t vocabulary) {
     counts_.clear(), biases_.clear();
     for (const auto& c : w.counts) counts_.push_back({checked(c.which, vocabulary), c.prompt, c.output});
@@ -37,7 +38,7 @@ class sampling_arguments {
     return a;
   }
 
-  /// What was chosen, and what lies at `top` beside it.
+  /// Fills `out` with the chosen token and its `top` alternatives.
   static void fill_logprobs(const kernels::token_logprob& chosen, const kernels::token_logprob* top,
                             size_t top_entries, chosen_token& out) {
     out.valid = chosen.token != kernels::no_token;

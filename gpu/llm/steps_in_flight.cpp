@@ -10,7 +10,7 @@
 namespace troupe::llm {
 namespace {
 
-/// What goes wrong with a step of so many rows while it works; empty: nothing.
+/// Runs `work`, and returns the problem of a step of so many rows; empty: none.
 template <class Work>
 std::string problem_of(uint32_t rows, const Work& work) {
   try {

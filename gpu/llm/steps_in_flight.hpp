@@ -1,4 +1,4 @@
-// The steps of a model that were begun and have not ended, in their order, and what is told of each.
+// The steps in flight of a model, in order, and their events.
 #pragma once
 #include <atomic>
 #include <deque>
@@ -13,27 +13,27 @@
 
 namespace troupe::llm {
 
-/// What engine_device::start was given.
+/// Arguments of engine_device::start.
 struct ordered_step {
   const llm_step* step = nullptr;
   std::span<const token_sampling> samplings;
   layer_range layers;
 };
 
-/// On the thread of the model. What throws device_lost is passed on; any other problem makes a step fail, and
-/// with it those behind it.
+/// Used on the model's thread. Passes device_lost on. Any other exception makes the step fail, and all steps
+/// behind it.
 class steps_in_flight {
  public:
-  /// `tell` gets step_done and step_failed; of failures one for all that are lost. `c` outlives it.
+  /// `on_event` gets step_done and step_failed; one failure covers all lost steps. `c` must outlive this.
   steps_in_flight(const clock& c, std::function<void(engine_event)> on_event)
       : time_(c), on_event_(std::move(on_event)) {}
 
   bool empty() const { return steps_.empty(); }
-  /// Layers end before `layers`. One with a `problem` fails when those before it have ended.
+  /// Begins a step; `layers` limits its range. A step with a `problem` fails when those before it have ended.
   void begin(step_model& model, const ordered_step& s, uint32_t layers, std::string problem,
              const std::atomic<bool>& stopping);
-  /// Waits for the first. `room`: memory for what it chooses. False: all are gone, because it has failed or
-  /// was stopped.
+  /// Waits for the oldest step. `room`: memory for its chosen tokens. False: it failed or was stopped, and
+  /// all steps are gone.
   bool finish(step_model& model, std::vector<chosen_token> room, const std::atomic<bool>& stopping);
 
  private:
@@ -46,7 +46,7 @@ class steps_in_flight {
   const clock& time_;
   const std::function<void(engine_event)> on_event_;
   std::deque<started_step> steps_;
-  time_point ended_ = long_ago;  // the last one
+  time_point ended_ = long_ago;  // end of the last step
 };
 
 }  // namespace troupe::llm

@@ -20,7 +20,7 @@ uint32_t share(uint32_t all, uint32_t ranks, std::string_view what) {
   return all / ranks;
 }
 
-/// "self_attn.q_proj.weight": q.
+/// Parses a parameter's name: "self_attn.q_proj.weight" gives q.
 std::optional<projection> projection_of(std::string_view parameter) {
   for (size_t i = 0; i < projection_count; ++i) {
     const auto p = static_cast<projection>(i);

@@ -1,7 +1,7 @@
-// A rank's share of a model that several devices compute together (Megatron-LM: Shoeybi et al. 2019, §3).
-// Heads are shared out, and so is the width between gate/up and down: q, k, v, gate and up give a part of
-// their outputs, o and down take that part and give addends of all of theirs. So a layer needs two sums over
-// the ranks. Of a head of its own each has the rows of its vocabulary_part; embedding and norms are whole.
+// A rank's shard of a tensor-parallel model (Megatron-LM: Shoeybi et al. 2019, §3). Attention heads and the
+// intermediate width are split. q, k, v, gate and up are column-parallel; o and down are row-parallel. So a
+// layer needs two all-reduces. An untied head is split by vocabulary_part; embedding and norms are
+// replicated.
 #pragma once
 #include <cstdint>
 
@@ -13,29 +13,29 @@ namespace troupe::llm {
 
 class tensor_shard {
  public:
-  /// Throws model_error if the model cannot be shared out evenly. Where there are fewer kv heads than ranks,
-  /// neighbours have the same one.
+  /// Throws model_error if the model cannot be split evenly. With fewer KV heads than ranks, neighbouring
+  /// ranks replicate a KV head.
   tensor_shard(const model_config& whole, uint32_t rank, uint32_t ranks);
 
-  /// The share, as a model of its own: decoders of all of them that sum what o and down give, and put their
-  /// logits together, are one of the whole. The vocabulary is whole.
+  /// The shard as a model of its own, with the whole vocabulary. Decoders of all shards, with the outputs of
+  /// o and down all-reduced and the logits all-gathered, equal a decoder of the whole model.
   const model_config& config() const { return config_; }
-  /// Requires: a layer of the whole model. The result has no hash. Biases of o and down go to the first rank.
+  /// Requires: a layer of the whole model. The result has no hash. Biases of o and down go to rank 0.
   layer_parameters of(const layer_parameters& whole) const;
-  /// Requires: an adapter for the whole model. A is cut where the inputs are, B where the outputs are.
+  /// Requires: an adapter for the whole model. A is split along the inputs, B along the outputs.
   adapter of(const adapter& whole) const;
 
  private:
   struct range {
     uint32_t first = 0, count = 0;
   };
-  /// Of the projection's outputs or inputs.
+  /// This rank's part of the projection's outputs or inputs.
   range outputs(projection p) const;
   range inputs(projection p) const;
 
   model_config whole_, config_;
   uint32_t rank_ = 0;
-  range heads_, kv_heads_, between_, tokens_;  // between: gate/up and down
+  range heads_, kv_heads_, between_, tokens_;  // between: intermediate width
 };
 
 }  // namespace troupe::llm

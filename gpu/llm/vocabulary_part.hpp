@@ -1,4 +1,4 @@
-// The tokens whose logits a rank computes, of ranks that share the rows of the head (Megatron-LM's
+// A rank's part of the vocabulary: the head's rows are split over the ranks (Megatron-LM's
 // vocabulary-parallel output layer).
 #pragma once
 #include <algorithm>
@@ -6,7 +6,8 @@
 
 namespace troupe::llm {
 
-/// Neighbouring tokens: all ranks have as many, but for the last ones, which may have fewer, or none.
+/// A contiguous range of tokens. All ranks have the same number, except the last ones, which may have fewer
+/// or none.
 struct vocabulary_part {
   /// Requires: rank < ranks.
   vocabulary_part(uint32_t vocabulary, uint32_t rank, uint32_t ranks)
@@ -14,7 +15,7 @@ struct vocabulary_part {
         first(std::min(rank * max_count, vocabulary)),
         count(std::min(max_count, vocabulary - first)) {}
 
-  uint32_t max_count;  ///< of any rank; a multiple of 4: as floats, 16 bytes are moved at once
+  uint32_t max_count;  ///< largest of all ranks; a multiple of 4, as 16 bytes are moved at once
   uint32_t first, count;
 };
 

@@ -12,8 +12,8 @@ struct activation_function {
   float alpha = 0, beta = 0;
 };
 
-/// What the node that the builder stands at computes, one function after the other: Relu, Clip, HardSigmoid
-/// and so on; nothing if it is another operator. Fails if a Clip's limits are not known.
+/// The functions that the builder's current node (Relu, Clip, HardSigmoid, ...) applies, in order. Empty if
+/// it is another operator. Fails if a Clip's limits are not known.
 std::vector<activation_function> activation_functions_of(plan_builder& b);
 
 }  // namespace troupe::onnx

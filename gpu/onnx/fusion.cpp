@@ -74,7 +74,7 @@ std::optional<affine> normalization(const graph& g, const node& n, size_t channe
   return a;
 }
 
-/// Mul or Add of a constant that has one value for each channel, in a product of `rank` dimensions.
+/// Mul or Add of a constant with one value for each channel, in a result of `rank` dimensions.
 std::optional<affine> scale_or_shift(const graph& g, const node& n, const std::string& x, size_t channels,
                                      size_t rank) {
   const size_t side = n.inputs[0] == x ? 1 : 0;
@@ -92,10 +92,10 @@ std::optional<affine> scale_or_shift(const graph& g, const node& n, const std::s
   return affine{std::vector<double>(channels, 1), values};
 }
 
-/// Where the channels of the output are in the weights.
+/// Position of the output's channels in the weights.
 struct weights_shape {
   size_t channels = 0;
-  size_t repeat = 0;  ///< elements of one channel that lie together
+  size_t repeat = 0;  ///< contiguous elements of one channel
   size_t groups = 1;  ///< channel c of `channels / groups` in group k is channel k · channels / groups + c
   size_t group_size = 0;  ///< elements of a group
   size_t rank = 0;        ///< of the output
@@ -124,7 +124,7 @@ tensor make_floats(const shape& dims, const std::vector<float>& values) {
   return make_tensor(data_type::fp32, dims, std::as_bytes(std::span{values}));
 }
 
-/// A name that nothing in the graph has.
+/// A name that is unused in the graph.
 std::string fresh_name(const graph& g, std::string name) {
   const auto taken = [&] {
     return g.constants.contains(name) ||

@@ -7,7 +7,7 @@ namespace troupe::onnx {
 
 namespace {
 
-/// Whether it is that one number in at most `rank` dimensions: with more the result would have more, too.
+/// True if the constant is this one number in at most `rank` dimensions; more would change the result's rank.
 bool is_scalar(const graph& g, const std::string& name, float expected, size_t rank) {
   const auto found = g.constants.find(name);
   if (found == g.constants.end()) return false;
@@ -16,7 +16,7 @@ bool is_scalar(const graph& g, const std::string& name, float expected, size_t r
          std::abs(t.as<float>()[0] - expected) < 1e-6F;
 }
 
-/// Whether `n` is `op` of `x` and the scalar, in either order if the operator allows it.
+/// True if `n` is `op` of `x` and the scalar, in either order if the operator allows it.
 bool applies(const graph& g, const node* n, const char* op, const std::string& x, float scalar, size_t rank) {
   if (!n || n->op != op || n->inputs.size() != 2) return false;
   if (n->inputs[0] == x && is_scalar(g, n->inputs[1], scalar, rank)) return true;

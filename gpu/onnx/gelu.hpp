@@ -1,5 +1,5 @@
-// Finds the Gaussian error linear unit, which exporters spell out in five nodes:
-// Mul(Mul(x, Add(Erf(Div(x, √2)), 1)), ½).
+// Finds the Gaussian error linear unit (GELU), which exporters write as five nodes: Mul(Mul(x, Add(Erf(Div(x,
+// √2)), 1)), ½).
 #pragma once
 #include <map>
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace troupe::onnx {
 
-/// The five nodes, last one last, if they are all that reads the value `x` of `rank` dimensions and keep its
-/// shape; otherwise none. `readers`: which nodes read a value, null for an output of the graph.
+/// The five nodes in order, if they are the only readers of the value `x` of `rank` dimensions and keep its
+/// shape; otherwise empty. `readers`: the nodes that read each value; null for an output of the graph.
 std::vector<const node*> find_gelu(
     const graph& g, const std::map<std::string, std::vector<const node*>, std::less<>>& readers,
     const std::string& x, size_t rank);

@@ -1,4 +1,4 @@
-// An ONNX graph as plain structs: what the loader gives and everything else reads.
+// An ONNX graph as plain structs: the loader's result.
 #pragma once
 #include <cstdint>
 #include <map>

@@ -45,7 +45,7 @@ std::vector<layer> cut(const graph& g) {
   for (const auto& input : g.inputs) produce(input.name, 0);
 
   std::vector<layer> layers(1);
-  bool has_head = false;  // the layer being collected already has a node that heads it
+  bool has_head = false;  // the current layer already has a node that heads it
   for (size_t i = 0; i < g.nodes.size(); ++i) {
     const auto& n = g.nodes[i];
     const bool heads = !from_shapes.contains(n.outputs.front()) && find_operator(n.op)->heads_layer;
@@ -69,7 +69,7 @@ layered_graph cut_into_layers(graph& g) {
   const auto from_shapes = shape_values(g);
   std::set<std::string> moved;
   for (auto& l : out.layers) {
-    std::map<const aligned_bytes*, size_t> offsets;  // constants that share memory share their place, too
+    std::map<const aligned_bytes*, size_t> offsets;  // constants that share memory share an offset
     std::vector<const tensor*> contents;
     for (size_t i = l.first_node; i < l.end_node; ++i) {
       if (from_shapes.contains(g.nodes[i].outputs.front())) continue;

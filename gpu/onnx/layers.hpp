@@ -1,10 +1,10 @@
-// A model as an ordered list of layers: the unit in which parameters are loaded, moved and made ready.
+// A model as an ordered list of layers. A layer is the unit of loading and moving parameters.
 //
-// The graph is cut where exactly one activation crosses and the next node is one that heads a layer
-// (operators.hpp), so a layer is a contiguous range of nodes with one activation in and one out. Its
-// parameters are the fp32 constants of more than one element that its nodes read; everything else (shapes,
-// axes, scalars) belongs to the graph. A parameter that several layers read is in the blob of each, so that a
-// layer can run wherever its blob is.
+// The graph is cut where exactly one activation crosses and the next node heads a layer (operators.hpp). So a
+// layer is a contiguous range of nodes with one activation in and one out. Its parameters are the fp32
+// constants of more than one element that its nodes read; all other constants (shapes, axes, scalars) belong
+// to the graph. A parameter that several layers read is in the blob of each, so that a layer needs only its
+// own blob.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -25,7 +25,7 @@ struct parameter {
 
 struct layer {
   size_t first_node = 0, end_node = 0;  ///< [first, end) of graph::nodes
-  std::string activation;               ///< the one value that enters; empty for the first layer
+  std::string activation;               ///< the layer's input value; empty for the first layer
   std::vector<parameter> parameters;
   size_t bytes = 0;   ///< of the canonical blob: the parameters as in the file, gaps zero
   uint64_t hash = 0;  ///< FNV-1a of the blob (gpu/common/fnv.hpp)
@@ -38,8 +38,8 @@ struct layered_graph {
   std::vector<blob> blobs;  ///< one a layer
 };
 
-/// Which values depend on nothing but constants and the shapes of activations: what `Shape` gives, and what
-/// is computed only from such values.
+/// The values that depend only on constants and on shapes of activations: outputs of `Shape`, and values
+/// computed only from such values.
 std::set<std::string, std::less<>> shape_values(const graph& g);
 
 /// Cuts the graph and moves its parameters out of `g.constants` into the blobs.

@@ -10,7 +10,7 @@
 
 namespace troupe::onnx {
 
-// The generated protobuf classes; `onnx` alone is this namespace.
+// The generated protobuf classes: in here, `onnx` alone names troupe::onnx.
 namespace proto = ::onnx;
 
 std::string describe(const node& n) {
@@ -87,8 +87,7 @@ class reader {
   }
 
   void read_input(const proto::ValueInfoProto& info) {
-    if (graph_.constants.contains(info.name()))
-      return;  // an initialiser's default, as older exporters list it
+    if (graph_.constants.contains(info.name())) return;  // older exporters list initialisers as inputs, too
     define(info.name());
     const auto where = fmt::format("input '{}'", info.name());
     if (!info.type().has_tensor_type()) fail(where + " is not a tensor");
@@ -195,7 +194,7 @@ class reader {
     return from_field<uint8_t>(t.int32_data(), *type, dims, where);
   }
 
-  /// Values in one of the typed fields, narrowed to the element type.
+  /// Values of one of the typed fields, narrowed to the element type.
   template <class T, class Field>
   tensor from_field(const Field& field, data_type type, const shape& dims, const std::string& where) const {
     check_size(where, static_cast<size_t>(field.size()) * sizeof(T),

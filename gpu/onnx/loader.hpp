@@ -13,14 +13,14 @@ namespace troupe::onnx {
 inline constexpr int64_t oldest_opset = 11;
 inline constexpr int64_t newest_opset = 17;
 
-/// The type that TensorProto.DataType numbers so, if tensors of it are known here.
+/// The type with this number in TensorProto.DataType, if it is supported.
 std::optional<data_type> type_numbered(int64_t onnx_type);
 
-/// Reads a file. Constant nodes become constants. Throws `model_error` for whatever is not a sound graph of a
-/// known opset with its weights inside; never anything else, whatever the bytes.
+/// Reads a file. Constant nodes become constants. Throws `model_error` unless it is a valid graph of a
+/// supported opset with its weights inside. Throws nothing else on any bytes.
 graph load_graph(const std::filesystem::path& path);
 
-/// The same from memory; `file` is the name in messages.
+/// The same from memory. `file`: name for messages.
 graph parse_graph(std::span<const std::byte> bytes, const std::string& file);
 
 }  // namespace troupe::onnx

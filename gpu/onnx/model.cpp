@@ -117,8 +117,8 @@ void model::find_readers() {
 }
 
 void model::infer_signature() {
-  // Any batch size tells the shapes; one that is no likely dimension also shows most outputs that do not
-  // follow it. The others show at the batch sizes where they differ (executor.cpp).
+  // Any batch size gives the shapes. An unlikely dimension also reveals most outputs that do not follow the
+  // batch size. `check_output` finds the others at the batch sizes where they differ.
   constexpr int64_t rows = 3;
   weights none(layers_);
   const auto p = make_plan(*this, none, rows);

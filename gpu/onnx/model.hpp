@@ -1,5 +1,5 @@
-// A model ready to be planned: its graph checked, folded and cut into layers. Immutable, shared by all
-// threads.
+// An ONNX model ready for planning: its graph checked, constant-folded and cut into layers. Immutable, shared
+// by all threads.
 #pragma once
 #include <filesystem>
 #include <map>
@@ -16,10 +16,10 @@ namespace troupe::onnx {
 
 class model {
  public:
-  /// Checks that every operator is known, evaluates what is constant, drops what no output needs, fuses
-  /// (without it results are the same up to rounding), cuts layers, and tries a plan. Throws `model_error`:
-  /// an operator, shape or attribute that this engine cannot run, an input without a dynamic leading (batch)
-  /// dimension, an output that does not keep it at the one batch size that is tried, or is empty.
+  /// Checks that every operator is supported, folds constants, removes unused nodes, fuses (without fusion
+  /// results are the same up to rounding), cuts layers, and tries a plan. Throws `model_error` for an
+  /// unsupported operator, shape or attribute; an input without a dynamic leading (batch) dimension; an
+  /// output that does not keep this dimension at the one batch size tried, or is empty.
   explicit model(graph g, fusion f = fusion::on);
   model(const model&) = delete;
   model& operator=(const model&) = delete;
@@ -31,15 +31,16 @@ class model {
   const blob& parameters(size_t layer) const { return blobs_.at(layer); }
   uint64_t parameter_bytes() const;
 
-  /// Throws model_error unless a plan for so many rows gives output i as the signature promises it. Shapes
-  /// are inferred for every batch size anew, and an output may be as long as some batches and not as others
-  /// (the first three rows of any); outputs are handed out row by row, so each plan must prove it.
+  /// Throws model_error unless output i of a plan for `rows` rows is as the signature promises. Each plan
+  /// must check this: outputs are split by rows, shapes are inferred anew for every batch size, and the
+  /// leading dimension of an output may equal the batch size at some sizes only (for example, a slice of the
+  /// first three rows).
   void check_output(size_t i, data_type type, const shape& dims, int64_t rows) const;
 
   fusion fused() const { return fusion_; }
 
   const graph& program() const { return graph_; }  ///< without its parameters
-  /// Which nodes read a value; null for "is an output of the graph".
+  /// The nodes that read each value; null for an output of the graph.
   const std::map<std::string, std::vector<const node*>, std::less<>>& readers() const { return readers_; }
 
  private:

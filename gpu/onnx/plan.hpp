@@ -1,4 +1,4 @@
-// A model made ready to run at one batch size: steps over memory of its own.
+// The execution plan of a model for one batch size: steps, and their memory.
 #pragma once
 #include <atomic>
 #include <deque>
@@ -13,7 +13,7 @@ namespace troupe::onnx {
 
 class model;
 
-/// A piece of a plan's memory, needed from node `first` to node `last`; pieces that are not needed at the
+/// A piece of a plan's memory, in use from node `first` to node `last`. Pieces that are not in use at the
 /// same time share memory.
 struct buffer {
   size_t size = 0;
@@ -27,7 +27,7 @@ struct port {
   data_type type = data_type::fp32;
   shape dims;  ///< with the batch dimension
   address data = nullptr;
-  dnnl::memory::desc layout;  ///< how it lies there; empty: row-major
+  dnnl::memory::desc layout;  ///< empty: row-major
 
   size_t bytes() const { return static_cast<size_t>(element_count(dims)) * size_of(type); }
   void read(std::byte* out) const;        ///< copies it out, row-major
@@ -39,12 +39,13 @@ class plan {
  public:
   std::vector<port> inputs;      ///< in the signature's order
   std::vector<port> outputs;     ///< likewise
-  std::vector<port> boundaries;  ///< [k]: what enters layer k; unused for k = 0
-  double flops = 0;              ///< of its convolutions and matrix products, a multiply-add counts 2
-  double pooled = 0;             ///< values under the windows of its pools, padding included
+  std::vector<port> boundaries;  ///< [k]: input of layer k; unused for k = 0
+  double flops = 0;              ///< of convolutions and matrix products; a multiply-add counts 2
+  double pooled = 0;             ///< values under the windows of pools, padding included
 
-  /// Runs the layers [first, last) on what lies in their input ports. Throws `model_error` if the input is at
-  /// fault (an index out of range). False: `stop` was true before a step, and what follows was not run.
+  /// Runs the layers [first, last) on the content of their input ports. Throws `model_error` if the input is
+  /// at fault (an index out of range). False: `stop` was true before a step, and the remaining steps did not
+  /// run.
   bool run(size_t first, size_t last, const std::atomic<bool>* stop = nullptr) const;
 
   size_t memory_bytes() const { return arena_.size() + scratch_.size(); }
@@ -64,14 +65,13 @@ class plan {
 /// `model_error`. The layers of `w` need not be loaded yet.
 std::unique_ptr<plan> make_plan(const model& m, weights& w, int64_t rows);
 
-/// What folding may add to a model: a few bytes of a file should not ask for gigabytes.
+/// Limit of the bytes that constant folding may add: a small file must not demand gigabytes.
 inline constexpr int64_t max_folded_bytes = int64_t{1} << 28;
-/// And what it may take, in flops and pooled values: nor should they ask for minutes.
+/// Limit of its work, in flops and pooled values: nor may a small file demand minutes.
 inline constexpr double max_folded_operations = 2e10;
 
-/// The outputs of one node from constant inputs; without data where a name is empty. Throws
-/// `model_error` if they exceed the inputs by more than `max_folded_bytes`, or would take more than
-/// `max_folded_operations`.
+/// The outputs of one node for constant inputs; without data where a name is empty. Throws `model_error` if
+/// they exceed the inputs by more than `max_folded_bytes`, or would take more than `max_folded_operations`.
 std::vector<tensor> evaluate(const graph& g, const node& n, const std::vector<tensor>& inputs);
 
 }  // namespace troupe::onnx

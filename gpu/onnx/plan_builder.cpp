@@ -15,8 +15,8 @@ namespace {
 
 constexpr size_t forever = SIZE_MAX;
 
-/// A oneDNN primitive with its arguments. Memory objects are bound when the step first runs: only then has
-/// the plan its memory, and all layers their weights.
+/// A oneDNN primitive with its arguments. Memory objects are bound at the step's first run: only then are the
+/// plan's memory and the layers' weights allocated.
 struct primitive_step {
   struct binding {
     dnnl::memory memory;
@@ -213,7 +213,7 @@ const value& plan_builder::output(size_t i, shape dims, const dnnl::memory::desc
 
 const value& plan_builder::output_in_place(const value& residual) {
   touch(residual);
-  reordered_.erase(residual.data);  // copies of what was there
+  reordered_.erase(residual.data);  // copies of the old content
   std::erase_if(values_, [&](const auto& entry) { return entry.second.memory == residual.memory; });
   return define(0, residual);
 }

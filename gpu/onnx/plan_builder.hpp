@@ -1,5 +1,5 @@
-// Builds plans node by node. An operator's build function (operators.hpp) sees of it the node that it stands
-// at: inputs with concrete shapes, attributes, and ways to define outputs and to emit steps.
+// Builds plans node by node. It offers the build function of an operator (operators.hpp) the current node:
+// inputs with concrete shapes, attributes, and functions to define outputs and emit steps.
 #pragma once
 #include <initializer_list>
 #include <map>
@@ -22,34 +22,34 @@ struct value {
   buffer* memory = nullptr;               ///< null: a constant or a parameter
   dnnl::memory::desc layout;              ///< fp32 only
   bool plain = true;                      ///< row-major
-  std::optional<tensor> constant;         ///< its content, if it is known now
-  std::optional<parameter_id> parameter;  ///< whose content comes with a layer
+  std::optional<tensor> constant;         ///< content, if known when the plan is built
+  std::optional<parameter_id> parameter;  ///< content comes with its layer
 
   int64_t elements() const { return element_count(dims); }
 };
 
 class plan_builder {
  public:
-  /// Which nodes read a value; a graph output is read by `nobody`, once.
+  /// The nodes that read each value; `nobody` (null) stands for a graph output, once.
   using readers = std::map<std::string, std::vector<const node*>, std::less<>>;
   static constexpr const node* nobody = nullptr;
 
   /// `w` and `r` may be null: no parameters, no fusion.
   plan_builder(const graph& g, weights* w, const readers* r);
 
-  // For who drives the build:
+  // For the caller that builds a plan:
   value& define_input(const std::string& name, data_type type, shape dims);
   void define_constant(const std::string& name, const tensor& content);
   void define_parameter(const std::string& name, const shape& dims, parameter_id id);
   void begin_layer();
-  void build(const node& n);       ///< evaluates it right away if all its inputs are known
-  void build_here(const node& n);  ///< always as steps
+  void build(const node& n);       ///< evaluates the node at once if all its inputs are known
+  void build_here(const node& n);  ///< always emits steps
   const value& lookup(const std::string& name);
   const value& plain_of(const std::string& name);  ///< in row-major layout
   port port_of(const value& v) const;
-  void keep(const value& v);  ///< to the end of the plan
+  void keep(const value& v);  ///< keeps its memory to the end of the plan
   std::unique_ptr<plan> finish();
-  /// For who reads a node that is built: the questions below are about this one now.
+  /// Makes a node current that is built already; the functions below then refer to it.
   void stand_at(const node& n) { node_ = &n; }
 
   // For operators: the node.
@@ -65,31 +65,30 @@ class plan_builder {
 
   // For operators: inputs.
   bool has(size_t i) const { return i < node_->inputs.size() && !node_->inputs[i].empty(); }
-  const value& in(size_t i);       ///< in whatever layout it has
-  const value& in_fp32(size_t i);  ///< the same; fails if it is of another type
+  const value& in(size_t i);       ///< in any layout
+  const value& in_fp32(size_t i);  ///< the same; fails if it has another type
   const value& plain(size_t i);    ///< row-major
   const value& plain_fp32(size_t i);
   value in_layout(const value& v, const dnnl::memory::desc& layout);
-  std::vector<int64_t> constant_ints(size_t i);    ///< fails unless INT64/INT32 and known now
-  std::optional<float> constant_scalar(size_t i);  ///< of an fp32 input with one known element
-  /// Parameters and constants, seen as `from`, in layout `to`; packed once. Others are reordered at each run.
+  std::vector<int64_t> constant_ints(size_t i);    ///< fails unless INT64/INT32 and known
+  std::optional<float> constant_scalar(size_t i);  ///< value of an fp32 input with one known element
+  /// The value, read as `from`, in layout `to`. Parameters and constants are packed once; others at each run.
   address packed(const value& v, const dnnl::memory::desc& from, const dnnl::memory::desc& to);
 
-  // For operators: fusion. Each takes over the nodes behind output 0 if nothing else reads it; output 0 then
-  // stands for theirs.
+  // For operators: fusion. Each function takes over the nodes behind output 0 if nothing else reads it.
+  // Output 0 then stands for their output.
   std::optional<value> take_bias(int64_t n);  ///< Add of a constant or parameter of shape [n]
-  /// The other operand of an Add behind output 0, if it is an activation of the shape `dims` that nothing
-  /// needs afterwards: output 0 may be added to it where it lies (`output_in_place`) if `take_residual` is
-  /// called.
+  /// The other operand of an Add behind output 0, if it is an activation of the shape `dims` without later
+  /// readers. After `take_residual`, output 0 may be added to it in place (`output_in_place`).
   std::optional<value> residual(const shape& dims);
   void take_residual();
-  /// One of activation_function.hpp or a GELU, if there is one; output 0 has `rank` dimensions.
+  /// Takes over an activation of activation_function.hpp or a GELU, if there is one. `rank`: of output 0.
   void take_activation(dnnl::post_ops& ops, size_t rank);
 
   // For operators: outputs and steps.
   const value& output(size_t i, data_type type, shape dims);                    ///< row-major
   const value& output(size_t i, shape dims, const dnnl::memory::desc& layout);  ///< fp32
-  const value& output_in_place(const value& residual);      ///< output 0, instead of what was there
+  const value& output_in_place(const value& residual);      ///< output 0 replaces the old content
   void output_alias(size_t i, const value& v, shape dims);  ///< the same memory under another shape
   void output_constant(size_t i, const tensor& content);
   void emit(std::function<void()> step) { plan_->steps_.push_back(std::move(step)); }
@@ -99,7 +98,7 @@ class plan_builder {
     address data;
   };
   void emit(const dnnl::primitive& p, const dnnl::memory::desc& scratchpad, std::vector<argument> arguments);
-  static dnnl::primitive_attr attributes();  ///< with the scratchpad given by the plan
+  static dnnl::primitive_attr attributes();  ///< with the plan's scratchpad
   void count_flops(double n) { plan_->flops += n; }
   void count_pooled(double n) { plan_->pooled += n; }
 
@@ -120,7 +119,7 @@ class plan_builder {
   std::unique_ptr<plan> plan_;
   const node* node_ = nullptr;
   size_t time_ = 0;          // counts nodes
-  std::string output_name_;  // of output 0: another one's after fusion
+  std::string output_name_;  // of output 0; after fusion, that of the last fused node
   std::vector<const node*> taken_;
   std::map<std::string, value, std::less<>> values_;
   std::map<address, std::deque<value>> reordered_;  // copies of a value in other layouts

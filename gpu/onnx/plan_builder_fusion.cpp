@@ -1,4 +1,4 @@
-// Taking over the nodes behind a product.
+// plan_builder: fusion of the nodes behind a product.
 #include <algorithm>
 
 #include "gpu/onnx/activation_function.hpp"
@@ -58,7 +58,7 @@ std::optional<value> plan_builder::residual(const shape& dims) {
   if (other == output_name_ || known == values_.end()) return std::nullopt;
   const auto& v = known->second;
   if (!v.memory || v.type != data_type::fp32 || v.dims != dims) return std::nullopt;
-  // Its memory is overwritten: no other name for it, and no reader to come.
+  // Its memory is overwritten: it must have no alias and no later reader.
   const auto shares = [&](const auto& entry) { return entry.second.memory == v.memory; };
   if (std::ranges::count_if(values_, shares) != 1) return std::nullopt;
   const auto needs = [&](const node* n) { return n == nobody || (n != next && !is_built(*n)); };

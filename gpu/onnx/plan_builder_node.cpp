@@ -1,4 +1,4 @@
-// What an operator asks of its node: attributes and inputs, checked.
+// plan_builder: checked access to the attributes and inputs of a node.
 #include <fmt/format.h>
 
 #include "gpu/onnx/plan_builder.hpp"

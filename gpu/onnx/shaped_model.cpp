@@ -4,8 +4,7 @@
 
 namespace troupe::onnx {
 
-/// What the CPU's planner finds out, without the steps that it plans: unfused, so that every value has a
-/// name.
+/// Runs the CPU's planner and drops its steps. Without fusion, so that every value has a name.
 shaped_model::shaped_model(const model& m, int64_t rows)
     : model_(m), rows_(rows), none_(m.layers()), builder_(m.program(), &none_, nullptr) {
   const auto& g = m.program();

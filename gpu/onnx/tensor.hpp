@@ -1,4 +1,4 @@
-// Dense tensors and the memory that they live in.
+// Dense tensors with shared, immutable memory.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -14,8 +14,7 @@ namespace troupe::onnx {
 
 using shape = std::vector<int64_t>;
 
-/// No tensor may be larger: a damaged file should end in a message, not in the machine's memory being used
-/// up.
+/// Limit of a tensor's size, so that a damaged file gives an error message and does not exhaust the memory.
 inline constexpr int64_t max_tensor_bytes = int64_t{1} << 33;
 inline constexpr size_t max_rank = 8;
 
@@ -24,7 +23,7 @@ inline constexpr size_t max_rank = 8;
 int64_t element_count(std::span<const int64_t> dims);
 std::string to_string(const shape& dims);  ///< "[2, 3]"
 
-/// One shape behind the other.
+/// Concatenates two shapes.
 shape joined(std::span<const int64_t> front, std::span<const int64_t> back);
 
 /// Row-major strides in elements.
@@ -46,7 +45,7 @@ struct tensor {
   }
 };
 
-/// Copies `bytes` (exactly the size that type and dims ask for).
+/// Copies `bytes`. Requires: their size is that of type and dims.
 tensor make_tensor(data_type type, shape dims, std::span<const std::byte> bytes);
 tensor make_ints(const std::vector<int64_t>& values);  ///< INT64, rank 1
 

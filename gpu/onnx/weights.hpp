@@ -1,5 +1,5 @@
-// The parameters of a model on this device: layer by layer the canonical blob, and from it the layouts that
-// plans ask for, each packed once. Shared by all plans and threads that run the model.
+// The parameters of a model on the CPU: the canonical blob of each layer, and its parameters in the layouts
+// that plans need, each packed once. Shared by all plans and threads that run the model.
 #pragma once
 #include <atomic>
 #include <deque>
@@ -13,14 +13,14 @@
 
 namespace troupe::onnx {
 
-/// Where a kernel finds its data when it runs: a pointer that is filled in after the kernel was planned.
+/// Address of a kernel's data: a pointer that is filled in after planning.
 using address = std::byte* const*;
 
 struct parameter_id {
   size_t layer = 0, index = 0;
 };
 
-/// The process's CPU engine of oneDNN.
+/// oneDNN's CPU engine of this process.
 const dnnl::engine& cpu_engine();
 
 /// Thread-safe.
@@ -28,18 +28,18 @@ class weights {
  public:
   explicit weights(std::vector<layer> layers);
 
-  /// Makes a layer ready: checks the blob against the layer's size and hash, then packs what plans asked for.
-  /// Throws `model_error` if it is another blob. Loading a layer again changes nothing.
+  /// Loads a layer: checks the blob against the layer's size and hash, then packs the layouts that plans
+  /// need. Throws `model_error` if the blob does not match. Loading a layer again is a no-op.
   void load_layer(size_t i, blob bytes);
   bool ready(size_t first, size_t last) const;  ///< all of [first, last)
 
-  /// For plans, before or after the layer is loaded. The address holds null until it is.
-  /// The parameter as it is in the blob:
+  /// For plans, before or after the layer is loaded; the pointer is null until then. The parameter as in the
+  /// blob:
   address plain(parameter_id p);
-  /// Seen as `from` (a view of the same bytes) and reordered to `to`:
+  /// The same, read as `from` (a view of the same bytes) and reordered to `to`:
   address packed(parameter_id p, const dnnl::memory::desc& from, const dnnl::memory::desc& to);
 
-  uint64_t packed_bytes() const;  ///< memory of the packed layouts, beside the blobs
+  uint64_t packed_bytes() const;  ///< memory of the packed layouts, without the blobs
 
  private:
   struct slot {
@@ -51,7 +51,7 @@ class weights {
   struct state {
     layer description;
     blob bytes;
-    std::deque<std::byte*> plain;  // one a parameter
+    std::deque<std::byte*> plain;  // one for each parameter
     std::deque<slot> packed;
     std::atomic<bool> ready = false;
   };

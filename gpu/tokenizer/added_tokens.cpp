@@ -19,7 +19,7 @@ const split_pattern& space_begins() {
   return pattern;
 }
 
-/// Of UTF-8 that is not empty.
+/// Requires: `text` is UTF-8 and not empty.
 std::string_view last_character(std::string_view text) {
   auto from = text.size() - 1;
   while (from > 0 && (static_cast<uint8_t>(text[from]) & 0xc0) == 0x80) --from;
@@ -32,7 +32,7 @@ bool is_in_word(std::string_view text, size_t begin, size_t end) {
          (!after.empty() && word_begins().find(after));
 }
 
-/// Where the white space before `end` begins, `least` at the earliest.
+/// Begin of the white space before `end`, at the earliest `min`.
 size_t space_before(std::string_view text, size_t min, size_t end) {
   while (end > min) {
     const auto c = last_character(text.substr(min, end - min));
@@ -71,7 +71,7 @@ const added_tokens::pattern* added_tokens::longest(const std::vector<pattern>& p
   const pattern* found = nullptr;
   auto from = patterns.begin(), to = patterns.end();
   for (size_t depth = 0; depth < text.size() && from != to; ++depth) {
-    // those that agree with the text up to here, by their next byte; what ends here comes first
+    // patterns that match up to here, by their next byte; those that end here come first
     const auto byte = [&](const pattern& p) {
       return depth < p.content.size() ? static_cast<uint8_t>(p.content[depth]) : -1;
     };
@@ -105,7 +105,7 @@ std::vector<added_tokens::part> added_tokens::split(std::string_view text, bool 
     if (t.rstrip) end = space_after(text, end);
     text_until(begin);
     parts.push_back({text.substr(begin, end - begin), t.id});
-    done = std::max(done, end);  // a token may begin with the spaces that the one before took along
+    done = std::max(done, end);  // a token may begin within the spaces that the previous one stripped
   }
   text_until(text.size());
   return parts;

@@ -1,4 +1,4 @@
-// The tokens that a model's makers added by name to a trained vocabulary: "<|eot_id|>", "<tool_call>".
+// The added tokens of a vocabulary, which are matched by name: "<|eot_id|>", "<tool_call>".
 #pragma once
 #include <optional>
 #include <string>
@@ -13,19 +13,19 @@ namespace troupe::llm {
 struct added_token {
   token id = 0;
   std::string content;       // UTF-8, not empty
-  bool special = false;      // steers the model; not of the text
-  bool single_word = false;  // not as a part of a word
-  bool lstrip = false;       // takes the white space before it along
-  bool rstrip = false;       // and after it
-  bool normalized = false;   // is looked for in the normalized text
+  bool special = false;      // a control token; not part of the text
+  bool single_word = false;  // does not match inside a word
+  bool lstrip = false;       // strips the white space before it
+  bool rstrip = false;       // strips the white space after it
+  bool normalized = false;   // is matched in the normalized text
 };
 
 /// Immutable, thread-safe.
 class added_tokens {
  public:
   added_tokens() = default;
-  /// Ids and contents are distinct. `normalize`: what is done to texts before `normalized` tokens are looked
-  /// for.
+  /// Requires: ids and contents are distinct. `normalize`: applied to texts before `normalized` tokens are
+  /// matched.
   added_tokens(std::vector<added_token> tokens, std::string (*normalize)(std::string_view));
 
   /// A token, or text between tokens.
@@ -34,8 +34,8 @@ class added_tokens {
     std::optional<token> id;
   };
 
-  /// The leftmost, then longest tokens, and the text around them; no part is empty. Looks for those that are
-  /// `normalized` or for the others. Without `parse_special` a special one is text.
+  /// Splits a text into the leftmost longest tokens and the text around them. No part is empty. Matches
+  /// either tokens that are `normalized` or the others. Without `parse_special`, special tokens are text.
   std::vector<part> split(std::string_view text, bool normalized, bool parse_special) const;
 
   const added_token* find(token id) const;
@@ -47,7 +47,7 @@ class added_tokens {
     std::string content;
     size_t token;  // index into tokens_
   };
-  /// The longest pattern that `text` begins with.
+  /// The longest pattern that is a prefix of `text`.
   static const pattern* longest(const std::vector<pattern>& patterns, std::string_view text);
 
   std::vector<added_token> tokens_;
@@ -56,7 +56,7 @@ class added_tokens {
   std::vector<pattern> raw_, normalized_;  // sorted by content
 };
 
-/// Longer ones are refused: every place of a text is compared with all of a token.
+/// Longer tokens are refused, as every place of a text is compared with a whole token.
 constexpr size_t longest_added_token = 256;
 
 }  // namespace troupe::llm

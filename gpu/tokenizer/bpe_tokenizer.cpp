@@ -15,7 +15,7 @@ uint64_t pair_key(token left, token right) {
 
 }  // namespace
 
-/// Merges words and appends their tokens; its memory serves all words of a text.
+/// Merges words and appends their tokens. Reuses its memory for all words of a text.
 class bpe_tokenizer::word_merger {
  public:
   word_merger(const bpe_tokenizer& owner, std::vector<token>& out) : owner_(owner), out_(out) {}
@@ -41,19 +41,19 @@ class bpe_tokenizer::word_merger {
  private:
   static constexpr int32_t none = -1;
 
-  /// A part of the word, in a list of them; the left one takes over what it is merged with.
+  /// A symbol of the word, in a linked list. A merge extends the left one.
   struct symbol_entry {
     token id;
     int32_t previous;
     int32_t next;
-    bool merged = false;  // into the one before it
+    bool merged = false;  // into the symbol before it
   };
   struct candidate {
     uint32_t rank;
     int32_t left;
   };
 
-  /// Heaps have the greatest first.
+  /// Order of the heap, which has the greatest first.
   static bool later(const candidate& a, const candidate& b) {
     return a.rank != b.rank ? a.rank > b.rank : a.left > b.left;
   }
@@ -86,7 +86,7 @@ class bpe_tokenizer::word_merger {
     if (left.merged || left.next == none) return;
     auto& right = symbol(left.next);
     const auto* m = owner_.merge_of(left.id, right.id);
-    if (m == nullptr || m->rank != c.rank) return;  // proposed for what has become another token since
+    if (m == nullptr || m->rank != c.rank) return;  // outdated: one of the symbols has changed since
     left.id = m->result;
     left.next = right.next;
     right.merged = true;

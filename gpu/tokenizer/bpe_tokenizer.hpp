@@ -1,5 +1,5 @@
-// Byte-level BPE: a text is cut into words, a word's bytes are tokens, and neighbours become one token as
-// long as there is a merge for them, the one of the best rank first.
+// Byte-level BPE: a text is split into words; a word's bytes are tokens; adjacent tokens are merged, the
+// merge of the best rank first, until none applies.
 #pragma once
 #include <array>
 #include <string>
@@ -12,13 +12,13 @@
 
 namespace troupe::llm {
 
-/// Gives what the Python package `tokenizers` gives; a byte that no token stands for is left out, as there.
-/// But an added token like "café" is decoded as it is written, not as if that were the byte alphabet.
+/// Results equal those of the Python package `tokenizers`; bytes without a token are left out, as there.
+/// Exception: an added token like "café" is decoded literally, not through the byte alphabet.
 class bpe_tokenizer final : public tokenizer {
  public:
   explicit bpe_tokenizer(tokenizer_json file);
 
-  /// Throws request_refused for a text that a pattern cannot cut within its limits.
+  /// Throws request_refused for a text that a pattern cannot split within its limits.
   std::vector<token> encode(std::string_view text, bool special, bool parse_special) const override;
   std::string decode(const std::vector<token>& tokens, bool skip_special) const override;
   uint32_t vocabulary() const override { return static_cast<uint32_t>(file_.vocabulary.size()); }
@@ -40,7 +40,7 @@ class bpe_tokenizer final : public tokenizer {
   const tokenizer_json file_;
   std::array<token, 256> bytes_{};                     // -1: none
   std::unordered_map<uint64_t, merge> merges_;         // by both ids
-  std::unordered_map<std::string_view, token> words_;  // only for ignore_merges; its keys lie in file_
+  std::unordered_map<std::string_view, token> words_;  // only for ignore_merges; keys point into file_
 };
 
 }  // namespace troupe::llm

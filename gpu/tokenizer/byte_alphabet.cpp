@@ -11,8 +11,8 @@ namespace {
 
 constexpr size_t alphabet_size = 324;  // the last one is U+0143
 
-/// Byte by character, -1 for what stands for none: visible Latin-1 alphabet_size are themselves, the other
-/// bytes follow from U+0100 on.
+/// Byte by character; -1 for characters outside of the alphabet. Visible Latin-1 characters are their own
+/// bytes; the other bytes follow from U+0100 on.
 constexpr auto alphabet = [] {
   std::array<int16_t, alphabet_size> bytes{};
   bytes.fill(-1);

@@ -1,4 +1,4 @@
-// How byte-level BPE writes bytes: 256 visible characters, of which 188 are the bytes themselves.
+// The byte alphabet of byte-level BPE: 256 visible characters, of which 188 are the bytes themselves.
 #pragma once
 #include <optional>
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace troupe::llm {
 
-/// The bytes that `text` (UTF-8) stands for; nothing if it has a character outside of the alphabet.
+/// The bytes of `text` (UTF-8) in this alphabet; none if it has another character.
 std::optional<std::string> bytes_of(std::string_view text);
 
 }  // namespace troupe::llm

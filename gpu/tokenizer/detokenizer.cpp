@@ -16,11 +16,11 @@ std::string detokenizer::bytes_of(token t) {
   auto bytes = tokenizer_->piece(t);
   if (tokenizer_->is_special(t) && !skip_special_) bytes = tokenizer_->decode({t}, false);
   if (!at_start_ || bytes.empty()) return bytes;
-  // what of its spaces the beginning of a text leaves out
+  // spaces that decoding strips at the beginning of a text
   head_.push_back(t);
   const auto shown = tokenizer_->decode(head_, skip_special_).size();
   const auto whole = replace_invalid(bytes).size();
-  head_ = {t};  // an earlier one without text decides about no more than this one does
+  head_ = {t};  // earlier tokens without text have no further effect
   at_start_ = shown == 0;
   return bytes.substr(whole - std::min(whole, shown));
 }

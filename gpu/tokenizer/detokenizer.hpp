@@ -1,6 +1,5 @@
-// Text as it is generated: what is sure to stay comes out as soon as it is. Never half a character, never a
-// lost space: the pieces together are `decode` of all tokens. A token costs the same, however long the text
-// is.
+// Incremental detokenizer: returns text as soon as it is final. Pieces end at character boundaries, and
+// together equal `decode` of all tokens. The cost of a token is independent of the text's length.
 #pragma once
 #include <memory>
 #include <string>
@@ -12,24 +11,24 @@ namespace troupe::llm {
 
 class detokenizer {
  public:
-  /// The text continues that of `prompt`, which itself is not given; whether it has text already decides
-  /// about a leading space. A character that begins in the prompt is not completed.
+  /// The output continues the text of `prompt` without including it. A leading space depends on whether the
+  /// prompt has text. A character that begins in the prompt is not completed.
   detokenizer(std::shared_ptr<const tokenizer> t, const std::vector<token>& prompt, bool skip_special = true);
 
   /// The text that `t` adds; empty while a character is incomplete.
   std::string add(token t);
-  /// What is still held back, at the end: an incomplete character is U+FFFD then.
+  /// The text still held back at the end: U+FFFD for an incomplete character.
   std::string finish();
 
  private:
-  /// What a token adds, before characters are put together.
+  /// The bytes that a token adds, before characters are completed.
   std::string bytes_of(token t);
 
   std::shared_ptr<const tokenizer> tokenizer_;
   bool skip_special_;
-  bool at_start_ = true;     // nothing of the text is visible yet: a space may be left out
-  std::vector<token> head_;  // then: the last token that had one, if any
-  std::string held_;         // the beginning of a character, at most 3 bytes
+  bool at_start_ = true;     // no text is visible yet: a space may be stripped
+  std::vector<token> head_;  // while at_start_: the last token with text, if any
+  std::string held_;         // an incomplete character, at most 3 bytes
 };
 
 }  // namespace troupe::llm

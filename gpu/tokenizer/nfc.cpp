@@ -13,7 +13,7 @@ namespace troupe::llm {
 
 namespace {
 
-/// What Latin-1 and most of ASCII's neighbours are: every character below U+0300 is composed already.
+/// True if all characters are below U+0300, as in ASCII and Latin-1: these are composed.
 bool surely_composed(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<uint8_t>(c) < 0xcc; });
 }
@@ -23,7 +23,7 @@ auto combining_class(utf8proc_int32_t c) { return utf8proc_get_property(c)->comb
 std::vector<utf8proc_int32_t> decompose(std::string_view text) {
   std::vector<utf8proc_int32_t> characters;
   characters.reserve(text.size());
-  std::array<utf8proc_int32_t, 32> parts{};  // no character has that many
+  std::array<utf8proc_int32_t, 32> parts{};  // an upper bound for a character's decomposition
   while (!text.empty()) {
     size_t length = 0;
     const auto c = static_cast<utf8proc_int32_t>(first_character(text, length));
@@ -39,8 +39,8 @@ std::vector<utf8proc_int32_t> decompose(std::string_view text) {
   return characters;
 }
 
-/// The canonical order. utf8proc_map would exchange neighbours until they are in order, which takes the
-/// square of their number: minutes for a prompt of a million combining marks.
+/// Sorts marks into canonical order. utf8proc_map uses a quadratic sort: minutes for a prompt of a million
+/// combining marks.
 void sort_marks(std::vector<utf8proc_int32_t>& characters) {
   for (auto from = characters.begin(); from != characters.end();) {
     if (combining_class(*from) == 0) {

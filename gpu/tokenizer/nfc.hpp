@@ -4,7 +4,7 @@
 
 namespace troupe::llm {
 
-/// `text` (UTF-8) in Unicode's normalization form C, in time proportional to its length but for a logarithm.
+/// `text` (UTF-8) in Unicode's normalization form C, in O(n log n) time.
 std::string nfc(std::string_view text);
 
 }  // namespace troupe::llm

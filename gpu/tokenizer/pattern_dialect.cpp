@@ -12,7 +12,7 @@ namespace troupe::llm {
 
 namespace {
 
-// White_Space and its complement as members of a class, of general categories
+// White_Space and its complement as members of a class, by general categories
 constexpr std::string_view space_class = R"(\p{Z}\x{09}-\x{0d}\x{85})";
 constexpr std::string_view no_space =
     R"(\p{L}\p{M}\p{N}\p{P}\p{S}\p{Cf}\p{Cn}\p{Co}\x{00}-\x{08}\x{0e}-\x{1f}\x{7f}-\x{84}\x{86}-\x{9f})";
@@ -58,7 +58,7 @@ class translator {
     copy(length);
   }
 
-  /// Outside of classes.
+  /// Translates an item outside of classes.
   void item() {
     switch (rest_[0]) {
       case '\\': return escape();
@@ -139,7 +139,7 @@ class translator {
           return ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '_';
         });
     if (end == std::string_view::npos || !sound) refuse("is a property that is not written like \\p{L}");
-    // one or two letters are a general category, more a script
+    // one or two letters name a general category, longer names a script
     out_ += fmt::format("\\{}{{{}{}}}", complement ? 'P' : 'p', name.size() <= 2 ? "" : "sc:", name);
     rest_.remove_prefix(end + 1);
   }

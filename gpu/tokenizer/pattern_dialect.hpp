@@ -4,10 +4,9 @@
 
 namespace troupe::llm {
 
-/// A regular expression as tokenizer.json writes it (Oniguruma's dialect), as one of PCRE2 that matches the
-/// same. Where the two differ it is written out: PCRE2's \s has U+180E, too, and its \p{Han} looks at script
-/// extensions. Throws model_error for what is not known to be the same: anchors, \w, back references,
-/// comments, verbs.
+/// Translates a regular expression of tokenizer.json (Oniguruma's dialect) to an equivalent one of PCRE2.
+/// Differences are written out: PCRE2's \s includes U+180E, and its \p{Han} uses script extensions. Throws
+/// model_error for constructs that may differ: anchors, \w, back references, comments, verbs.
 std::string to_pcre2(std::string_view pattern);
 
 }  // namespace troupe::llm

@@ -16,7 +16,7 @@ namespace troupe::llm {
 
 namespace {
 
-// Longer pieces are no words; encoding compares every place of a text with all of a piece.
+// Longer pieces are refused: encoding compares every place of a text with a whole piece.
 constexpr size_t longest_piece = 4096;
 
 /// A field of a protobuf message: a number, or bytes.
@@ -130,7 +130,8 @@ class reader {
     });
   }
 
-  /// The size of a double array, the array (darts-clone's units), and the texts that its values point to.
+  /// Checks a normalization table: the size of a double array, the array (darts-clone's units), and the texts
+  /// that its values point to.
   void check_normalizations(std::string_view table) const {
     static_assert(std::endian::native == std::endian::little);
     if (table.empty()) return;
@@ -155,7 +156,7 @@ class reader {
         if ((u & 0x7fffffff) >= texts.size()) refuse("a normalization leads outside of their texts");
         continue;
       }
-      // a step goes to the unit at (this one xor the offset xor a byte); byte 0 is where a value lies
+      // a step goes to the unit at (this one xor the offset xor a byte); byte 0 leads to a value
       const size_t next = at ^ static_cast<size_t>(u >> 10) << ((u & (1U << 9)) >> 6);
       const bool has_value = (u & (1U << 8)) != 0;
       if ((next | 0xff) >= units || (has_value && !is_value(unit(next))))

@@ -1,21 +1,20 @@
-// libsentencepiece believes what is in a model file: a broken one makes it read where nothing is. So the file
-// is looked through before.
+// Validates a sentencepiece model file before libsentencepiece reads it: the library does not check files,
+// and reads out of bounds if one is damaged.
 #pragma once
 #include <string>
 #include <string_view>
 
 namespace troupe::llm {
 
-/// What decoding needs to know of a model.
+/// The options of a model that decoding needs.
 struct sentencepiece_options {
-  bool add_dummy_prefix = true;  // texts are encoded with a space before them, which decoding leaves out
-  bool remove_extra_whitespaces =
-      true;  // then decoding leaves out all pieces at the beginning that are one space
+  bool add_dummy_prefix = true;          // encoding adds a space before a text, and decoding strips it
+  bool remove_extra_whitespaces = true;  // then decoding strips all leading pieces that are one space
 };
 
-/// `model` is the content of a tokenizer.model, `file` its name for messages. Throws model_error if it is
-/// damaged: pieces that are empty, no text or without a sound score, a table of normalizations that points
-/// outside of itself.
+/// `model`: content of a tokenizer.model. `file`: its name for messages. Throws model_error if it is damaged:
+/// pieces that are empty, not UTF-8 or without a valid score, or a normalization table that points outside of
+/// itself.
 sentencepiece_options check_sentencepiece(std::string_view model, const std::string& file);
 
 }  // namespace troupe::llm

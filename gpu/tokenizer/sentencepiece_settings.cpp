@@ -16,7 +16,7 @@ constexpr uint64_t max_settings_bytes = 64 << 20;
 
 class settings_reader {
  public:
-  /// Does nothing if there is no such file.
+  /// No-op if there is no such file.
   void read(const std::filesystem::path& file, void (settings_reader::*use)(const json_place&)) {
     if (!std::filesystem::exists(file)) return;
     const auto name = file.string();
@@ -47,7 +47,7 @@ class settings_reader {
 
   void use_added_tokens(const json_place& tokens) {
     for (const auto& [content, id] : tokens.object().items()) {
-      if (contents_.contains(content)) continue;  // tokenizer_config.json knows more of it
+      if (contents_.contains(content)) continue;  // tokenizer_config.json has more details
       const auto place = tokens.member(content, id);
       added_token t{place.id(), content};
       t.special = true;

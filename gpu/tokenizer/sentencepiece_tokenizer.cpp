@@ -16,11 +16,10 @@ namespace {
 
 using sentencepiece::SentencePieceProcessor;
 
-/// How pieces write a space.
+/// The symbol for a space in pieces.
 constexpr std::string_view space_symbol = "\xe2\x96\x81";
 
-/// A message that is written behind another one is merged with it: normalizer_spec { add_dummy_prefix: false
-/// }.
+/// normalizer_spec { add_dummy_prefix: false }. Appended to a serialized model, protobuf merges it.
 constexpr std::string_view no_dummy_prefix{"\x1a\x02\x18\x00", 4};
 
 std::unique_ptr<SentencePieceProcessor> load(std::string_view model, const std::string& file) {
@@ -30,7 +29,7 @@ std::unique_ptr<SentencePieceProcessor> load(std::string_view model, const std::
     const auto status = processor->LoadFromSerializedProto({model.data(), model.size()});
     if (status.ok()) return processor;
     why = status.ToString();
-  } catch (const std::exception& e) {  // building its tries throws
+  } catch (const std::exception& e) {  // building the tries may throw
     why = e.what();
   }
   throw model_error(fmt::format("{}: sentencepiece cannot read it: {}", file, why));
@@ -88,7 +87,7 @@ class sentencepiece_tokenizer final : public tokenizer {
       const auto* p = find_piece(t);
       if (p == nullptr || (skip_special && p->special)) continue;
       std::string_view text = p->text;
-      // the space that encoding put before the text
+      // the space that encoding added before the text
       const bool stripped = at_start && p->leading_space && leaves_out_spaces();
       if (stripped) text.remove_prefix(1);
       bytes += text;
@@ -116,9 +115,9 @@ class sentencepiece_tokenizer final : public tokenizer {
 
  private:
   struct piece_entry {
-    std::string text;            // what it stands for; a special one's name
-    bool special = false;        // steers the model, or is for what no piece stands for
-    bool leading_space = false;  // that decoding may leave out
+    std::string text;            // decoded text; the name of a special piece
+    bool special = false;        // a control piece, or the unknown piece
+    bool leading_space = false;  // decoding may strip it
   };
 
   bool leaves_out_spaces() const { return options_.add_dummy_prefix || options_.remove_extra_whitespaces; }
@@ -143,7 +142,7 @@ class sentencepiece_tokenizer final : public tokenizer {
     }
   }
 
-  /// Control pieces are found in texts by their names, as if they were added.
+  /// Registers control pieces as added tokens, which are matched by name.
   void read_added() {
     auto all = settings_.added;
     for (const auto& t : all) {
@@ -163,7 +162,7 @@ class sentencepiece_tokenizer final : public tokenizer {
 
   const sentencepiece_options options_;
   const std::unique_ptr<SentencePieceProcessor> processor_;
-  std::unique_ptr<SentencePieceProcessor> inner_;  // puts no space before a text; null: processor_ is right
+  std::unique_ptr<SentencePieceProcessor> inner_;  // without dummy prefix; null: processor_ is used
   const sentencepiece_settings settings_;
   std::vector<piece_entry> pieces_;  // by id
   added_tokens added_;

@@ -1,4 +1,4 @@
-// tokenizer.model: sentencepiece's own format, of Llama 2, Mistral and others.
+// Tokenizer for tokenizer.model, sentencepiece's format, used by Llama 2, Mistral and others.
 #pragma once
 #include <filesystem>
 #include <memory>
@@ -11,20 +11,20 @@
 
 namespace troupe::llm {
 
-/// What the files beside a tokenizer.model say.
+/// Settings from the files beside a tokenizer.model.
 struct sentencepiece_settings {
   bool add_bos = true;
   bool add_eos = false;
-  /// Text behind an added token begins with a space, too, as a text does ("legacy").
+  /// Adds a space before text behind an added token, too, as before a text ("legacy").
   bool space_after_added = true;
   std::vector<added_token> added;
 };
 
-/// Of tokenizer_config.json and added_tokens.json of `folder`, as far as they are there. The tokens of the
-/// latter count as special: it does not say, and what users write must not steer the model.
+/// Reads tokenizer_config.json and added_tokens.json of `folder`, if present. The tokens of the latter count
+/// as special, as it does not say, and users must not be able to write control tokens.
 sentencepiece_settings read_sentencepiece_settings(const std::filesystem::path& folder);
 
-/// Reads `model`, the content of the file named `file`. Throws model_error if it is damaged.
+/// `model`: content of the file named `file`. Throws model_error if it is damaged.
 std::shared_ptr<const tokenizer> make_sentencepiece_tokenizer(std::string_view model, const std::string& file,
                                                               sentencepiece_settings settings);
 

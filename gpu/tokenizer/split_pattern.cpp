@@ -13,14 +13,14 @@ using namespace pcre;
 
 namespace {
 
-// Tokenizers' patterns are a few hundred bytes.
+// Patterns of tokenizers have a few hundred bytes.
 constexpr size_t longest_pattern = 1 << 14;
-// Steps of one search from one place; a run of that many spaces is the worst that sound patterns meet.
+// Limit of steps of one search from one place. The worst case of sound patterns is a run of as many spaces.
 constexpr uint32_t max_split_steps = 4'000'000;
 constexpr uint32_t max_split_heap_kib = 64 * 1024;
 constexpr size_t jit_stack_bytes = 1 << 20;
 
-/// What the searches of one call share.
+/// State shared by the searches of one call.
 class matcher {
  public:
   explicit matcher(const pcre2_code* code)
@@ -49,7 +49,7 @@ class matcher {
 
  private:
   int match(std::string_view text, size_t from, uint32_t options) {
-    // UTF-8 was checked once for the whole text, not for each of its words
+    // UTF-8 was checked once for the whole text
     return pcre2_match(code_, bytes(text), text.size(), from, options | PCRE2_NO_UTF_CHECK, data_.get(),
                        context_.get());
   }
@@ -82,7 +82,8 @@ split_pattern::split_pattern(const std::string& pattern) {
   if (code == nullptr)
     throw model_error(
         fmt::format("PCRE2 cannot read the pattern '{}' at byte {}: {}", pattern, place, message(error)));
-  pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);  // without it (no executable memory) it is only slower
+  pcre2_jit_compile(code.get(),
+                    PCRE2_JIT_COMPLETE);  // may fail: then slower
   compiled_ = std::make_unique<const compiled>(compiled{std::move(code)});
 }
 
@@ -98,7 +99,7 @@ void split_pattern::split(std::string_view text, const std::function<void(std::s
     if (match->begin > done) piece(text.substr(done, match->begin - done));
     if (match->end > match->begin) piece(text.substr(match->begin, match->end - match->begin));
     done = from = match->end;
-    if (match->end == match->begin) {  // an empty match still cuts
+    if (match->end == match->begin) {  // an empty match still splits
       size_t length = 1;
       if (from < text.size()) first_character(text.substr(from), length);
       from += length;

@@ -1,4 +1,4 @@
-// Where a text is cut before it is tokenized: at a regular expression's matches and between them.
+// Pre-tokenization: splits a text into the matches of a regular expression and the text between them.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -15,17 +15,17 @@ struct text_span {
   size_t end = 0;
 };
 
-/// Immutable, thread-safe: what a match needs is its call's own.
+/// Immutable, thread-safe.
 class split_pattern {
  public:
-  /// `pattern` is PCRE2's, read as UTF-8 with Unicode's properties. Throws model_error with the reason.
+  /// `pattern`: a PCRE2 pattern in UTF-8, with Unicode properties. Throws model_error with the reason.
   explicit split_pattern(const std::string& pattern);
   ~split_pattern();
   split_pattern(split_pattern&&) noexcept;
   split_pattern& operator=(split_pattern&&) = delete;
 
-  /// Calls `piece` with every match in `text` (UTF-8) and with what is between them, in order; never with an
-  /// empty one. Throws request_refused where the pattern goes back and forth in the text for too long.
+  /// Calls `piece` with every match in `text` (UTF-8) and with the text between matches, in order; never with
+  /// an empty text. Throws request_refused if the pattern backtracks for too long.
   void split(std::string_view text, const std::function<void(std::string_view)>& piece) const;
 
   /// The first match in `text` (UTF-8).
@@ -36,7 +36,7 @@ class split_pattern {
   std::unique_ptr<const compiled> compiled_;
 };
 
-/// GPT-2's, for tokenizers that name none.
+/// GPT-2's pattern, for tokenizers without one.
 extern const char* const gpt2_pattern;
 
 }  // namespace troupe::llm

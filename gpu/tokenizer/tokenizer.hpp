@@ -1,5 +1,5 @@
-// Text to tokens and back: sentencepiece (`tokenizer.model`) and byte-level BPE (`tokenizer.json` of Llama 3
-// and Qwen2).
+// The tokenizer interface: text to tokens and back. Implemented for sentencepiece (`tokenizer.model`) and
+// byte-level BPE (`tokenizer.json` of Llama 3 and Qwen2).
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -18,28 +18,26 @@ class tokenizer {
  public:
   virtual ~tokenizer() = default;
 
-  /// `special`: adds what the model wants around a text (a BOS, an EOS if its configuration says so). What
-  /// looks like a special token in the text becomes that token only if `parse_special`, as chat templates
-  /// need it; never for what users write into a plain prompt unless the peer's tokenizer does so, too. `text`
-  /// that is not UTF-8 is read with U+FFFD for what is wrong. Throws request_refused for a text that cannot
-  /// be cut into words with bounded work, which no sound tokenizer and no human's text brings about.
+  /// `special`: adds the model's tokens around a text (BOS, and EOS if its configuration says so).
+  /// `parse_special`: names of special tokens in the text become these tokens, as chat templates need; for
+  /// user text in plain prompts, set it only if the reference tokenizer does. Invalid UTF-8 is read as
+  /// U+FFFD. Throws request_refused for a text that cannot be split into words with bounded work, which does
+  /// not occur with sound tokenizers and natural text.
   virtual std::vector<token> encode(std::string_view text, bool special, bool parse_special) const = 0;
 
-  /// The text of all tokens, as one; special tokens are left out if `skip_special`. Ids out of range are
-  /// nothing.
+  /// The text of all tokens. `skip_special`: leaves special tokens out. Ids out of range give no text.
   virtual std::string decode(const std::vector<token>& tokens, bool skip_special) const = 0;
 
   virtual uint32_t vocabulary() const = 0;
-  /// The bytes that a token stands for by itself (a leading space included), for logprobs; empty for special
-  /// ones.
+  /// The bytes of a single token, including a leading space, for logprobs; empty for special tokens.
   virtual std::string piece(token t) const = 0;
   virtual bool is_special(token t) const = 0;
-  /// The token that is written so, e.g. "<|eot_id|>": a special one or another that was added to the
-  /// vocabulary by name.
+  /// The special or added token with this name, e.g. "<|eot_id|>".
   virtual std::optional<token> find(std::string_view special) const = 0;
 };
 
-/// Reads tokenizer.json if it is there, else tokenizer.model. Throws model_error, naming file, place and fix.
+/// Reads tokenizer.json if present, else tokenizer.model. Throws model_error, which names file, place and
+/// fix.
 std::shared_ptr<const tokenizer> read_tokenizer(const std::filesystem::path& folder);
 
 }  // namespace troupe::llm

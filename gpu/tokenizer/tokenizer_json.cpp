@@ -21,7 +21,7 @@ using json = nlohmann::json;
 
 constexpr size_t max_split_patterns = 16;
 
-/// The elements of a Sequence, or the thing itself.
+/// The elements of a Sequence, or the value itself.
 std::vector<json_place> flatten(const json_place& place, const char* elements) {
   if (place.type() != "Sequence") return {place};
   std::vector<json_place> all;
@@ -39,7 +39,7 @@ class tokenizer_reader {
 
   tokenizer_json read() {
     const auto model = root_.at("model");
-    // files of before 2020 name no type
+    // files from before 2020 have no type
     if (const auto type = model.find("type"); type && type->string() != "BPE")
       type->refuse(fmt::format("is '{}': only BPE can be read", type->string()));
     read_options(model);
@@ -91,7 +91,7 @@ class tokenizer_reader {
     }
   }
 
-  /// The entry of an id that nothing else has.
+  /// Defines the entry of an id; throws if the id is defined already.
   tokenizer_json::entry& define(const json_place& place, token id) {
     const auto index = static_cast<size_t>(id);
     auto& all = result_.vocabulary;
@@ -202,13 +202,13 @@ class tokenizer_reader {
 
   void read_post_processor(const json_place& processor) {
     for (const auto& step : flatten(processor, "processors")) {
-      if (step.type() == "ByteLevel") continue;  // changes offsets only, which nobody asks for
+      if (step.type() == "ByteLevel") continue;  // changes only offsets, which are not used
       if (step.type() != "TemplateProcessing") refuse_type(step, "ByteLevel and TemplateProcessing");
       read_template(step);
     }
   }
 
-  /// What a template puts around a text; around that of an earlier one, if there is one.
+  /// Reads the tokens that a template adds around a text, outside of those of earlier templates.
   void read_template(const json_place& step) {
     std::vector<token> prefix, suffix;
     bool text = false;
@@ -253,7 +253,7 @@ class tokenizer_reader {
 
   json_place root_;
   tokenizer_json result_;
-  std::unordered_map<std::string, token> ids_;  // of the vocabulary, as the file writes it
+  std::unordered_map<std::string, token> ids_;  // of the vocabulary, by the file's spelling
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What a tokenizer.json of a byte-level BPE says, read and checked.
+// The content of a tokenizer.json of a byte-level BPE, parsed and checked.
 #pragma once
 #include <string>
 #include <string_view>
@@ -18,22 +18,22 @@ struct bpe_merge {
 
 struct tokenizer_json {
   struct entry {
-    std::string bytes;     // what the token stands for
-    bool defined = false;  // ids may have gaps
-    bool plain = false;    // written in the byte alphabet: texts can become it
+    std::string bytes;     // decoded bytes of the token
+    bool defined = false;  // false: a gap in the ids
+    bool plain = false;    // in the byte alphabet: encoding can produce it
   };
-  std::vector<entry> vocabulary;        // by id; added tokens that the model does not know by itself are gaps
-  std::vector<bpe_merge> merges;        // by rank, the first one first
-  bool ignore_merges = false;           // a word that is a token is that token, whatever the merges say
-  bool nfc = false;                     // texts are normalized
-  std::vector<split_pattern> patterns;  // cut a text one after the other
+  std::vector<entry> vocabulary;        // by id; gaps for added tokens that are not in the model
+  std::vector<bpe_merge> merges;        // by rank, best first
+  bool ignore_merges = false;           // a word that is a token becomes it, without merges
+  bool nfc = false;                     // normalizes texts to NFC
+  std::vector<split_pattern> patterns;  // split a text, one after the other
   added_tokens added;
-  std::vector<token> prefix, suffix;  // around a text, if special tokens are wanted
+  std::vector<token> prefix, suffix;  // added around a text, if special tokens are requested
 };
 
-/// `text` is that of a tokenizer.json, `file` its name for messages. Ids, merges and patterns are checked:
-/// what comes back can be worked with blindly. Throws model_error for a broken file and for a kind of
-/// tokenizer that is not supported, naming it.
+/// `text`: content of a tokenizer.json. `file`: its name for messages. The result needs no further checks of
+/// ids, merges and patterns. Throws model_error for a damaged file and for unsupported kinds of tokenizers,
+/// which it names.
 tokenizer_json read_tokenizer_json(std::string_view text, const std::string& file);
 
 }  // namespace troupe::llm

@@ -9,13 +9,13 @@ namespace {
 
 enum class outcome { whole, cut, wrong };
 
-/// What `bytes` (not empty) begin with, and how many of them that is.
+/// The first character of `bytes` (not empty), and its length in bytes.
 struct reading {
   outcome what;
   size_t length;
 };
 
-/// Of a character that begins with `lead`; 0 if none does.
+/// Length of a character that begins with `lead`; 0 if `lead` is invalid.
 size_t length_of(uint8_t lead) {
   if (lead < 0x80) return 1;
   if (lead < 0xc2 || lead > 0xf4) return 0;
@@ -26,7 +26,7 @@ reading read_character(std::string_view bytes) {
   const auto lead = static_cast<uint8_t>(bytes[0]);
   const auto length = length_of(lead);
   if (length == 0) return {outcome::wrong, 1};
-  // the second byte decides about overlong forms, surrogates and what is beyond U+10FFFF
+  // the second byte reveals overlong forms, surrogates and values beyond U+10FFFF
   uint8_t min = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
   uint8_t max = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
   for (size_t i = 1; i < length; ++i) {
@@ -64,7 +64,7 @@ bool is_utf8(std::string_view bytes) {
 size_t incomplete_tail(std::string_view bytes) {
   for (size_t tail = 1; tail <= std::min<size_t>(3, bytes.size()); ++tail) {
     const auto byte = static_cast<uint8_t>(bytes[bytes.size() - tail]);
-    if ((byte & 0xc0) == 0x80) continue;  // not where a character begins
+    if ((byte & 0xc0) == 0x80) continue;  // a continuation byte
     return read_character(bytes.substr(bytes.size() - tail)).what == outcome::cut ? tail : 0;
   }
   return 0;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t panels_of_job = 4, inputs_of_job = 512;
 
-/// Room for the inputs of a call, kept for the thread's next ones.
+/// Buffer for the packed inputs of a call, reused by the thread's later calls.
 float* room_for(size_t floats) {
   thread_local std::vector<float> room;
   if (room.size() < floats) room.resize(floats);
@@ -36,7 +36,7 @@ void dense(const dense_args& a) {
     return dense_job{&a, a.x, i * tall, std::min(tall, a.rows - i * tall)};
   };
 
-  float* packed = nullptr;  // a row alone is what its tile reads
+  float* packed = nullptr;  // null: a single row is read in place
   if (a.rows > 1) {
     packed = room_for(a.rows * in);
     const size_t slices = (in + inputs_of_job - 1) / inputs_of_job;
@@ -46,7 +46,7 @@ void dense(const dense_args& a) {
       pack(job_of(i / slices), begin, std::min(in, begin + inputs_of_job), packed);
     }
   }
-  // whoever is free takes the next: other processes may use the cores, too
+  // dynamic: other processes may use the cores, too
 #pragma omp parallel for schedule(dynamic) if (worth_threads)
   for (size_t i = 0; i < wide_jobs * tall_jobs; ++i) {
     auto job = job_of(i / wide_jobs);

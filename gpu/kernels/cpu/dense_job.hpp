@@ -1,4 +1,4 @@
-// What one thread does of a dense call: some rows times some panels. Internal to the kernels.
+// A thread's part of a dense call: some rows times some panels. Internal to the kernels.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@ inline constexpr size_t dense_max_rows = 128;
 
 struct dense_job {
   const dense_args* args = nullptr;
-  const float* x = nullptr;        ///< [rows, in] of all rows, tile by tile (pack_inputs)
+  const float* x = nullptr;        ///< [rows, in] of all rows, packed by tile (pack_inputs)
   size_t first_row = 0, rows = 0;  ///< at most dense_max_rows
   size_t first_panel = 0, panels = 0;
 };

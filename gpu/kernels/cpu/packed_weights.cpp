@@ -6,7 +6,7 @@ namespace troupe::kernels {
 
 namespace {
 
-/// Where a panel holds output c of 32 among the 32 numbers of one input.
+/// Position of output c of 32 among a panel's 32 numbers of one input.
 size_t place(element type, size_t c) { return type != element::bf16 ? c : c < 16 ? 2 * c : 2 * (c - 16) + 1; }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What one thread does of a paged_attention call: consecutive rows of one sequence and some heads of a group,
-// which share what they read. Internal to the kernels.
+// A thread's part of a paged_attention call: consecutive rows of one sequence and some heads of a group,
+// which share their keys and values. Internal to the kernels.
 #pragma once
 #include "gpu/kernels/paged_attention.hpp"
 
@@ -12,7 +12,7 @@ struct attention_job {
   const paged_attention_args* args = nullptr;
   size_t first_row = 0;
   uint32_t rows = 0;
-  uint32_t first_head = 0, heads = 0;  ///< all of one kv head
+  uint32_t first_head = 0, heads = 0;  ///< all with the same KV head
 };
 
 }  // namespace troupe::kernels

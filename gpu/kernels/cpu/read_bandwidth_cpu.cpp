@@ -12,7 +12,7 @@ namespace troupe::kernels {
 
 namespace {
 
-constexpr size_t bytes_a_thread = size_t{1} << 20;  // of a thread, bytes
+constexpr size_t bytes_a_thread = size_t{1} << 20;  // bytes per piece
 
 }  // namespace
 
@@ -26,7 +26,7 @@ double read_bandwidth::measure(const clock& c, size_t bytes) const {
   const size_t pieces = std::max<size_t>(1, bytes / bytes_a_thread), here = buffer_.size() / bytes_a_thread;
   float sum = 0;
   const auto start = c.now();
-  // whoever is free takes the next, as in `dense`
+  // dynamic, as in `dense`
 #pragma omp parallel for schedule(dynamic) reduction(+ : sum)
   for (size_t i = 0; i < pieces; ++i)
     sum += read(reinterpret_cast<const float*>(buffer_.data() + i % here * bytes_a_thread),

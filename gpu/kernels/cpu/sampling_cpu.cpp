@@ -13,24 +13,24 @@ namespace troupe::kernels {
 
 namespace {
 
-constexpr size_t block = 1024;  ///< tokens whose weights are added up together
+constexpr size_t block = 1024;  ///< tokens per partial sum of weights
 
 struct candidate {
   uint32_t token;
   float value;
 };
 
-/// The more likely, then the lower id.
+/// Order: the more likely token first, then the lower id.
 bool before(const candidate& x, const candidate& y) {
   return x.value != y.value ? x.value > y.value : x.token < y.token;
 }
 
-/// The k first in that order, sorted. Most tokens cost one comparison.
+/// The first k tokens in that order, sorted. Most tokens cost one comparison.
 void select_first(const float* values, uint32_t n, size_t k, std::vector<candidate>& out) {
   out.clear();
   const size_t room = std::max<size_t>(4 * k, 256);
   float floor = 0;
-  bool full = false;  // there are k at least as likely as `floor`, of lower ids
+  bool full = false;  // k tokens with lower ids are at least as likely as `floor`
   const auto shrink = [&] {
     if (out.size() <= k) return;
     full = true;
@@ -47,14 +47,14 @@ void select_first(const float* values, uint32_t n, size_t k, std::vector<candida
   std::sort(out.begin(), out.end(), before);
 }
 
-/// What is reused from call to call of a thread.
+/// Buffers that a thread reuses from call to call.
 struct scratch {
   std::vector<float> logits, weights;
   std::vector<double> sums;  ///< of blocks
   std::vector<candidate> kept;
 };
 
-/// The logits with biases and penalties; null if that gives something that is no logit.
+/// The logits with biases and penalties; null if a result is not a valid logit.
 const float* adjusted(const sampling_args& a, scratch& s) {
   if (a.bias_entries == 0 && a.count_entries == 0) return a.logits;
   const sampling_parameters& p = a.parameters;
@@ -77,8 +77,8 @@ const float* adjusted(const sampling_args& a, scratch& s) {
   return s.logits.data();
 }
 
-/// Of `kept`, sorted by weight and with the weights as values: those that top_p and min_p leave. `total`: of
-/// all weights that top_p counts.
+/// Applies top_p and min_p to `kept`, which is sorted by weight, with weights as values. `total`: sum of all
+/// weights that top_p counts.
 void filter(const sampling_parameters& p, double total, std::vector<candidate>& kept) {
   if (p.top_p < 1) {
     double share = 0;
@@ -89,7 +89,7 @@ void filter(const sampling_parameters& p, double total, std::vector<candidate>& 
   while (kept.size() > 1 && kept.back().value < p.min_p) kept.pop_back();
 }
 
-/// The one at `u` of the way through the weights, in the order of the ids.
+/// The token at fraction `u` of the cumulative weight, in the order of ids.
 uint32_t draw(std::vector<candidate>& kept, double u) {
   std::sort(kept.begin(), kept.end(),
             [](const candidate& x, const candidate& y) { return x.token < y.token; });
@@ -105,12 +105,12 @@ uint32_t draw(std::vector<candidate>& kept, double u) {
   return chosen;
 }
 
-/// From all weights, by blocks.
+/// The same over all weights, by blocks.
 uint32_t draw_of_all(const scratch& s, double total, double u) {
   double left = u * total;
   size_t b = 0;
   for (; b + 1 < s.sums.size() && left >= s.sums[b]; ++b) left -= s.sums[b];
-  while (b > 0 && s.sums[b] == 0) --b;  // rounding led past the last weight
+  while (b > 0 && s.sums[b] == 0) --b;  // rounding went past the last weight
   const size_t end = std::min((b + 1) * block, s.weights.size());
   uint32_t chosen = 0;
   for (size_t i = b * block; i < end; ++i) {
@@ -121,7 +121,7 @@ uint32_t draw_of_all(const scratch& s, double total, double u) {
   return chosen;
 }
 
-/// The tokens at least as likely as all that top_p can keep, sorted by weight.
+/// The tokens at least as likely as any that top_p can keep, sorted by weight.
 void select_share(const scratch& s, double share, float min_p, std::vector<candidate>& kept) {
   for (float floor = 0x1p-6F;; floor *= 0x1p-6F) {
     kept.clear();
@@ -136,7 +136,7 @@ void select_share(const scratch& s, double share, float min_p, std::vector<candi
   std::sort(kept.begin(), kept.end(), before);
 }
 
-/// no_token if there is nothing to choose from.
+/// no_token if there is no valid distribution.
 uint32_t choose(const sampling_args& a, const float* logits, scratch& s) {
   const sampling_parameters& p = a.parameters;
   const float max_logit = TROUPE_PICK(largest_of)(logits, a.vocabulary);

@@ -13,8 +13,8 @@ namespace troupe::kernels {
 
 namespace {
 
-/// Runs this thread's share of the jobs of all segments: every n-th, of n threads. `count_of(weights)` is
-/// what the jobs of a segment divide into pieces of `piece`.
+/// Runs this thread's jobs: every n-th of all segments' jobs, with n threads. The jobs of a segment divide
+/// `count_of(weights)` into pieces of `piece`.
 template <class Count, class Run>
 void share_jobs(const lora_segments& segments, size_t piece, Count count_of, Run run) {
   const auto threads = static_cast<size_t>(omp_get_num_threads()),
@@ -48,7 +48,7 @@ void share_expand(const sgmv_expand_args& a) {
       [&](const sgmv_job& job) { run(a, job); });
 }
 
-/// Whether `width` numbers for each rank of each row are enough work to wake the threads.
+/// True if `width` numbers for each rank of each row are enough work for several threads.
 bool worth_threads(const lora_segments& segments, size_t width) {
   size_t products = 0;
   for (uint32_t s = 0; s < segments.count; ++s) {

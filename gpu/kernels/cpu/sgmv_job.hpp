@@ -1,5 +1,5 @@
-// What one thread does at a time of a shrink or an expand: some rows of one segment, and some ranks or some
-// outputs. Internal to the kernels.
+// A job of a LoRA shrink or expand: some rows of one segment, and some ranks or some outputs. Internal to the
+// kernels.
 #pragma once
 #include "gpu/kernels/sgmv.hpp"
 

@@ -1,8 +1,8 @@
-// The vectors of the kernels: a few float operations, written once for each instruction set in a namespace of
-// its own (portable, avx2, avx512). A kernel's inner loops stand in a file `<op>_simd.inc`, which
-// each_isa.inc includes once into each of these namespaces; they name no instruction set. Multiplications and
-// additions are joined where `fma` says so and nowhere else (the library is built with -ffp-contract=off), so
-// that the same numbers come out of every path. No lambdas in there: they would lose the instruction set.
+// SIMD vectors of the CPU kernels: a few float operations for each instruction set, in a namespace of its own
+// (portable, avx2, avx512). The inner loops of a kernel are in a file `<op>_simd.inc`, which each_isa.inc
+// includes into each of these namespaces; they name no instruction set. Only `fma` fuses a multiplication and
+// an addition (the library is built with -ffp-contract=off), so that every path gives the same numbers. Inner
+// loops must not use lambdas, which would lose the instruction set.
 #pragma once
 #include <bit>
 #include <cstddef>
@@ -17,7 +17,7 @@
 #endif
 
 #define TROUPE_SIMD [[gnu::always_inline]] inline
-#define TROUPE_TILE [[gnu::noinline]]  // a function of its own: many in one cost the compiler minutes
+#define TROUPE_TILE [[gnu::noinline]]  // not inlined: many tiles in one function take minutes to compile
 
 #ifdef __clang__
 #define TROUPE_BEGIN_AVX512                                                                                  \

@@ -1,4 +1,4 @@
-// Eight lanes: AVX2 with FMA and F16C. Part of simd.hpp; the contracts stand in simd_portable.hpp.
+// Eight lanes: AVX2 with FMA and F16C. Part of simd.hpp; simd_portable.hpp has the contracts.
 #pragma once
 
 TROUPE_BEGIN_AVX2
@@ -81,7 +81,7 @@ TROUPE_SIMD float largest(vec a) {
   x = _mm_max_ps(x, _mm_movehl_ps(x, x));
   return _mm_cvtss_f32(_mm_max_ss(x, _mm_movehdup_ps(x)));
 }
-/// Of four: in each half its four sums, in order.
+/// Of four vectors: the four sums of each half, in order.
 TROUPE_SIMD __m256 sum_quarter(const vec* a) {
   const __m256 x = _mm256_add_ps(_mm256_unpacklo_ps(a[0].v, a[1].v), _mm256_unpackhi_ps(a[0].v, a[1].v));
   const __m256 y = _mm256_add_ps(_mm256_unpacklo_ps(a[2].v, a[3].v), _mm256_unpackhi_ps(a[2].v, a[3].v));

@@ -1,4 +1,4 @@
-// Sixteen lanes: AVX-512 F, BW, DQ and VL. Part of simd.hpp; the contracts stand in simd_portable.hpp.
+// Sixteen lanes: AVX-512 F, BW, DQ and VL. Part of simd.hpp; simd_portable.hpp has the contracts.
 #pragma once
 
 TROUPE_BEGIN_AVX512
@@ -78,11 +78,11 @@ TROUPE_SIMD float largest(vec a) {
   y = _mm_max_ps(y, _mm_movehl_ps(y, y));
   return _mm_cvtss_f32(_mm_max_ss(y, _mm_movehdup_ps(y)));
 }
-/// Of two: in each pair of quarters' lanes the sums of both so far.
+/// Of two vectors: partial sums of both, interleaved in each quarter.
 TROUPE_SIMD __m512 sum_pair(vec a, vec b) {
   return _mm512_add_ps(_mm512_unpacklo_ps(a.v, b.v), _mm512_unpackhi_ps(a.v, b.v));
 }
-/// Of four: in each quarter its four sums, in order.
+/// Of four vectors: the four sums of each quarter, in order.
 TROUPE_SIMD __m512 sum_quarter(const vec* a) {
   const __m512d x = _mm512_castps_pd(sum_pair(a[0], a[1])), y = _mm512_castps_pd(sum_pair(a[2], a[3]));
   return _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(x, y)),

@@ -1,4 +1,4 @@
-// Four lanes, in what every processor has. Part of simd.hpp. `fma` rounds twice here.
+// Four lanes, for every processor. Part of simd.hpp. `fma` rounds twice here.
 #pragma once
 
 namespace troupe::kernels::portable {
@@ -23,7 +23,7 @@ TROUPE_SIMD vec max(vec a, vec b) { return {a.v > b.v ? a.v : b.v}; }
 TROUPE_SIMD vec min(vec a, vec b) { return {a.v < b.v ? a.v : b.v}; }
 /// y, or 0 where x < limit.
 TROUPE_SIMD vec zero_below(vec y, vec x, vec limit) { return {x.v < limit.v ? float_lanes{} : y.v}; }
-/// 2^n of whole numbers n in -126..127.
+/// 2^n of integers n in -126..127.
 TROUPE_SIMD vec power_of_two(vec n) {
   const int_lanes bits = (__builtin_convertvector(n.v, int_lanes) + 127) << 23;
   return {std::bit_cast<float_lanes>(bits)};
@@ -65,7 +65,7 @@ TROUPE_SIMD void store(T* p, vec x) {
   store_part(p, x, lanes);
 }
 
-/// Two BF16 numbers to each 32 bits: the lower halves and the upper ones.
+/// Unpacks two BF16 numbers of each 32 bits: the lower halves, and the upper halves.
 TROUPE_SIMD void load_pairs(const uint32_t* p, vec& low, vec& high) {
   int_lanes bits;
   std::memcpy(&bits, p, sizeof bits);
@@ -78,7 +78,7 @@ TROUPE_SIMD float largest(vec a) {
   const float x = a.v[0] > a.v[2] ? a.v[0] : a.v[2], y = a.v[1] > a.v[3] ? a.v[1] : a.v[3];
   return x > y ? x : y;
 }
-/// In lane i the sum of a[i], always added in the same order.
+/// Lane i of the result is the sum over a[i], added in a fixed order.
 TROUPE_SIMD vec sum_each(const vec (&a)[lanes]) {
   return {float_lanes{sum(a[0]), sum(a[1]), sum(a[2]), sum(a[3])}};
 }

@@ -1,6 +1,6 @@
-// How the rows of a step are divided for attention. A row that is alone of its sequence is a decode: it is
-// cut along what it sees, so that a long sequence keeps many warps busy (flash decoding). Several consecutive
-// rows are a prefill: they are cut into items whose rows read keys and values together.
+// Divides the rows of a step into work items for attention. A single row of a sequence is a decode: it is
+// split along its context, so that a long sequence keeps many warps busy (flash decoding). Several
+// consecutive rows are a prefill: they are split into items whose rows share reads of keys and values.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -9,23 +9,23 @@
 
 namespace troupe::cuda {
 
-/// A part of what a decode row sees.
+/// A part of a decode row's context.
 struct decode_item {
   uint32_t row = 0, sequence = 0, position = 0;
   uint32_t chunk = 0;         ///< positions [chunk * chunk_tokens, .. + chunk_tokens)
   uint32_t chunk_tokens = 0;  ///< a multiple of 16
 };
 
-/// Rows of one sequence, at consecutive positions.
+/// Rows of one sequence at consecutive positions.
 struct prefill_item {
   uint32_t first_row = 0, rows = 0;
   uint32_t sequence = 0, first_position = 0;
 };
 
-inline constexpr uint32_t prefill_item_rows = 128;  ///< at most
+inline constexpr uint32_t prefill_item_rows = 128;  ///< maximum
 inline constexpr uint32_t max_chunks = 64;          ///< of a row
 
-/// Depends on the row's own position alone, and so do its bits.
+/// Depends on the row's own position alone, so that the row's bits do, too.
 constexpr uint32_t decode_chunk(uint32_t position) {
   uint32_t tokens = 128;
   while (position / tokens >= max_chunks) tokens *= 2;
@@ -33,8 +33,8 @@ constexpr uint32_t decode_chunk(uint32_t position) {
 }
 
 struct attention_plan {
-  std::vector<decode_item> decode;    ///< a row's are consecutive
-  std::vector<prefill_item> prefill;  ///< those that see most come first, so that none ends late
+  std::vector<decode_item> decode;    ///< items of a row are consecutive
+  std::vector<prefill_item> prefill;  ///< longest contexts first, so that none ends late
 
   /// row_sequence, positions: [rows], as in a step.
   void make(std::span<const uint32_t> row_sequence, std::span<const uint32_t> positions);

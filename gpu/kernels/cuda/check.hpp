@@ -1,5 +1,5 @@
-// Errors of CUDA as exceptions. After a sticky one (an illegal address, an ECC error, a hung kernel) every
-// call of the process fails: that is device_lost.
+// CUDA errors as exceptions. After a sticky error (an illegal address, an ECC error, a hung kernel) every
+// call of the process fails: this is device_lost.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -23,9 +23,9 @@ class cuda_error : public std::runtime_error {
   cudaError_t code_;
 };
 
-/// Whether it leaves the process without the device (the CUDA runtime's manual: "the process must be
-/// terminated and relaunched"). Those that a process gets that never had the device are not among them
-/// (cudaErrorNoDevice): check_wait takes them for what they are later.
+/// True if the process cannot use the device after this error (the CUDA runtime's manual: "the process must
+/// be terminated and relaunched"). Excludes errors of a process that never had the device
+/// (cudaErrorNoDevice); if they appear later, check_wait treats them as device_lost.
 inline bool is_sticky(cudaError_t code) {
   switch (code) {
     case cudaErrorECCUncorrectable:
@@ -45,22 +45,22 @@ inline bool is_sticky(cudaError_t code) {
     case cudaErrorMpsClientTerminated:
     case cudaErrorMpsRpcFailure:
     case cudaErrorContextIsDestroyed:
-    case cudaErrorUnknown: return true;  // of a GPU that fell off the bus
+    case cudaErrorUnknown: return true;  // for example, a GPU that fell off the bus
     default: return false;
   }
 }
 
-/// Throws cuda_error, or device_lost, if `code` is not success; `what` is what was attempted.
+/// Throws cuda_error or device_lost if `code` is not success. `what`: the attempted action, for messages.
 inline void check(cudaError_t code, const char* what) {
   if (code == cudaSuccess) return;
-  if (cudaPeekAtLastError() == code) cudaGetLastError();  // the next call's error is its own
+  if (cudaPeekAtLastError() == code) cudaGetLastError();  // clears it for the next call
   const cuda_error error(code, what);
   if (is_sticky(code)) throw device_lost(error.what());
   throw error;
 }
 
-/// The same for what waits for the device, or asks it how far it is, where no graph is captured: that fails
-/// for what the device did before, so whatever it is the device is lost, unless there was no memory for it.
+/// The same for calls that wait for the device or query its progress, outside of a graph capture. Their
+/// errors come from earlier work, so every error is device_lost, except lack of memory.
 inline void check_wait(cudaError_t code, const char* what) {
   const bool of_capture =
       code >= cudaErrorStreamCaptureUnsupported && code <= cudaErrorStreamCaptureWrongThread;
@@ -68,8 +68,8 @@ inline void check_wait(cudaError_t code, const char* what) {
   if (code != cudaSuccess) throw device_lost(cuda_error(code, what).what());
 }
 
-/// For a library's call that failed. cuDNN and cuBLASLt have CUDA runtimes of their own, whose errors this
-/// one sees only when it waits.
+/// Call after a library's call failed. cuDNN and cuBLASLt have CUDA runtimes of their own, whose errors this
+/// runtime sees only when it waits.
 inline void throw_if_lost(cudaStream_t stream, const char* what) {
   cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
   cudaError_t behind = cudaStreamIsCapturing(stream, &capture);

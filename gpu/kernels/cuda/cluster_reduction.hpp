@@ -1,17 +1,17 @@
-// Numbers of all threads of a cluster, combined in each of them: through registers within a warp, through
-// shared memory from warp to warp. Whole numbers, so that no order of addition shows.
+// Reductions over all threads of a cluster, with the result in each: by shuffles within a warp, through
+// shared memory between warps. For integers, so that the result does not depend on the order of additions.
 #pragma once
 #include "gpu/kernels/cuda/device_code.hpp"
 
 namespace troupe::cuda {
 
-/// All threads of the cluster make the same calls.
+/// All threads of the cluster must make the same calls.
 template <class Thread, uint32_t Cluster, uint32_t Warps>
 class cluster_reduction {
  public:
   static constexpr size_t shared_bytes = 4 * Warps * sizeof(uint64_t);
 
-  /// Takes `shared_bytes` at the beginning of the block's shared memory.
+  /// Uses the first `shared_bytes` of the block's shared memory.
   TROUPE_DEVICE explicit cluster_reduction(Thread t) : t_(t), slots_(t.template shared<uint64_t>()) {}
 
   TROUPE_DEVICE uint64_t greatest(uint64_t x) {
@@ -23,7 +23,7 @@ class cluster_reduction {
   struct pair {
     uint64_t first, second;
   };
-  /// Two sums, for the wait of one.
+  /// Two sums with one wait.
   TROUPE_DEVICE pair sum(uint64_t x, uint64_t y) {
     show(over_warp(x, sum_of), over_warp(y, sum_of));
     x = y = 0;
@@ -31,7 +31,7 @@ class cluster_reduction {
     return {over_warp(x, sum_of), over_warp(y, sum_of)};
   }
   struct parts {
-    uint64_t before, mine, all;  ///< sums: of the warps before this one, of this one, of all
+    uint64_t before, mine, all;  ///< sums over the warps before this one, this warp, and all warps
   };
   TROUPE_DEVICE parts sums(uint64_t x) {
     const uint32_t warp = t_.block_rank_in_cluster() * Warps + t_.warp();
@@ -45,7 +45,7 @@ class cluster_reduction {
     }
     return {over_warp(before, sum_of), mine, over_warp(all, sum_of)};
   }
-  /// The last call: after it this block may end, others have read what it showed.
+  /// The last call. After it this block may end, as the others have read its shared memory.
   TROUPE_DEVICE void finish() {
     t_.cluster_arrive_relaxed();
     t_.cluster_wait();
@@ -60,7 +60,8 @@ class cluster_reduction {
     TROUPE_UNROLL for (uint32_t mask = 16; mask > 0; mask /= 2) x = combine(x, t_.shuffle_xor(x, mask));
     return x;
   }
-  /// Of two sets of slots the one that was read in the call before the last: nobody reads it any more.
+  /// Writes this warp's numbers for the others. Alternates between two sets of slots: the one of the call
+  /// before the last is not read any more.
   TROUPE_DEVICE void show(uint64_t of_warp, uint64_t second = 0) {
     set_ = 1 - set_;
     if (t_.lane() == 0) {
@@ -75,7 +76,7 @@ class cluster_reduction {
 
   Thread t_;
   uint64_t* slots_;
-  uint32_t set_ = 0;  // of slots, in the last call
+  uint32_t set_ = 0;  // set of slots of the last call
 };
 
 }  // namespace troupe::cuda

@@ -32,7 +32,7 @@ conv::conv(std::shared_ptr<workspace> room) : room_(std::move(room)) {}
 conv::~conv() = default;
 
 void conv::use(std::shared_ptr<workspace> room) {
-  if (handle_ != nullptr) room->convolutions();  // now: a stream that is captured cannot ask for memory
+  if (handle_ != nullptr) room->convolutions();  // now, as a captured stream cannot allocate
   room_ = std::move(room);
 }
 
@@ -63,7 +63,7 @@ void conv::use(cudaStream_t stream) {
   stream_ = stream;
 }
 
-/// A cudnnStatus_t.
+/// Runs the convolution. Returns a cudnnStatus_t.
 int conv::call(const conv_plan& p, const conv_algorithm& how, const conv_args& a) const {
   const float one = 1, zero = 0;
   if (a.transposed)
@@ -74,7 +74,7 @@ int conv::call(const conv_plan& p, const conv_algorithm& how, const conv_args& a
   if (!a.has_epilogue())
     return cudnnConvolutionForward(handle_, &one, p.x.get(), a.x, p.w.get(), a.w, p.what.get(), code,
                                    room_->convolutions().data(), how.workspace, &zero, p.y.get(), a.y);
-  // without a residual, z is y times 0, which is not read
+  // without a residual, z is y with factor 0, and is not read
   return cudnnConvolutionBiasActivationForward(
       handle_, &one, p.x.get(), a.x, p.w.get(), a.w, p.what.get(), code, room_->convolutions().data(),
       how.workspace, a.residual == nullptr ? &zero : &one, p.y.get(),
@@ -87,8 +87,7 @@ double conv::microseconds(const conv_plan& p, const conv_algorithm& how, const c
   return replay_time(stream, best, [&] { return call(p, how, a) == CUDNN_STATUS_SUCCESS; });
 }
 
-/// Microseconds of a kernel that goes over y and the residual behind the convolution, about: of copies that
-/// move as many bytes.
+/// Estimated microseconds of a separate epilogue kernel: the time of copies that move as many bytes.
 double conv::pass_over(const conv_args& a, cudaStream_t stream) const {
   const size_t bytes = y_bytes(a), copied = std::min(bytes, room_->convolutions().size());
   if (copied == 0) return 0;
@@ -100,7 +99,7 @@ double conv::pass_over(const conv_args& a, cudaStream_t stream) const {
   return us * static_cast<double>(bytes) / static_cast<double>(copied) * (a.residual == nullptr ? 1 : 1.5);
 }
 
-/// A cudnnStatus_t; how much it gets, in the algorithm: what it needs, at least.
+/// Sets the algorithm's workspace size, at least what it needs. Returns a cudnnStatus_t.
 int conv::workspace_of(const conv_plan& p, const conv_args& a, conv_algorithm& how) const {
   if (a.transposed)
     return cudnnGetConvolutionBackwardDataWorkspaceSize(
@@ -109,28 +108,28 @@ int conv::workspace_of(const conv_plan& p, const conv_args& a, conv_algorithm& h
   const cudnnStatus_t status = cudnnGetConvolutionForwardWorkspaceSize(
       handle_, p.x.get(), p.w.get(), p.what.get(), p.y.get(),
       static_cast<cudnnConvolutionFwdAlgo_t>(how.code), &how.workspace);
-  // one with an epilogue is another kernel, which may need more
+  // with an epilogue cuDNN runs another kernel, which may need more
   if (a.has_epilogue()) how.workspace = std::max(how.workspace, room_->convolutions().size());
   return status;
 }
 
-/// The fastest algorithm that is deterministic and has room. Returns its microseconds; `never` if there is
-/// none.
+/// Chooses the fastest deterministic algorithm that fits into the workspace. Returns its microseconds;
+/// `never` if there is none.
 double conv::choose(conv_plan& p, const conv_args& a, cudaStream_t stream) const {
   std::vector<conv_algorithm> candidates;
   const auto add = [&](int code, cudnnMathType_t math) {
     if (a.has_epilogue() && !a.relu && code != CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM)
-      return;  // without an activation this is all that takes a bias
+      return;  // without an activation only this algorithm takes a bias
     for (const conv_algorithm& c : candidates)
       if (c.code == code && c.math == math) return;
     candidates.push_back({code, math});
   };
   const auto consider = [&](const auto& found) {
     if (found.status != CUDNN_STATUS_SUCCESS || found.determinism != CUDNN_DETERMINISTIC) return;
-    if (found.mathType == CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION) return;  // to halves, which nobody asked for
+    if (found.mathType == CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION) return;  // converts to FP16
     add(found.algo, a.tf32 ? found.mathType : CUDNN_FMA_MATH);
   };
-  constexpr int max_algorithms = 64;  // more than there are
+  constexpr int max_algorithms = 64;  // an upper bound
   cudnnConvolutionFwdAlgoPerf_t forward[max_algorithms];
   cudnnConvolutionBwdDataAlgoPerf_t back[max_algorithms];
   int count = 0;
@@ -141,7 +140,7 @@ double conv::choose(conv_plan& p, const conv_args& a, cudaStream_t stream) const
                                                             p.y.get(), max_algorithms, &count, forward);
   for (int i = 0; status == CUDNN_STATUS_SUCCESS && i < count; ++i)
     a.transposed ? consider(back[i]) : consider(forward[i]);
-  const size_t ideas = candidates.size();  // behind them those that take almost anything
+  const size_t ideas = candidates.size();  // then the algorithms that support almost any convolution
   for (const cudnnMathType_t math : {a.tf32 ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH, CUDNN_FMA_MATH})
     for (const int code : a.transposed ? std::vector<int>{CUDNN_CONVOLUTION_BWD_DATA_ALGO_1}
                                        : std::vector<int>{CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM,
@@ -149,10 +148,10 @@ double conv::choose(conv_plan& p, const conv_args& a, cudaStream_t stream) const
       add(code, math);
   double best = never;
   for (size_t i = 0; i < candidates.size(); ++i) {
-    if (i == ideas && best < never) break;  // each trial takes its time
+    if (i == ideas && best < never) break;  // trials are slow
     conv_algorithm& c = candidates[i];
     if (cudnnSetConvolutionMathType(p.what.get(), c.math) != CUDNN_STATUS_SUCCESS) continue;
-    // what came with its ideas may be less
+    // the heuristics' size may be too small
     if (workspace_of(p, a, c) != CUDNN_STATUS_SUCCESS || c.workspace > room_->convolutions().size()) continue;
     const double us = microseconds(p, c, a, best, stream);
     if (us < best) best = us, p.how = c;
@@ -161,12 +160,12 @@ double conv::choose(conv_plan& p, const conv_args& a, cudaStream_t stream) const
   return best;
 }
 
-/// The one for the next larger batch, or the largest, of those that differ in nothing else; null: there is
-/// none.
+/// The plan for the next larger batch, or else the largest, among plans that differ only in the batch. Null
+/// if there is none.
 const conv_plan* conv::similar(const conv_args& a) const {
   const conv_key key = key_of(a);
   const conv_plan* found = nullptr;
-  for (const auto& [other, p] : plans_) {  // by batch
+  for (const auto& [other, p] : plans_) {  // ordered by batch
     if (!std::equal(key.begin() + 1, key.end(), other.begin() + 1)) continue;
     found = &p;
     if (other[0] >= key[0]) break;
@@ -174,7 +173,7 @@ const conv_plan* conv::similar(const conv_args& a) const {
   return found;
 }
 
-/// Takes the algorithm of another batch. False: it will not do for this one.
+/// Takes the algorithm of another batch. False: it does not work for this one.
 bool conv::adopt(conv_plan& p, const conv_args& a, const conv_algorithm& how) const {
   p.how = how;
   return cudnnSetConvolutionMathType(p.what.get(), how.math) == CUDNN_STATUS_SUCCESS &&

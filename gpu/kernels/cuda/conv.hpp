@@ -1,7 +1,7 @@
-// Convolutions by cuDNN.
+// Convolutions through cuDNN.
 //
-// Which algorithm it takes is measured on the device: a result's last bits may differ between two processes,
-// and between batches of different size, but not between two runs with the same plan.
+// The algorithm is chosen by measurement on the device. So a result's last bits may differ between processes
+// and between batch sizes, but not between runs with the same plan.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -20,32 +20,31 @@ namespace troupe::cuda {
 struct conv_algorithm;
 struct conv_plan;
 
-/// One stream at a time uses it. Before the first `prepare` it holds nothing of the device. Throws
-/// conv_error, which names the convolution, or cuda_error.
+/// Used by one stream at a time. Uses no device memory before the first `prepare`. Throws conv_error, which
+/// names the convolution, or cuda_error.
 class conv {
  public:
-  /// Whether this build found cuDNN.
+  /// True if this build found cuDNN.
   static const bool available;
 
-  /// Algorithms are chosen that `room` is enough for.
+  /// Chooses only algorithms that fit into the workspace `room`.
   explicit conv(std::shared_ptr<workspace> room = std::make_shared<workspace>());
   ~conv();
   conv(const conv&) = delete;
   conv& operator=(const conv&) = delete;
 
-  /// Works there from now on, which is no smaller; what is captured does not.
+  /// Uses this workspace from now on; captured graphs keep the old one. Requires: it is not smaller.
   void use(std::shared_ptr<workspace> room);
-  /// Of the device, beside `room`.
+  /// Device memory without the workspace, in bytes.
   uint64_t memory_bytes() const;
 
-  /// Chooses how convolutions like this one are done, by trying it: `y` gets numbers without meaning. Returns
-  /// whether bias, residual and relu are done as well. If not, all of them are left to the caller, and the
-  /// convolution without them is what is prepared. Waits for the stream, which must not be captured; cheap
-  /// when the answer is known. `quick`: if one that differs in its batch alone is known, it is done like that
-  /// one, untried, if it can be.
+  /// Chooses the algorithm for convolutions like this one by trying it, which overwrites `y`. Returns true if
+  /// it fuses bias, residual and ReLU. Otherwise it prepares the convolution without them, and the caller
+  /// must apply all three. Waits for the stream, which must not be captured. Cheap if the plan exists.
+  /// `quick`: takes the algorithm of a plan that differs only in the batch, without a trial, if possible.
   bool prepare(const conv_args& args, cudaStream_t stream, bool quick = false);
-  /// Nothing is allocated once it is prepared; else it prepares it, which a stream that is captured refuses.
-  /// Refuses what `prepare` left to the caller.
+  /// Runs a convolution. Prepares it if necessary, which fails while the stream is captured. Allocates
+  /// nothing for a prepared one. Throws if bias, residual or ReLU are set that `prepare` left to the caller.
   void run(const conv_args& args, cudaStream_t stream);
 
  private:
@@ -63,7 +62,7 @@ class conv {
   void use(cudaStream_t stream);
 
   pooled_handle<cudnnContext*> handle_;
-  std::optional<cudaStream_t> stream_;  ///< of the handle, if that is known
+  std::optional<cudaStream_t> stream_;  ///< of the handle, if known
   std::shared_ptr<workspace> room_;
   std::map<conv_key, conv_plan> plans_;
 };

@@ -1,4 +1,5 @@
-// Convolutions of f32, as ONNX's Conv and ConvTranspose have them: y = relu(conv(x, w) + bias + residual).
+// Arguments of f32 convolutions, as ONNX's Conv and ConvTranspose define them: y = relu(conv(x, w) + bias +
+// residual).
 //
 // Channels first: x and residual and y are [batch, channels, spatial...], w is
 // [features, channels / groups, kernel...]; transposed it is [channels, features / groups, kernel...].
@@ -18,19 +19,19 @@ class conv_error : public std::runtime_error {
   using runtime_error::runtime_error;
 };
 
-/// Everything contiguous and aligned to 16 bytes. Unused dimensions are not looked at.
+/// All tensors are contiguous and aligned to 16 bytes. Unused dimensions are ignored.
 struct conv_args {
   static constexpr uint32_t max_dims = 3;
   const float *x = nullptr, *w = nullptr;
   const float* bias = nullptr;                                 ///< [features], or null
-  const float* residual = nullptr;                             ///< as y, or null; may be y itself
-  float* y = nullptr;                                          ///< nothing else that is read here
+  const float* residual = nullptr;                             ///< like y, or null; may be y itself
+  float* y = nullptr;                                          ///< does not overlap the other inputs
   uint32_t batch = 0, channels = 0, features = 0, groups = 1;  ///< channels: of x, features: of y
   uint32_t dims = 2;                                           ///< spatial: 1 to 3
   uint32_t in[max_dims] = {}, out[max_dims] = {}, kernel[max_dims] = {};
   uint32_t stride[max_dims] = {}, dilation[max_dims] = {};  ///< 1: none
   uint32_t pad[max_dims] = {};                              ///< with zeros, on both sides
-  bool transposed = false;  ///< the gradient of a convolution: x is what strides apart in y
+  bool transposed = false;  ///< the gradient of a convolution: elements of x are a stride apart in y
   bool channels_last = false;
   bool relu = false;
   bool tf32 = false;  ///< x and w may be rounded to TF32 (10 bits of fraction) before they are multiplied
@@ -43,7 +44,7 @@ struct conv_args {
   }
 };
 
-/// What tells one convolution from another, but for where its numbers are.
+/// Identifies a convolution: all arguments except addresses.
 using conv_key = std::array<uint32_t, 6 + 6 * size_t{conv_args::max_dims}>;
 
 inline conv_key key_of(const conv_args& a) {
@@ -60,7 +61,7 @@ inline conv_key key_of(const conv_args& a) {
   return key;
 }
 
-/// For people: "a convolution of [8, 64, 56, 56] with [64, 64, 3, 3] ...".
+/// For messages: "a convolution of [8, 64, 56, 56] with [64, 64, 3, 3] ...".
 inline std::string to_string(const conv_args& a) {
   const auto list = [&](const uint32_t* numbers) {
     std::string text;
@@ -78,17 +79,17 @@ inline std::string to_string(const conv_args& a) {
          (a.channels_last ? ", channels last" : "") + ")";
 }
 
-/// Throws conv_error if the numbers above do not fit together.
+/// Throws conv_error if the arguments are inconsistent.
 inline void check(const conv_args& a) {
   const auto refuse = [&](const char* why) { throw conv_error(to_string(a) + ": " + why); };
   if (a.dims < 1 || a.dims > conv_args::max_dims) refuse("there are 1 to 3 spatial dimensions");
   if (a.groups == 0 || a.channels % a.groups != 0 || a.features % a.groups != 0)
     refuse("the groups do not divide the channels and features");
-  constexpr double max_count = std::numeric_limits<int32_t>::max();  // what libraries count with
+  constexpr double max_count = std::numeric_limits<int32_t>::max();  // the libraries' index type
   double x = 1.0 * a.batch * a.channels, y = 1.0 * a.batch * a.features;
   double w = 1.0 * a.channels * a.features / a.groups;
   for (uint32_t d = 0; d < a.dims; ++d) {
-    // the side of more positions is x's, or y's if it is transposed
+    // the larger side is x, or y if transposed
     const uint64_t many = a.transposed ? a.out[d] : a.in[d], few = a.transposed ? a.in[d] : a.out[d];
     const uint64_t padded = many + 2 * uint64_t{a.pad[d]};
     if (a.stride[d] == 0 || a.dilation[d] == 0 || a.kernel[d] == 0)

@@ -33,14 +33,14 @@ Owned made(const conv_args& a) {
   return Owned(p);
 }
 
-/// cuDNN has two spatial dimensions, or three: of one, the height is 1.
+/// Spatial dimensions for cuDNN: two or three. One dimension becomes two with height 1.
 int spatial(const conv_args& a) { return a.dims == 3 ? 3 : 2; }
 void append(std::vector<int>& to, const conv_args& a, const uint32_t* numbers, int filler) {
   if (a.dims == 1) to.push_back(filler);
   for (uint32_t d = 0; d < a.dims; ++d) to.push_back(static_cast<int>(numbers[d]));
 }
 
-/// [outer, channels, extent...], which lies channels last or first.
+/// Descriptor of [outer, channels, extent...], stored channels last or first.
 tensor make_tensor(const conv_args& a, uint32_t outer, uint32_t channels, const uint32_t* extent, bool last) {
   std::vector<int> dims{static_cast<int>(outer), static_cast<int>(channels)};
   append(dims, a, extent, 1);
@@ -62,7 +62,7 @@ conv_plan describe_conv(const conv_args& a) {
   conv_plan p;
   p.x = make_tensor(a, a.batch, a.channels, a.in, a.channels_last);
   p.y = make_tensor(a, a.batch, a.features, a.out, a.channels_last);
-  // what convolves backwards has the filter of the convolution whose gradient it is
+  // the gradient uses the filter of its forward convolution
   std::vector<int> dims{static_cast<int>(a.transposed ? a.channels : a.features),
                         static_cast<int>((a.transposed ? a.features : a.channels) / a.groups)};
   append(dims, a, a.kernel, 1);
@@ -74,7 +74,7 @@ conv_plan describe_conv(const conv_args& a) {
   std::vector<int> pad, stride, dilation;
   append(pad, a, a.pad, 0), append(stride, a, a.stride, 1), append(dilation, a, a.dilation, 1);
   for (size_t d = 0; d < dilation.size(); ++d)
-    if (dims[d + 2] == 1) dilation[d] = 1;  // the same, and engines ask for it
+    if (dims[d + 2] == 1) dilation[d] = 1;  // equivalent, and required by cuDNN's engines
   p.what = made<product, cudnnCreateConvolutionDescriptor>(a);
   check(cudnnSetConvolutionNdDescriptor(p.what.get(), spatial(a), pad.data(), stride.data(), dilation.data(),
                                         CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT),

@@ -1,10 +1,10 @@
-// Moves a box of elements from one tensor into another: turned, cut out, repeated, reversed, or set in.
+// Copies a box of elements from one tensor into another: transposed, sliced, repeated, reversed or inserted.
 #pragma once
 #include "gpu/kernels/cuda/tensor_walk.hpp"
 
 namespace troupe::cuda {
 
-/// What of it no size of a word decides. Steps and firsts count words.
+/// The arguments that do not depend on the word size. Steps and firsts are in words.
 struct box_copy {
   tensor_walk walk;  ///< in the order of the target's memory
   uint32_t count = 0;
@@ -14,7 +14,7 @@ struct box_copy {
   void* to = nullptr;
 };
 
-/// Word: 1, 2, 4, 8 or 16 bytes, which both sides are aligned to.
+/// Word: 1, 2, 4, 8 or 16 bytes. Both sides are aligned to it.
 template <uint32_t Word>
 struct copy_kernel : box_copy {
   static constexpr uint32_t threads = 256, cluster = 1;

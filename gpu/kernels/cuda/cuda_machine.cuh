@@ -1,4 +1,4 @@
-// A GPU as models use it: memory, copies, kernels, products and convolutions, in the order of one stream. The
+// A GPU for models: memory, copies, kernels, products and convolutions, in the order of one stream. The
 // tests' emulated_machine has the same members (tests/gpu/kernels/cuda/emulated_machine.hpp).
 #pragma once
 #include <chrono>
@@ -21,10 +21,10 @@
 
 namespace troupe::cuda {
 
-/// Cluster: blocks, of kernels that leave it open. 8, or 1 where the device runs no code for sm_90
+/// Cluster: cluster size of kernels that take it as a parameter: 8, or 1 on devices without code for sm_90
 /// (runs_sm90_code).
 ///
-/// One thread at a time, but for `upload_on_copy_stream`. What fails throws cuda_error, blas_error or
+/// Used by one thread at a time, except `upload_on_copy_stream`. Failures throw cuda_error, blas_error or
 /// conv_error.
 template <uint32_t Cluster>
 class cuda_machine {
@@ -35,7 +35,7 @@ class cuda_machine {
   using workspace = cuda::workspace;
   static constexpr uint32_t cluster = Cluster;
 
-  /// Of the current device; `rank` of a group, if there is one.
+  /// Uses the current device. `rank`: in the group, if there is one.
   explicit cuda_machine(std::shared_ptr<device_group> group = nullptr, uint32_t rank = 0,
                         const std::shared_ptr<workspace>& room = std::make_shared<workspace>())
       : group_(std::move(group)), rank_(rank), products_(room), convolutions_(room) {
@@ -47,7 +47,7 @@ class cuda_machine {
     };
     multiprocessors_ = fact(cudaDevAttrMultiProcessorCount);
     max_shared_bytes_ = fact(cudaDevAttrMaxSharedMemoryPerBlockOptin);
-    cudaMemPool_t pool = nullptr;  // keeps what copy_stream_memory gives back: others will want as much
+    cudaMemPool_t pool = nullptr;  // keeps the memory that copy_stream_memory frees, for later allocations
     uint64_t kept = std::numeric_limits<uint64_t>::max();
     check(cudaDeviceGetDefaultMemPool(&pool, device_), "the device's memory");
     check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &kept), "the device's memory");
@@ -56,54 +56,57 @@ class cuda_machine {
   cuda_machine(const cuda_machine&) = delete;
   cuda_machine& operator=(const cuda_machine&) = delete;
 
-  /// This thread uses the machine from now on.
+  /// Makes the calling thread the user of the machine.
   void bind() const { check(cudaSetDevice(device_), "the device"); }
   uint32_t multiprocessors() const { return multiprocessors_; }
-  /// Of a block.
+  /// Limit for a block.
   size_t max_shared_bytes() const { return max_shared_bytes_; }
   cudaStream_t stream() const { return stream_; }
   uint32_t rank() const { return rank_; }
   uint32_t ranks() const { return group_ ? group_->ranks() : 1; }
-  /// In place; all ranks call the same.
+  /// In place. All ranks must make the same call.
   void all_reduce(void* numbers, size_t count, element type) {
     group_->all_reduce(rank_, numbers, count, type, stream_);
   }
-  /// Likewise: all get what the first rank has there.
+  /// Likewise. All ranks get the bytes of rank 0.
   void broadcast(void* what, size_t bytes) { group_->broadcast(rank_, what, bytes, stream_); }
-  /// Likewise: the first rank gets what the others have there, one after the other.
+  /// Likewise. Rank 0 gets `bytes` of each other rank at `what`, in the order of ranks.
   void gather(void* what, size_t bytes) { group_->gather(rank_, what, bytes, stream_); }
 
-  /// Waits until all ranks have arrived. Between two barriers a rank may ask for memory: that may wait for
-  /// GPUs, which end what all ranks have launched, but not a collective that a rank has still to launch (NCCL
-  /// issue 613).
+  /// Waits until all ranks have arrived. Between two barriers a rank may allocate memory. Allocation may wait
+  /// for GPUs: these finish collectives that all ranks have launched, but hang in one that a rank has not
+  /// launched yet (NCCL issue 613).
   void barrier() {
     if (group_) group_->barrier();
   }
 
-  /// `early`: it may be brought up before its predecessor has ended, and waits for that itself.
+  /// `early`: programmatic dependent launch. The kernel may start before its predecessor has ended, and waits
+  /// for it itself.
   template <class Kernel>
   void run(const Kernel& kernel, grid_size grid, bool early = true) {
     launch(kernel, grid, stream_, early && Cluster > 1);
   }
   void multiply(const gemm_args& args) { products_.run(args, stream_); }
-  /// Before `replay`: whether `convolve` takes this convolution as it is, or leaves bias, residual and relu
-  /// to the caller (conv::prepare). What y holds is lost.
+  /// Call before `replay`. Returns true if `convolve` fuses bias, residual and ReLU of this convolution,
+  /// false if it leaves them to the caller (conv::prepare). Overwrites y.
   bool prepare(const conv_args& args, bool quick = false) {
     return convolutions_.prepare(args, stream_, quick);
   }
-  /// Where products and convolutions work from now on, which is no smaller. Graphs work where they did.
+  /// Sets the workspace of products and convolutions. Captured graphs keep the old one. Requires: it is not
+  /// smaller.
   void use(const std::shared_ptr<workspace>& room) { products_.use(room), convolutions_.use(room); }
-  /// Of the device, that is neither the workspace nor asked for by name.
+  /// Device memory in use, without the workspace and memory that the caller allocated. In bytes.
   uint64_t memory_bytes() const { return convolutions_.memory_bytes(); }
   void convolve(const conv_args& args) { convolutions_.run(args, stream_); }
-  /// The host's bytes stay as they are until that is done.
+  /// The host's bytes must stay unchanged until the copy is done.
   void upload(void* to, const void* from, size_t bytes) {
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_), "a copy to the device");
   }
   void download(void* to, const void* from, size_t bytes) {
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_), "a copy from the device");
   }
-  /// Memory with these bytes, when they are there. From any thread, beside what the stream does.
+  /// Returns memory with these bytes once they are copied. From any thread, concurrently with the stream's
+  /// work.
   copy_stream_memory upload_on_copy_stream(const void* from, size_t bytes) {
     bind();
     copy_stream_memory to(bytes, copies_);
@@ -112,16 +115,16 @@ class cuda_machine {
     return to;
   }
   void clear(void* what, size_t bytes) { check(cudaMemsetAsync(what, 0, bytes, stream_), "clearing memory"); }
-  /// Does what `record` does, which is the same for each call with this key: the first time as it is, for
-  /// what that sets up (code that is loaded, ranks that connect) does not belong into a graph; then as a
-  /// graph. What cannot be captured is done as it is until it is forgotten (graph_error); of ranks it
-  /// throws.
+  /// Runs the work that `record` enqueues, which must be the same for each call with this key. The first call
+  /// runs it directly, as its set-up (loading code, connecting ranks) cannot be captured; later calls replay
+  /// a graph. Work whose capture fails runs directly until `drop_graphs` (graph_error); with ranks, the
+  /// failure throws.
   template <class Record>
   void replay(uint32_t key, Record record) {
     const auto known = graphs_.find(key);
     if (known != graphs_.end()) return check(cudaGraphLaunch(known->second.get(), stream_), "a graph");
     record();
-    if (not_captured_.contains(key)) return;  // to try each time would cost more than a graph saves
+    if (not_captured_.contains(key)) return;  // trying each time would cost more than a graph saves
     if (group_) {
       finish();
       barrier();
@@ -129,29 +132,29 @@ class cuda_machine {
       return barrier();
     }
     try {
-      graphs_.emplace(key, captured(record));  // beside what the device does
+      graphs_.emplace(key, captured(record));  // concurrently with the device's work
     } catch (const device_lost&) {
       throw;
     } catch (const std::exception& e) {
-      // what was to be done is under way all the same
+      // the work itself is running all the same
       not_captured_.insert(key);
       graph_error_ = e.what();
     }
   }
-  /// What `replay` will do for this key, none of which is done now. Requires: it was all done once, whatever
-  /// the addresses.
+  /// Captures the graph for this key without running it. Requires: the same work ran once, with any
+  /// addresses.
   template <class Record>
   void capture(uint32_t key, Record record) {
     auto graph = captured(record);
-    check(cudaGraphUpload(graph.get(), stream_), "a graph");  // or the first replay would
+    check(cudaGraphUpload(graph.get(), stream_), "a graph");  // otherwise the first replay would upload it
     finish();
     graphs_.insert_or_assign(key, std::move(graph));
   }
-  /// How many graphs there are.
+  /// Number of captured graphs.
   size_t graphs() const { return graphs_.size(); }
   /// The error of the last failed capture in `replay`; empty: none failed.
   const std::string& graph_error() const { return graph_error_; }
-  /// All captured graphs are out of date.
+  /// Drops all captured graphs.
   void drop_graphs() {
     finish();
     graphs_.clear();
@@ -163,7 +166,7 @@ class cuda_machine {
     finish();
     graphs_.erase(key);
   }
-  /// How long the device takes for what `work` has it do.
+  /// The device's time for the work that `work` enqueues.
   template <class Work>
   std::chrono::nanoseconds time_of(Work work) {
     const stream_event begun, ended;
@@ -172,8 +175,8 @@ class cuda_machine {
     ended.record(stream_);
     return ended.since(begun);
   }
-  /// Marks, 0 and 1, where the stream's work ends as it is now: `reached` says whether that is done, `wait`
-  /// waits for it.
+  /// Sets mark 0 or 1 at the present end of the stream's work. `reached` is true when that work is done;
+  /// `wait` waits for it.
   void mark(uint32_t which) { marks_[which].record(stream_); }
   bool reached(uint32_t which) {
     const cudaError_t result = cudaEventQuery(marks_[which]);
@@ -182,13 +185,13 @@ class cuda_machine {
     return true;
   }
   void wait(uint32_t which) { check_wait(cudaEventSynchronize(marks_[which]), "a step"); }
-  /// Waits until all of the above is done.
+  /// Waits for all work of the stream.
   void finish() { check_wait(cudaStreamSynchronize(stream_), "a step"); }
-  /// Likewise, or until it has failed: for destructors of what owns memory that the stream may still use.
+  /// The same without errors: for destructors of owners of memory that the stream may still use.
   void quiesce() noexcept {
-    cudaSetDevice(device_);  // of this thread, which may be another one
+    cudaSetDevice(device_);  // for this thread, which may be another one
     cudaStreamSynchronize(stream_);
-    cudaGetLastError();  // nobody's error
+    cudaGetLastError();  // clears the error
   }
 
  private:
@@ -202,7 +205,7 @@ class cuda_machine {
     try {
       record();
     } catch (...) {
-      cudaStreamEndCapture(stream_, &graph);  // the stream is to be of use again
+      cudaStreamEndCapture(stream_, &graph);  // makes the stream usable again
       if (graph != nullptr) cudaGraphDestroy(graph);
       cudaGetLastError();
       throw;
@@ -225,7 +228,7 @@ class cuda_machine {
   conv convolutions_;
   std::set<uint32_t> not_captured_;
   std::string graph_error_;
-  std::map<uint32_t, graph_handle> graphs_;  // go first: of what the others hold
+  std::map<uint32_t, graph_handle> graphs_;  // destroyed first, as they use the other members
 };
 
 }  // namespace troupe::cuda

@@ -1,7 +1,7 @@
-// The machine as a kernel's thread sees it, on a GPU: one short function for each instruction that the
-// kernels use. The emulator of the tests has the same members with the same meaning. Clusters, bulk
-// prefetches and early starts are sm_90's: before it a kernel is launched with clusters of one block, and the
-// others do nothing.
+// The interface of a kernel's thread to the GPU: one short function for each instruction that the kernels
+// use. The tests' emulator has the same members with the same meaning. Clusters, bulk prefetches and
+// programmatic dependent launch need sm_90. Before it a kernel is launched with clusters of one block, and
+// the other two do nothing.
 #pragma once
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -13,7 +13,7 @@ namespace troupe::cuda {
 
 class cuda_thread {
  public:
-  // --- where this thread is ---
+  // --- indices ---
   TROUPE_DEVICE uint32_t index() const { return threadIdx.x; }
   TROUPE_DEVICE uint32_t lane() const { return threadIdx.x % 32; }
   TROUPE_DEVICE uint32_t warp() const { return threadIdx.x / 32; }
@@ -35,7 +35,7 @@ class cuda_thread {
     extern __shared__ __align__(1024) unsigned char memory[];
     return reinterpret_cast<T*>(memory + offset);
   }
-  /// The same place in the shared memory of block `rank` of the cluster.
+  /// The same address in the shared memory of block `rank` of the cluster.
   template <class T>
   TROUPE_DEVICE const T* map_shared_rank(const T* mine, uint32_t rank) const {
 #if __CUDA_ARCH__ >= 900
@@ -47,7 +47,7 @@ class cuda_thread {
 #endif
   }
 
-  // --- waiting for each other: what was written before is seen after ---
+  // --- barriers: writes before are visible after ---
   TROUPE_DEVICE void sync() const { __syncthreads(); }
   TROUPE_DEVICE void sync_warp() const { __syncwarp(); }
   TROUPE_DEVICE void cluster_sync() const {
@@ -60,8 +60,8 @@ class cuda_thread {
     asm volatile("barrier.cluster.arrive.release;" ::: "memory");
 #endif
   }
-  /// cluster_arrive of threads that have only read what others wrote: nothing of theirs need be seen after,
-  /// which would cost a fence of all memory.
+  /// cluster_arrive for threads that have only read: their writes need not be visible after it, which saves a
+  /// fence of all memory.
   TROUPE_DEVICE void cluster_arrive_relaxed() const {
 #if __CUDA_ARCH__ >= 900
     asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory");
@@ -74,9 +74,9 @@ class cuda_thread {
     __syncthreads();  // a cluster is a block
 #endif
   }
-  /// Adds to a counter in global memory and gives what it was. What this thread wrote before, and others
-  /// before they synced with it, is seen by who finds the sum and calls `acquire`, and by those that sync
-  /// with it then.
+  /// Adds to a counter in global memory and returns the old value. Writes of this thread, and writes of
+  /// others before they synced with it, are visible to a thread that reads the sum and calls `acquire`, and
+  /// to those that sync with it after that.
   TROUPE_DEVICE uint32_t atomic_add_release(uint32_t* counter, uint32_t n) const {
     uint32_t before;
     asm volatile("atom.release.gpu.global.add.u32 %0, [%1], %2;"
@@ -91,14 +91,13 @@ class cuda_thread {
   TROUPE_DEVICE void atomic_add_shared(uint64_t* sum, uint64_t n) const {
     atomicAdd(reinterpret_cast<unsigned long long*>(sum), static_cast<unsigned long long>(n));
   }
-  /// griddepcontrol.wait: the kernel before this one in the stream has ended, and its writes are visible.
+  /// griddepcontrol.wait: waits until the previous kernel in the stream has ended and its writes are visible.
   TROUPE_DEVICE void grid_dependency_sync() const {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
   }
-  /// griddepcontrol.launch_dependents: the kernel after this one may be launched (programmatic dependent
-  /// launch).
+  /// griddepcontrol.launch_dependents: allows the launch of the next kernel (programmatic dependent launch).
   TROUPE_DEVICE void launch_dependents() const {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;");
@@ -116,7 +115,7 @@ class cuda_thread {
   }
 
   // --- memory; addresses are multiples of 16 ---
-  /// What is read once and never written by this kernel. Not ld.nc, which ptxas moves behind
+  /// For data that is read once and never written by this kernel. Not ld.nc, which ptxas moves behind
   /// grid_dependency_sync.
   TROUPE_DEVICE vec16 load_read_only(const void* from) const {
     vec16 v;
@@ -125,7 +124,7 @@ class cuda_thread {
                  : "l"(from));
     return v;
   }
-  /// What is read once, and was perhaps written by the kernel before.
+  /// For data that is read once, and may have been written by the previous kernel.
   TROUPE_DEVICE vec16 load_no_allocate(const void* from) const {
     vec16 v;
     asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -141,22 +140,22 @@ class cuda_thread {
   TROUPE_DEVICE void store(void* to, const vec16& v) const {
     *static_cast<uint4*>(to) = make_uint4(v.word[0], v.word[1], v.word[2], v.word[3]);
   }
-  /// Has `bytes` (a multiple of 16) brought into L2; one thread asks.
+  /// Prefetches `bytes` (a multiple of 16) into L2; one thread suffices.
   TROUPE_DEVICE void prefetch_l2(const void* from, uint32_t bytes) const {
 #if __CUDA_ARCH__ >= 900
     asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes));
 #endif
   }
-  /// Copies 16 bytes into shared memory, or zeros where there is nothing to copy. Seen after
-  /// cp_async_wait_group, by other threads after a sync as well.
+  /// Copies 16 bytes into shared memory, or zeros unless `exists`. Visible after cp_async_wait_group; to
+  /// other threads after a sync as well.
   TROUPE_DEVICE void cp_async(void* to_shared, const void* from, bool exists = true) const {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to_shared)), "l"(from),
                  "r"(exists ? 16 : 0)
                  : "memory");
   }
-  /// The copies since the last commit are a group.
+  /// Makes a group of the copies since the last commit.
   TROUPE_DEVICE void cp_async_commit_group() const { asm volatile("cp.async.commit_group;" ::: "memory"); }
-  /// All of this thread's groups but the last `Pending` have arrived.
+  /// Waits for all of this thread's groups except the last `Pending`.
   template <int Pending>
   TROUPE_DEVICE void cp_async_wait_group() const {
     asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
@@ -192,13 +191,13 @@ class cuda_thread {
     asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
   }
-  /// For angles of any size, to the last bits.
+  /// Accurate for angles of any size.
   TROUPE_DEVICE void sincos(float angle, float& sine, float& cosine) const { sincosf(angle, &sine, &cosine); }
   TROUPE_DEVICE float rsqrt(float x) const { return 1.0F / sqrtf(x); }
 
   // --- tensor cores; fragments as PTX lays them out, g = lane / 4, q = lane % 4 ---
-  /// Four matrices of 8 x 8 numbers from shared memory: lane 8 i + r names the 16 bytes of row r of matrix i,
-  /// and gets of each matrix the numbers 2q, 2q + 1 of row g.
+  /// Loads four matrices of 8 x 8 numbers from shared memory. Lane 8 i + r passes the address of the 16 bytes
+  /// of row r of matrix i, and gets the numbers 2q, 2q + 1 of row g of each matrix.
   TROUPE_DEVICE void ldmatrix(uint32_t (&m)[4], const void* row) const {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(m[0]), "=r"(m[1]), "=r"(m[2]), "=r"(m[3])
@@ -212,7 +211,8 @@ class cuda_thread {
                  : "r"(shared_address(row))
                  : "memory");
   }
-  /// Of a matrix of 8 x 8 numbers of 16 bits, of which a lane has 2q, 2q + 1 of row g: those of column g.
+  /// Transposes a matrix of 8 x 8 numbers of 16 bits. A lane passes 2q, 2q + 1 of row g, and gets those of
+  /// column g.
   TROUPE_DEVICE uint32_t movmatrix_trans(uint32_t word) const {
     uint32_t column;
     asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(column) : "r"(word));
@@ -237,52 +237,52 @@ class cuda_thread {
     }
   }
 
-  // --- tensor cores; the products of a warpgroup (four warps from a multiple of four on), of sm_90a ---
-  // They run beside the threads. All of the group take part, and what an instruction reads or writes belongs
-  // to it until wgmma_wait_group says that it has ended: registers as well as shared memory.
-  /// fence.proxy.async: what this thread's copies have written (cp_async_wait_group) is visible to wgmmas
-  /// that threads start after a sync.
+  // --- tensor cores: wgmma of sm_90a, by a warpgroup (four warps from a multiple of four on) ---
+  // wgmma is asynchronous, and all threads of the group take part. Registers and shared memory that an
+  // instruction reads or writes must not be touched until wgmma_wait_group.
+  /// fence.proxy.async: completed copies of this thread (cp_async_wait_group) become visible to wgmmas that
+  /// threads start after a sync.
   TROUPE_DEVICE void fence_proxy_async() const {
 #if __CUDA_ARCH__ >= 900
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 #endif
   }
-  /// wgmma.fence, before the first of a group: registers have the values to be read.
+  /// wgmma.fence, before the first wgmma of a group: orders earlier register accesses before it.
   TROUPE_DEVICE void wgmma_fence() const {
 #if __CUDA_ARCH__ >= 900
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #endif
   }
-  /// The descriptor of a matrix in shared memory, as the second operand of products: rows of 64 numbers, 128
-  /// bytes, whose 16-byte chunk c lies where c ^ r % 8 would, if r is the row. What is 64 numbers beside it
-  /// lies `panel` bytes behind it. Row 0 begins at a multiple of 1024 bytes.
+  /// The descriptor of a matrix in shared memory, for the second operand. Rows are 64 numbers, 128 bytes,
+  /// with 128-byte swizzle: 16-byte chunk c of row r is at chunk position c ^ r % 8. The next 64 columns are
+  /// `panel` bytes behind. Row 0 begins at a multiple of 1024 bytes.
   TROUPE_DEVICE uint64_t smem_descriptor(const void* start, uint32_t panel) const {
     return swizzled_smem_descriptor(shared_address(start), panel);
   }
-  /// d [64, N] = a [64, 16] b [16, N], or += with `add`; N = 8 Blocks, 64 or 128. a and d: the sixteen rows
-  /// of each warp are laid out as for mma. b: `offset` bytes into the descriptor's matrix, whose rows are
-  /// columns of b (N = 64), or with Transposed rows of b.
+  /// d [64, N] = a [64, 16] b [16, N], or += with `add`; N = 8 Blocks, 64 or 128. a and d: each warp has
+  /// sixteen rows, laid out as for mma. b: at `offset` bytes in the descriptor's matrix, whose rows are the
+  /// columns of b (N = 64), or the rows of b with Transposed.
   template <element E, bool Transposed, uint32_t Blocks>
   TROUPE_DEVICE void wgmma_mma_async(float (&d)[Blocks][4], const uint32_t (&a)[4], uint64_t descriptor,
                                      uint32_t offset, bool add) const {
     wgmma_m64k16<E, Transposed>(d, a, descriptor + offset / 16, add);
   }
-  /// The products since the last commit are a group.
+  /// Makes a group of the wgmmas since the last commit.
   TROUPE_DEVICE void wgmma_commit_group() const {
 #if __CUDA_ARCH__ >= 900
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 #endif
   }
-  /// All groups but the last `Pending` have ended; d, of one of them, is as it is to be.
+  /// Waits for all groups except the last `Pending`. After it d, the result of one of them, is valid.
   template <int Pending, uint32_t Blocks>
   TROUPE_DEVICE void wgmma_wait_group(float (&d)[Blocks][4]) const {
 #if __CUDA_ARCH__ >= 900
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory");
 #endif
-    fence_operand(d);  // the compiler reads none of them before
+    fence_operand(d);  // keeps the compiler from reading d earlier
   }
-  /// Whether it holds for any thread of the warpgroup. They wait for each other: who waits for products on a
-  /// condition does so in all of them.
+  /// True if `holds` for any thread of the warpgroup. Synchronises the group, so that all its threads take
+  /// the same branch around a wait for wgmmas.
   TROUPE_DEVICE bool warpgroup_any(bool holds) const {
     uint32_t any;
     asm volatile(
@@ -293,14 +293,15 @@ class cuda_thread {
         : "memory");
     return any != 0;
   }
-  /// These numbers are calculated here, not after a wait that follows: beside the products that it waits for.
+  /// Keeps the compiler from moving the calculation of these numbers behind a later wait: it overlaps with
+  /// the wgmmas that are waited for.
   template <uint32_t Blocks>
   TROUPE_DEVICE void fence_operand(float (&d)[Blocks][4]) const {
     TROUPE_UNROLL for (uint32_t i = 0; i < Blocks; ++i) {
       TROUPE_UNROLL for (uint32_t j = 0; j < 4; ++j) asm volatile("" : "+f"(d[i][j])::"memory");
     }
   }
-  /// These operands stay where they are up to here: behind the wait for the products that read them.
+  /// Keeps these operands in their registers up to here, behind the wait for the wgmmas that read them.
   template <uint32_t Blocks>
   TROUPE_DEVICE void fence_operand(uint32_t (&a)[Blocks][4]) const {
     TROUPE_UNROLL for (uint32_t i = 0; i < Blocks; ++i) {

@@ -1,8 +1,8 @@
-// What the code of kernels is made of, for nvcc and for a plain C++ compiler alike.
+// Macros and types of kernel code, for nvcc and for a plain C++ compiler alike.
 //
-// A kernel is a struct: its members are the arguments, `operator()(Thread)` is what one thread does. `Thread`
-// is all that it sees of the machine: cuda_thread (cuda_thread.cuh) on a GPU; on any other machine the
-// emulator of the tests (tests/gpu/kernels/cuda/emulator.hpp), which has the same members.
+// A kernel is a struct: its members are the arguments, `operator()(Thread)` is the code of one thread.
+// `Thread` is its only interface to the machine: cuda_thread (cuda_thread.cuh) on a GPU, and the tests'
+// emulator (tests/gpu/kernels/cuda/emulator.hpp), which has the same members, elsewhere.
 //
 //   struct negate {
 //     static constexpr uint32_t threads = 128;  // of a block
@@ -32,7 +32,7 @@
 
 namespace troupe::cuda {
 
-/// 16 bytes, which one thread moves at once: eight numbers of 16 bits.
+/// 16 bytes, the largest access of a thread: eight numbers of 16 bits.
 struct alignas(16) vec16 {
   uint32_t word[4];
 };
@@ -41,7 +41,7 @@ struct float_pair {
   float low, high;
 };
 
-/// How many blocks (not clusters) a launch has; x is a multiple of the kernel's `cluster`.
+/// Number of blocks (not clusters) of a launch; x is a multiple of the kernel's `cluster`.
 struct grid_size {
   uint32_t x = 1, y = 1, z = 1;
 };
@@ -62,7 +62,7 @@ template <class T>
 TROUPE_BOTH constexpr T larger(T a, T b) {
   return a < b ? b : a;
 }
-/// Of floats one instruction; if one is no number, the other.
+/// One instruction for floats. If one is NaN, the result is the other.
 TROUPE_BOTH float larger(float a, float b) { return fmaxf(a, b); }
 
 }  // namespace troupe::cuda

@@ -35,7 +35,7 @@ device_group::device_group(const std::vector<int>& devices)
 }
 
 device_group::~device_group() {
-  if (aborted_) return;  // what is aborted is destroyed by that
+  if (aborted_) return;  // an abort destroys the communicators
   for (ncclComm* c : communicators_) ncclCommDestroy(c);
 }
 
@@ -77,16 +77,17 @@ void device_group::gather(uint32_t rank, void* what, size_t bytes, cudaStream_t 
 void device_group::abort() {
   if (aborted_.exchange(true)) return;
   barrier_.abort();
-  // A thread each: an abort waits for graphs, which others may hold until their collectives have ended.
+  // A thread for each rank: an abort waits for graphs, which other ranks may hold until their collectives
+  // have ended.
   for (uint32_t rank = 0; rank < ranks(); ++rank)
     aborting_.emplace_back([this, rank] {
-      // Who is in a call leaves it soon, and makes no other; or it hangs, and may be aborted from here. It
-      // should not come back from there after the last abort, which frees what it uses: the process is about
-      // to end.
+      // A thread inside an NCCL call returns soon and makes no other call, or it hangs and is aborted from
+      // here. It must not return after the last abort, which frees its memory; but the process is about to
+      // end.
       std::unique_lock nobody(calling_[rank], std::defer_lock);
       for (int ms = 0; ms < 1000 && !nobody.try_lock(); ++ms)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      if (nobody) nobody.unlock();  // for those who come to be refused
+      if (nobody) nobody.unlock();  // later callers are refused
       ncclCommAbort(communicators_[rank]);
     });
 }

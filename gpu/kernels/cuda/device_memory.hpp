@@ -1,4 +1,4 @@
-// Memory of the current device that is given back by itself.
+// RAII memory of the current device, and pinned host memory.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -13,8 +13,8 @@
 
 namespace troupe::cuda {
 
-/// In whose order stream_memory is taken and given back. Nothing else is in it but copies, and it is never
-/// captured: whoever is out of memory waits for it.
+/// A stream for the allocations of stream_memory. It has only copies besides, and is never captured, so an
+/// allocation that runs out of memory can wait for it.
 class memory_stream : public owned_stream {
  public:
   memory_stream() {
@@ -25,7 +25,7 @@ class memory_stream : public owned_stream {
     const std::scoped_lock lock(mutex_);
     std::erase(all_, static_cast<cudaStream_t>(*this));
   }
-  /// Waits for all of the process; whether it could.
+  /// Waits for all such streams of the process. False: a wait failed.
   static bool finish_all() {
     const std::scoped_lock lock(mutex_);
     return std::ranges::all_of(all_, [](cudaStream_t s) { return cudaStreamSynchronize(s) == cudaSuccess; });
@@ -62,11 +62,11 @@ class device_memory {
   size_t size() const { return bytes_; }
 
  private:
-  /// What stream_memory was given back stays in a pool, where cudaMalloc does not look. The pool lets go of
-  /// what the host has seen the end of. To wait for all of the device would end the capture of a graph, also
-  /// another thread's (CUDA's programming guide: "prohibited and unhandled operations").
+  /// Frees the pool of stream_memory, which cudaMalloc does not use. The pool frees memory only after the
+  /// host has waited for its streams. A wait for the whole device would invalidate graph captures, also in
+  /// other threads (CUDA's programming guide: "prohibited and unhandled operations").
   static bool empty_pool() {
-    cudaGetLastError();  // there was no room
+    cudaGetLastError();  // clears the out-of-memory error
     int device = 0;
     cudaMemPool_t pool = nullptr;
     return memory_stream::finish_all() && cudaGetDevice(&device) == cudaSuccess &&
@@ -78,7 +78,8 @@ class device_memory {
   size_t bytes_ = 0;
 };
 
-/// The same, taken and given back in the order of a stream, which outlives it: nothing else waits for that.
+/// The same, allocated and freed in the order of a stream, which must outlive it. No other work waits for
+/// this.
 class stream_memory {
  public:
   stream_memory() = default;
@@ -106,7 +107,7 @@ class stream_memory {
   size_t bytes_ = 0;
 };
 
-/// Memory of the host that the device copies from and to by itself.
+/// Pinned host memory, for asynchronous copies.
 class pinned_memory {
  public:
   pinned_memory() = default;

@@ -1,5 +1,5 @@
-// The first layer: a row of the table for each token, as floats of the residual stream. Of a step that was
-// started ahead a token may be one that the step before has chosen.
+// The embedding layer: a row of the table for each token, as floats of the residual stream. In a step that
+// was started ahead, a token may be one that the step before has chosen.
 #pragma once
 #include "gpu/kernels/cuda/device_code.hpp"
 #include "gpu/kernels/cuda/sampling_kernel.hpp"
@@ -10,9 +10,9 @@ template <element E>
 struct embedding_kernel {
   static constexpr uint32_t threads = 256, cluster = 1;
 
-  const uint32_t* rows = nullptr;       ///< [1]; blocks beyond them do nothing
-  int32_t* tokens = nullptr;            ///< [rows], of the table; below 0: becomes what `before[~token]` has
-  const sampled_row* before = nullptr;  ///< where there was nothing to choose from, any token
+  const uint32_t* rows = nullptr;       ///< [1]; blocks beyond it do nothing
+  int32_t* tokens = nullptr;            ///< [rows]; below 0: replaced by the token of `before[~token]`
+  const sampled_row* before = nullptr;  ///< samples of the step before; an invalid one counts as any token
   const void* table = nullptr;          ///< [vocabulary, width], E
   float* x = nullptr;                   ///< [rows, width], written
   uint32_t width = 0;                   ///< a multiple of 8
@@ -30,7 +30,7 @@ struct embedding_kernel {
     if (token < 0) {
       row = before[~token].chosen.token;
       if (row == kernels::no_token) row = 0;
-      t.sync();  // all have read it
+      t.sync();  // all threads have read it
       if (t.index() == 0) tokens[t.block()] = static_cast<int32_t>(row);
     }
     const auto* from = static_cast<const uint16_t*>(table) + size_t{row} * width;

@@ -1,4 +1,4 @@
-// Slices of a tensor [outer, bound, slice] picked by indices: out [outer, picks, slice].
+// Gathers slices of a tensor [outer, bound, slice] by indices: out [outer, picks, slice].
 #pragma once
 #include "gpu/kernels/cuda/kernel_fault.hpp"
 #include "gpu/kernels/cuda/tensor_walk.hpp"
@@ -8,15 +8,15 @@ namespace troupe::cuda {
 struct gathering {
   const void* from = nullptr;
   const void* indices = nullptr;  ///< [picks], -bound .. bound - 1
-  bool wide = true;               ///< they are int64, else int32
+  bool wide = true;               ///< indices are int64, else int32
   uint32_t picks = 0, bound = 0;
   uint32_t slice = 0;  ///< words
   uint32_t count = 0;  ///< words of the output
   void* to = nullptr;
-  kernel_fault* fault = nullptr;  ///< an index that is out of range
+  kernel_fault* fault = nullptr;  ///< set if an index is out of range
 };
 
-/// Word: 1, 2, 4, 8 or 16 bytes, which both sides are aligned to.
+/// Word: 1, 2, 4, 8 or 16 bytes. Both sides are aligned to it.
 template <uint32_t Word>
 struct gather_kernel : gathering {
   static constexpr uint32_t threads = 256, cluster = 1;
@@ -37,7 +37,7 @@ struct gather_kernel : gathering {
         wide ? static_cast<const int64_t*>(indices)[pick] : static_cast<const int32_t*>(indices)[pick];
     if (index < -int64_t{bound} || index >= bound) {
       fault->value = index, fault->found = 1;
-      index = 0;  // something that is there
+      index = 0;  // a valid index
     }
     if (index < 0) index += bound;
     const size_t at = (size_t{outer} * bound + static_cast<size_t>(index)) * slice + i % slice;

@@ -32,7 +32,7 @@ void set(const layout& l, cublasLtMatrixLayoutAttribute_t what, const T& value) 
   check(cublasLtMatrixLayoutSetAttribute(l.get(), what, &value, sizeof value), "a matrix");
 }
 
-/// `batch` of them, `step` numbers apart.
+/// Layout of `batch` matrices, `step` numbers apart.
 layout make_layout(cudaDataType_t type, uint64_t rows, uint64_t columns, size_t stride, uint32_t batch,
                    int64_t step) {
   cublasLtMatrixLayout_t made = nullptr;
@@ -55,7 +55,7 @@ void set(const preference& p, cublasLtMatmulPreferenceAttributes_t what, const T
   check(cublasLtMatmulPreferenceSetAttribute(p.get(), what, &value, sizeof value), "a product");
 }
 
-/// Bytes that the address is a multiple of; 256 is more than any algorithm asks for.
+/// Alignment of the address in bytes; 256 is more than any algorithm needs.
 uint32_t alignment_of(const void* p) {
   return uint32_t{1} << std::min(8, std::countr_zero(reinterpret_cast<uintptr_t>(p)));
 }
@@ -82,7 +82,7 @@ gemm::gemm(std::shared_ptr<workspace> room) {
 gemm::~gemm() = default;
 
 void gemm::use(std::shared_ptr<workspace> room) {
-  room->products();  // now: a stream that is captured cannot ask for memory
+  room->products();  // now, as a captured stream cannot allocate
   room_ = std::move(room);
 }
 
@@ -116,7 +116,7 @@ const gemm::plan& gemm::plan_of(const gemm_args& a) {
                                  CUDA_R_32F),
         "a product");
   p.product.reset(product);
-  // cuBLAS counts columns first: y^T [out, rows] = W [out, in] x^T, W as it lies is [in, out] transposed
+  // cuBLAS is column-major: y^T [out, rows] = W [out, in] x^T, where W in memory is [in, out] transposed
   set(p.product, CUBLASLT_MATMUL_DESC_TRANSA, a.w_turned ? CUBLAS_OP_N : CUBLAS_OP_T);
   set(p.product, CUBLASLT_MATMUL_DESC_TRANSB, a.x_turned ? CUBLAS_OP_T : CUBLAS_OP_N);
   if (a.relu)
@@ -144,11 +144,11 @@ const gemm::plan& gemm::plan_of(const gemm_args& a) {
   set(limits, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(a.x));
   set(limits, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(a.y));
   set(limits, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(a.y));
-  // parts of a sum meet in f32; the other schemes add them up in y's type
+  // reduce partial sums in f32; the other schemes add them in y's type
   if (y_type != CUDA_R_32F)
     set(limits, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
         static_cast<uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
-  cublasLtMatmulHeuristicResult_t found[4] = {};  // the best first; not all need be of use
+  cublasLtMatmulHeuristicResult_t found[4] = {};  // the best first; some may be unusable
   int count = 0;
   const cublasStatus_t status =
       cublasLtMatmulAlgoGetHeuristic(handle_, p.product.get(), p.w.get(), p.x.get(), p.y.get(), p.y.get(),

@@ -1,7 +1,7 @@
-// Products of rows with weights, by cuBLASLt.
+// Products of rows with weights, through cuBLASLt.
 //
-// Which algorithm it takes depends on the number of rows: a row's last bits may differ between batches, which
-// on a CPU they never do.
+// The algorithm depends on the number of rows. So a row's last bits may differ between batches, unlike on a
+// CPU.
 #pragma once
 #include <cublasLt.h>
 
@@ -23,7 +23,7 @@ class blas_error : public std::runtime_error {
       : std::runtime_error(what + ": " + cublasLtGetStatusString(code)) {}
 };
 
-/// One stream at a time uses it. Throws blas_error, or cuda_error.
+/// Used by one stream at a time. Throws blas_error or cuda_error.
 class gemm {
  public:
   explicit gemm(std::shared_ptr<workspace> room = std::make_shared<workspace>());
@@ -31,9 +31,9 @@ class gemm {
   gemm(const gemm&) = delete;
   gemm& operator=(const gemm&) = delete;
 
-  /// Works there from now on; what is captured does not.
+  /// Uses this workspace from now on; captured graphs keep the old one.
   void use(std::shared_ptr<workspace> room);
-  /// Nothing is allocated, and a stream that is captured gets one kernel, or two.
+  /// Enqueues the product. Allocates nothing; a captured stream gets one or two kernels.
   void run(const gemm_args& args, cudaStream_t stream);
 
  private:

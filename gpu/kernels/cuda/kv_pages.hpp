@@ -1,4 +1,4 @@
-// The KV cache on a device, laid out as on a CPU (gpu/kernels/paged_kv.hpp), so that blocks move between
+// The KV cache on a GPU, in the CPU's layout (gpu/kernels/paged_kv.hpp), so that blocks can move between
 // them: [pages, layers, 2 (key, value), kv_heads, page_tokens, head_dim], numbers of 16 bits.
 #pragma once
 #include "gpu/kernels/cuda/device_code.hpp"
@@ -11,7 +11,7 @@ struct kv_pages {
 
   /// Numbers of one layer of a page.
   TROUPE_BOTH size_t layer_size() const { return size_t{2} * kv_heads * page_tokens * head_dim; }
-  /// The keys of one layer of a page, [kv_heads, page_tokens, head_dim]; its values lie behind them.
+  /// The keys of one layer of a page, [kv_heads, page_tokens, head_dim], followed by its values.
   TROUPE_BOTH uint16_t* page(uint32_t which, uint32_t layer) const {
     return static_cast<uint16_t*>(pages) + (size_t{which} * layers + layer) * layer_size();
   }

@@ -29,26 +29,25 @@ struct empty_kernel {
   TROUPE_DEVICE void operator()(cuda_thread) const {}
 };
 
-/// Whether the current device runs the code for sm_90, which has clusters and early starts. Others run that
-/// for sm_80: kernels then have clusters of one block, and none is launched early. Throws cuda_error.
+/// True if the current device runs the code for sm_90, with clusters and programmatic dependent launch. Other
+/// devices run the code for sm_80: clusters of one block, no early launches. Throws cuda_error.
 inline bool runs_sm90_code() {
   cudaFuncAttributes found{};
   check(cudaFuncGetAttributes(&found, run<empty_kernel>), "the code of kernels");
   return found.ptxVersion >= 90;
 }
 
-/// More shared memory than 48 KiB has to be asked for. And what is launched early prefers as much of a
-/// multiprocessor's L1 to be shared memory as there is, as its neighbours do: a
-/// multiprocessor would have to be empty before it can divide it anew. Both hold for all threads of the
-/// process, so the first only grows. A kernel is one of its own in each file that launches it (nvcc from 13.0
-/// on). Throws cuda_error.
+/// Raises a kernel's limit of shared memory, which is 48 KiB by default. For early launches it also sets the
+/// carve-out to the maximum, as a multiprocessor must be empty before it can change the carve-out between
+/// kernels. Both settings hold for the whole process, so the limit only grows. A kernel is a distinct one in
+/// each file that launches it (nvcc from 13.0 on). Throws cuda_error.
 inline void raise_shared_memory_limit(const void* kernel, size_t bytes, bool early) {
   struct shared_memory_limits {
     size_t bytes = 48 << 10;
     bool early = false;
   };
   static std::mutex changes;
-  static std::map<std::pair<int, const void*>, shared_memory_limits> limits_of_kernels;  // on a device
+  static std::map<std::pair<int, const void*>, shared_memory_limits> limits_of_kernels;  // by device
   int device = 0;
   check(cudaGetDevice(&device), "the device");
   const std::lock_guard lock(changes);
@@ -64,8 +63,9 @@ inline void raise_shared_memory_limit(const void* kernel, size_t bytes, bool ear
   limits.early = limits.early || early;
 }
 
-/// Throws cuda_error. With `early`, the kernel may be brought up before its predecessor has ended: each of
-/// its threads calls grid_dependency_sync before it reads what that one wrote, or writes anything.
+/// Launches a kernel. `early`: with programmatic dependent launch. It may then start before its predecessor
+/// has ended, and each thread must call grid_dependency_sync before it reads the predecessor's results or
+/// writes. Throws cuda_error.
 template <class Kernel>
 void launch(const Kernel& kernel, grid_size grid, cudaStream_t stream, bool early = false) {
   const size_t shared = kernel.shared_bytes();

@@ -1,61 +1,61 @@
-// LoRA for a step that mixes adapters: y += scale (x A^T) B, each tile of rows with its own A and B (Punica
-// §4, there two kernels and a v that goes through memory), in one launch. Projections that share x (q, k, v;
-// gate, up) are one launch too.
+// LoRA for a step that mixes adapters: y += scale (x A^T) B, in one launch, with its own A and B for each
+// tile of rows. (Punica §4 uses two kernels, and v goes through memory.) Projections that share x (q, k, v;
+// gate, up) share the launch, too.
 //
 // A cluster of blocks works on a tile. Each block multiplies its share of the inputs with A; the sums v are
-// exchanged through shared memory; each block writes its share of the outputs. What must come from memory is
-// A and B once, 2 rank (in + out) bytes a tile: B is on its way before A is used, both before the kernel
-// before has ended. At rank 16 and 4096 -> 4096, 64 adapters keep all of their 16.8 MB in flight.
+// exchanged through shared memory; each block writes its share of the outputs. Memory traffic is A and B
+// once, 2 rank (in + out) bytes a tile. Loads of B start before A is used, and both start before the previous
+// kernel has ended. At rank 16 and 4096 -> 4096, 64 adapters have all of their 16.8 MB in flight.
 //
-// x is the second operand of the tensor cores, 8 rows at once: one row wastes products, which are free here,
-// and no bytes. v keeps the precision of float: it is split into two numbers of 16 bits for B. A row's bits
-// depend on `cluster` and its adapter, not on the other rows, their adapters or the tile's rows.
+// x is the second operand of the tensor cores, 8 rows at once: a single row wastes products, which are free
+// here, but no bytes. v keeps the precision of float: it is split into two numbers of 16 bits for B. A row's
+// bits depend on `cluster` and its adapter, not on the other rows, their adapters or the tile's rows.
 #pragma once
 #include "gpu/kernels/cuda/lora_pack.hpp"
 #include "gpu/kernels/cuda/lora_tiles.hpp"
 
 namespace troupe::cuda {
 
-/// One adapter's matrices for one projection, on the device; somebody else owns them.
+/// One adapter's matrices for one projection, on the device. Not owned.
 struct lora_matrices {
-  const void* a = nullptr;  ///< pack_lora_a
-  const void* b = nullptr;  ///< pack_lora_b
-  uint32_t ranks = 0;       ///< lora_ranks of the rank, at most 256; 0: nothing to add
+  const void* a = nullptr;  ///< packed by pack_lora_a
+  const void* b = nullptr;  ///< packed by pack_lora_b
+  uint32_t ranks = 0;       ///< lora_ranks of the rank, at most 256; 0: no adapter
   float scale = 1;
 };
 
-/// Both, or one alone with v in memory.
+/// Both stages, or only one, with v in memory.
 enum class lora_stage : uint8_t { both, shrink, expand };
 
-/// Of numbers E, 16 bits. Cluster: 8; 1 where the device has no clusters.
+/// E: type of 16 bits. Cluster: 8; 1 on devices without clusters.
 template <element E, uint32_t Cluster = 8, lora_stage Stage = lora_stage::both>
 struct lora_kernel {
   static constexpr uint32_t threads = 128, cluster = Cluster;
-  static constexpr uint32_t min_blocks = 4;  // so that 64 clusters of 8 are there at once
+  static constexpr uint32_t min_blocks = 4;  // so that 64 clusters of 8 are resident at once
   static constexpr uint32_t max_projections = 3;
 
   struct projection {
     uint32_t out = 0;     ///< a multiple of 8
     void* y = nullptr;    ///< [rows, out], E; does not overlap x
     size_t y_stride = 0;  ///< from row to row, a multiple of 8
-    float* v = nullptr;   ///< [rows, v_stride], shrink and expand alone: written, read
+    float* v = nullptr;   ///< [rows, v_stride]; only for single stages: shrink writes it, expand reads it
   };
 
-  const lora_tile* tiles = nullptr;         ///< as many as the grid has; those without rows end at once
+  const lora_tile* tiles = nullptr;  ///< one for each cluster of the grid; those without rows end at once
   const lora_matrices* adapters = nullptr;  ///< [slots, adapter_stride]: a slot's first is projection 0's
   uint32_t adapter_stride = 0;
   const void* x = nullptr;  ///< [rows, in], E
   size_t x_stride = 0;      ///< a multiple of 8
   uint32_t in = 0;          ///< a multiple of 8
-  uint32_t v_stride = 0;    ///< at least the most ranks
+  uint32_t v_stride = 0;    ///< at least `max_ranks`
   projection projections[max_projections];
   uint32_t max_ranks = 0;            ///< of any adapter
-  uint32_t tile_rows = narrow_tile;  ///< no tile has more; narrow_tile or wide_tile
-  /// To what y has. Else what there is to add is written there, for a product to be added to that: 0 where
-  /// there is no adapter.
+  uint32_t tile_rows = narrow_tile;  ///< maximum of all tiles; narrow_tile or wide_tile
+  /// True: adds to y. False: overwrites y (with 0 where there is no adapter), and a product is added to it
+  /// later.
   bool adds = true;
 
-  /// The tables are older than the kernel before: they are read before that one has ended.
+  /// The previous kernel must not write the tables, as they are read before it has ended.
   grid_size grid(uint32_t max_tiles, uint32_t projection_count) const {
     return {max_tiles * cluster, 1, projection_count};
   }
@@ -73,7 +73,7 @@ struct lora_kernel {
                                 ? adapters[size_t{tile.adapter} * adapter_stride + t.block_z()]
                                 : lora_matrices{};
     if (w.ranks == 0) {
-      t.grid_dependency_sync();  // who waits for this kernel waits for that one, too
+      t.grid_dependency_sync();  // so that a wait for this kernel is a wait for the previous one, too
       if (Stage != lora_stage::shrink && !adds) clear_y(t, tile);
     } else if (tile.rows <= narrow_tile) {
       work<1>(t, tile, w);
@@ -84,18 +84,18 @@ struct lora_kernel {
 
  private:
   static constexpr uint32_t warps = threads / 32;
-  static constexpr uint32_t depth = 6;  // of a lane's queue of B: groups of four fragments
+  static constexpr uint32_t depth = 6;  // of a lane's queue of B, in groups of four fragments
   static constexpr size_t queue_bytes = size_t{warps} * depth * 4 * 32 * sizeof(vec16);
 
-  /// The fragments of B that a lane will use, `depth` groups ahead in shared memory. A lane copies for
-  /// itself.
+  /// Prefetches the fragments of B for a lane into shared memory, `depth` groups ahead. Each lane copies its
+  /// own.
   template <class Thread>
   struct b_queue {
     Thread t;
     const vec16* from;  // the next group of this lane
     size_t jump;        // from the last group of a unit to the first of the next
     uint32_t steps;     // groups of a unit
-    uint32_t units;     // left, with the one under way
+    uint32_t units;     // remaining, with the current one
     uint32_t step = 0, in_slot = 0, out_slot = 0;
 
     TROUPE_DEVICE vec16* slot(uint32_t i) const {
@@ -131,14 +131,14 @@ struct lora_kernel {
 
     float* sums = t.template shared<float>(queue_bytes);  // of this block: [parts, rows, ranks]
     if constexpr (Stage != lora_stage::expand) multiply_a<Columns>(t, tile, w, sums);
-    t.grid_dependency_sync();  // of threads that had no inputs, too: they all go on to y
+    t.grid_dependency_sync();  // also for threads without inputs, as they all go on to y
     if constexpr (Stage != lora_stage::expand) t.cluster_arrive();
-    vec16 y[Columns][2] = {};  // asked for behind the fence of the arrival, which would wait for it
+    vec16 y[Columns][2] = {};  // loaded after the fence of the arrival, which would wait for it
     if constexpr (Stage != lora_stage::shrink && y_early<Columns>) load_y(t, tile, p, first, end, y);
     if constexpr (Stage != lora_stage::expand) t.cluster_wait();
     uint32_t* v = reinterpret_cast<uint32_t*>(sums + size_t{larger(max_ranks, warps * 16)} * tile_rows);
     gather_v(t, tile, w, sums, v);
-    if constexpr (Stage == lora_stage::both) t.cluster_arrive_relaxed();  // the others' sums
+    if constexpr (Stage == lora_stage::both) t.cluster_arrive_relaxed();  // read the others' sums
     if constexpr (Stage != lora_stage::shrink) {
       t.sync();
       multiply_b(t, tile, w, v, queue, first, end, y);
@@ -147,8 +147,8 @@ struct lora_kernel {
     if constexpr (Stage != lora_stage::expand) t.cluster_wait();
   }
 
-  /// sums [rows, ranks] = x A^T over this block's inputs. A warp has 16 ranks, and a part of the inputs if
-  /// there are more warps than that.
+  /// sums [rows, ranks] = x A^T over this block's inputs. A warp has 16 ranks; if there are more warps than
+  /// needed, they split the inputs.
   template <uint32_t Columns, class Thread>
   TROUPE_DEVICE void multiply_a(Thread t, const lora_tile& tile, const lora_matrices& w, float* sums) const {
     const uint32_t groups = ceil_div(in, 32U), steps = w.ranks / 16;  // groups of 32 inputs
@@ -167,7 +167,7 @@ struct lora_kernel {
           TROUPE_UNROLL for (uint32_t s = 0; s < 2; ++s) of_a[i][s] =
               k + i < last ? t.load_read_only(a + (size_t{k + i} * 2 + s) * 32) : vec16{};
         }
-        t.grid_dependency_sync();  // the first time
+        t.grid_dependency_sync();  // before the first use of x
         TROUPE_UNROLL for (uint32_t column = 0; column < Columns; ++column) {
           const uint32_t row = column * 8 + g;
           const auto* x_row = static_cast<const uint16_t*>(x) + (tile.first_row + row) * x_stride + q * 8;
@@ -198,8 +198,8 @@ struct lora_kernel {
   }
   static constexpr uint32_t ahead = 4;  // groups of inputs that a lane loads before it multiplies
 
-  /// The sums of all blocks of the cluster, in their order -> v in shared memory, [2, rows, ranks] of E: the
-  /// numbers rounded, and what the rounding left of them. Alone: to memory, or from there.
+  /// Adds the sums of all blocks of the cluster, in their order, to v in shared memory, [2, rows, ranks] of
+  /// E: the rounded numbers, and the rounding errors. Single stages write v to memory or read it there.
   template <class Thread>
   TROUPE_DEVICE void gather_v(Thread t, const lora_tile& tile, const lora_matrices& w, const float* sums,
                               uint32_t* v) const {
@@ -231,13 +231,13 @@ struct lora_kernel {
     }
   }
 
-  /// Where a pair of a row of v lies: eight rows' pairs of one step are in different banks.
+  /// Position of a pair of a row of v: the pairs of eight rows in one step are in different banks.
   TROUPE_DEVICE static uint32_t place(uint32_t row, uint32_t pair, uint32_t pairs) {
     const uint32_t shift = pairs % 32 == 0 ? 0 : pairs % 16 == 0 ? 1 : 2;
     return row * pairs + (pair ^ ((row % 8) >> shift) * 4);
   }
 
-  /// Zeros in a tile's rows of y, a share of them by each block of the cluster.
+  /// Writes zeros to a tile's rows of y; each block of the cluster writes a share.
   template <class Thread>
   TROUPE_DEVICE void clear_y(Thread t, const lora_tile& tile) const {
     const projection& p = projections[t.block_z()];
@@ -249,8 +249,8 @@ struct lora_kernel {
     }
   }
 
-  /// What there is of y in a unit of 64 outputs: eight numbers each of rows 2q, 2q + 1, and so on of eight
-  /// more.
+  /// Loads y for a unit of 64 outputs: eight numbers each of rows 2q, 2q + 1, and of the same rows of each
+  /// further eight.
   template <uint32_t Columns, class Thread>
   TROUPE_DEVICE void load_y(Thread t, const lora_tile& tile, const projection& p, uint32_t unit, uint32_t end,
                             vec16 (&y)[Columns][2]) const {
@@ -261,7 +261,7 @@ struct lora_kernel {
       }
     }
   }
-  /// Null where there is none.
+  /// Null if the row does not exist.
   template <class Thread>
   TROUPE_DEVICE static uint16_t* place_of_y(Thread t, const lora_tile& tile, const projection& p,
                                             uint32_t unit, uint32_t end, uint32_t row) {
@@ -271,12 +271,12 @@ struct lora_kernel {
     return static_cast<uint16_t*>(p.y) + (tile.first_row + row) * p.y_stride + n;
   }
 
-  /// Whether a unit of y is on its way while the one before is worked on: of many rows they would not fit
-  /// into registers.
+  /// True if the next unit of y is loaded while the current one is processed; with many rows the registers do
+  /// not suffice.
   template <uint32_t Columns>
   static constexpr bool y_early = Columns == 1;
 
-  /// y = (y or 0) + scale v B, in units of 64 outputs. y: of unit `first`, if it is early.
+  /// y = (y or 0) + scale v B, in units of 64 outputs. y: unit `first`, if it is loaded ahead.
   template <uint32_t Columns, class Thread>
   TROUPE_DEVICE void multiply_b(Thread t, const lora_tile& tile, const lora_matrices& w, const uint32_t* v,
                                 b_queue<Thread>& queue, uint32_t first, uint32_t end,

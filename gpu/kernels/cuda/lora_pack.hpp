@@ -1,16 +1,16 @@
-// An adapter's matrices as lora_kernel reads them: in the order in which the lanes of a warp hold them for
-// tensor cores, 16 bytes a lane, so that each load of a warp is 512 bytes in a row and nothing is shuffled.
+// Packs an adapter's matrices for lora_kernel: in the fragment order of tensor cores, 16 bytes a lane, so
+// that each load of a warp is 512 contiguous bytes and needs no shuffles.
 //
 // With g = lane / 4 and q = lane % 4, the four words of a lane are the rows g, g + 8, g, g + 8 of a fragment
 // [16, 16] at columns 2q, 2q, 2q + 8, 2q + 8 and the one after (PTX: mma.m16n8k16).
 //
-// A: fragments [rank / 16][in / 32][2]. The two of 32 inputs take them in another order: column 2q + i of
-//    fragment s is input 8q + 4s + i, column 2q + 8 + i is 8q + 4s + 2 + i. So a lane's 16 bytes of x, inputs
-//    8q .. 8q + 7, are what it needs for both.
+// A: fragments [rank / 16][in / 32][2]. The two fragments of 32 inputs permute them: column 2q + i of
+//    fragment s is input 8q + 4s + i, column 2q + 8 + i is 8q + 4s + 2 + i. So a lane needs 16 bytes of x
+//    for both, inputs 8q .. 8q + 7.
 // B: fragments [out / 64][rank / 16][4]. Row g of fragment m is output 8g + 2m, row g + 8 is 8g + 2m + 1. So
-//    the four products give a lane eight outputs in a row, 16 bytes of y.
+//    the four products give a lane eight adjacent outputs, 16 bytes of y.
 //
-// Ranks, inputs and outputs are filled up with zeros to multiples of 16, 32 and 64.
+// Ranks, inputs and outputs are padded with zeros to multiples of 16, 32 and 64.
 #pragma once
 #include <cstring>
 
@@ -28,7 +28,7 @@ constexpr size_t packed_b_bytes(uint32_t rank, size_t out) {
 
 namespace lora_packing {
 
-/// to [16, 16] as a fragment's words; `at(row, column)` is where a number of 16 bits comes from, or null.
+/// Writes a fragment [16, 16] to `to`. `at(row, column)`: address of a number of 16 bits, or null.
 template <class At>
 void pack_fragment(uint16_t* to, At at) {
   for (uint32_t lane = 0; lane < 32; ++lane) {
@@ -43,7 +43,7 @@ void pack_fragment(uint16_t* to, At at) {
 
 }  // namespace lora_packing
 
-/// a [rank, in] of numbers of 16 bits -> to [packed_a_bytes], written whole.
+/// Packs a [rank, in], numbers of 16 bits, into `to`, of packed_a_bytes, including padding.
 inline void pack_lora_a(const uint16_t* a, uint32_t rank, size_t in, uint16_t* to) {
   for (uint32_t first_rank = 0; first_rank < rank; first_rank += 16) {
     for (size_t first = 0; first < in; first += 32) {
@@ -58,7 +58,7 @@ inline void pack_lora_a(const uint16_t* a, uint32_t rank, size_t in, uint16_t* t
   }
 }
 
-/// b [rank, out] of numbers of 16 bits -> to [packed_b_bytes], written whole.
+/// Packs b [rank, out], numbers of 16 bits, into `to`, of packed_b_bytes, including padding.
 inline void pack_lora_b(const uint16_t* b, uint32_t rank, size_t out, uint16_t* to) {
   for (size_t first = 0; first < out; first += 64) {
     for (uint32_t first_rank = 0; first_rank < rank; first_rank += 16) {

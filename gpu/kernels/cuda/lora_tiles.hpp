@@ -1,5 +1,5 @@
-// How a step's segments are cut into what one cluster of lora_kernel works on. Built on the host for each
-// step and copied with its other tables: a captured graph runs any mix of adapters.
+// Divides a step's segments into tiles, one for each cluster of lora_kernel. Built on the host for each step
+// and copied with its other tables, so that a captured graph runs any mix of adapters.
 #pragma once
 #include <algorithm>
 #include <cassert>
@@ -10,26 +10,26 @@
 
 namespace troupe::cuda {
 
-/// Consecutive rows that have one adapter.
+/// Consecutive rows with the same adapter.
 struct lora_tile {
   uint32_t first_row = 0;
   uint32_t rows = 0;
-  uint32_t adapter = 0;  ///< its slot on the device, or no_adapter
+  uint32_t adapter = 0;  ///< slot on the device, or no_adapter
 
   bool operator==(const lora_tile&) const = default;
 };
 
 inline constexpr uint32_t no_adapter = std::numeric_limits<uint32_t>::max();
 
-/// A tile reads its adapter's matrices once. Narrow tiles spread a segment over more of the device; wide ones
-/// read less, once there are more tiles than the device runs at a time.
+/// Rows of a tile, which reads its adapter's matrices once. Narrow tiles spread a segment over more of the
+/// device. Wide ones read less, if there are more tiles than the device runs at once.
 inline constexpr uint32_t narrow_tile = 8, wide_tile = 32;
 constexpr uint32_t lora_tile_rows(uint32_t rows_of_step) {
   return rows_of_step <= 256 ? narrow_tile : wide_tile;
 }
 
-/// Segment s is the rows segment_end[s] .. segment_end[s + 1] and has the adapter of slot slots[s], or
-/// `no_adapter`. Where none has one there are no tiles. segment_end: [slots + 1], ascending. tiles: replaced.
+/// Segment s is the rows segment_end[s] .. segment_end[s + 1], with the adapter in slot slots[s], or
+/// `no_adapter`. No tiles if no segment has an adapter. segment_end: [slots + 1], ascending. tiles: replaced.
 inline void cut_lora_tiles(std::span<const uint32_t> segment_end, std::span<const uint32_t> slots,
                            uint32_t tile_rows, std::vector<lora_tile>& tiles) {
   assert(segment_end.size() == slots.size() + 1);

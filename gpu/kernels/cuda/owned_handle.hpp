@@ -1,4 +1,4 @@
-// Handles of NVIDIA's libraries that are given back by themselves.
+// RAII handles of NVIDIA's libraries.
 #pragma once
 #include <memory>
 #include <type_traits>

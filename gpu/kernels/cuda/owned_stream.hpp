@@ -1,10 +1,10 @@
-// A stream that is given back by itself.
+// A RAII CUDA stream.
 #pragma once
 #include "gpu/kernels/cuda/check.hpp"
 
 namespace troupe::cuda {
 
-/// Of the current device; waits for no other one. Throws cuda_error.
+/// A non-blocking stream of the current device. Throws cuda_error.
 class owned_stream {
  public:
   owned_stream() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream"); }

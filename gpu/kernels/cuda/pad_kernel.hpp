@@ -1,4 +1,4 @@
-// A tensor with a border of one value around it, or with a part cut off.
+// Pads a tensor with one value, or cuts it off.
 #pragma once
 #include "gpu/kernels/cuda/tensor_walk.hpp"
 
@@ -6,16 +6,16 @@ namespace troupe::cuda {
 
 struct padding {
   tensor_walk walk;    ///< of the output, in the order of its memory
-  uint32_t count = 0;  ///< its elements
+  uint32_t count = 0;  ///< elements of the output
   int64_t before[max_tensor_dims] = {};
   uint32_t extent[max_tensor_dims] = {};  ///< of the input
-  tensor_steps steps;                     ///< likewise
-  uint64_t filler = 0;                    ///< an element's bytes are its lowest
+  tensor_steps steps;                     ///< of the input
+  uint64_t filler = 0;                    ///< an element, in the lowest bytes
   const void* from = nullptr;
   void* to = nullptr;
 };
 
-/// Word: bytes of an element: 1, 2, 4 or 8.
+/// Word: bytes of an element, 1, 2, 4 or 8.
 template <uint32_t Word>
 struct pad_kernel : padding {
   static constexpr uint32_t threads = 256, cluster = 1;

@@ -1,15 +1,15 @@
-// Attention of decode rows to their cached tokens (as gpu/kernels/paged_attention.hpp; flash decoding).
+// Attention of decode rows to their cached tokens (as in gpu/kernels/paged_attention.hpp), by flash decoding.
 //
-// What takes time is reading keys and values once. A warp works alone, on one kv head and up to
-// `chunk_tokens` positions; all query heads of the group are the columns of its products on tensor cores, so
-// that grouped queries cost no more reads. Keys and values come 16 at a time straight into the registers that
-// multiply them, 16 bytes a lane, the next sixteen while these are worked on:
-//  - keys, the rows of scores: lane (g, q) reads dims 8q .. 8q + 7 of tokens g, g + 8; the queries' dims have
-//    the same order;
-//  - values, whose dims are rows: it reads dims 8g .. 8g + 7 of tokens 2q, 2q + 1, 2q + 8, 2q + 9, and pairs
-//    tokens by itself. Rows g, g + 8 of product i are then dims 8g + 2i and the next, so that a lane's
-//    results are 8 dims in a row.
-// The last warp to end joins a row's chunks, in their order: a row's bits depend on itself alone.
+// The limit is reading keys and values once. A warp works alone, on one KV head and up to `chunk_tokens`
+// positions. All query heads of the group are columns of its tensor core products, so that grouped queries
+// cost no more reads. Keys and values are loaded 16 tokens at a time, directly into operand registers, 16
+// bytes a lane; the next sixteen are loaded while these are processed:
+//  - keys, the rows of scores: lane (g, q) reads dims 8q .. 8q + 7 of tokens g, g + 8; the queries' dims
+//    have the same order;
+//  - values, with dims as rows: it reads dims 8g .. 8g + 7 of tokens 2q, 2q + 1, 2q + 8, 2q + 9, and pairs
+//    tokens in registers. Rows g, g + 8 of product i are then dims 8g + 2i and the next, so that a lane's
+//    results are 8 adjacent dims.
+// The last warp of a row combines its chunks, in their order: a row's bits depend on itself alone.
 #pragma once
 #include "gpu/kernels/cuda/attention_plan.hpp"
 #include "gpu/kernels/cuda/kv_pages.hpp"
@@ -17,8 +17,8 @@
 
 namespace troupe::cuda {
 
-/// Of numbers E, 16 bits. Dim: 16, 32, 64 or 128. Halves: 1 for up to 8 heads of a group, 2 for up to 16;
-/// fewer registers make more reads at a time.
+/// E: type of 16 bits. Dim: 16, 32, 64 or 128. Halves: 1 for up to 8 heads of a group, 2 for up to 16; fewer
+/// registers allow more reads in flight.
 template <element E, uint32_t Dim, uint32_t Halves = 2>
 struct paged_decode_kernel {
   static constexpr uint32_t threads = 64, cluster = 1;
@@ -39,7 +39,7 @@ struct paged_decode_kernel {
   float* partial_sums = nullptr;  ///< [item_count, heads, 2], scratch
   uint32_t* arrived = nullptr;    ///< [rows, kv_heads], zero before and after
 
-  /// Any number of blocks will do; these run all at once.
+  /// Any number of blocks is correct; this many run at once.
   grid_size grid(uint32_t multiprocessors) const { return {multiprocessors * min_blocks, 1, 1}; }
   size_t shared_bytes() const { return 0; }
 
@@ -49,7 +49,7 @@ struct paged_decode_kernel {
     const uint32_t count = *item_count * kv.kv_heads, warps = threads / 32;
     for (uint32_t i = t.block() * warps + t.warp(); i < count; i += t.blocks() * warps)
       work(t, i / kv.kv_heads, i % kv.kv_heads);
-    t.grid_dependency_sync();  // of warps without work, too
+    t.grid_dependency_sync();  // also for warps without work
   }
 
  private:
@@ -65,7 +65,7 @@ struct paged_decode_kernel {
     const uint32_t begin = window == 0 || item.position < window ? 0 : item.position - window + 1;
     const uint32_t first = item.chunk * item.chunk_tokens;
     const uint32_t end = smaller(first + item.chunk_tokens, item.position + 1);
-    if (end <= begin) return;  // nothing of it is in the window
+    if (end <= begin) return;  // the chunk is outside of the window
 
     const uint32_t group = heads / kv.kv_heads;
     tile<Thread> now{t, *this, item.sequence, kv_head, begin, end};
@@ -73,7 +73,8 @@ struct paged_decode_kernel {
     softmax_of_heads softmax;
     uint32_t position = larger(first, begin / 16 * 16);
     uint32_t vectors = now.find(position);
-    t.grid_dependency_sync();  // the step's tables, read until here, are older than the kernel before
+    t.grid_dependency_sync();  // before this, only the step's tables are read, which the previous kernel does
+                               // not write
     now.load_queries(item.row, group);
     now.load_keys(position, vectors), now.load_values(position, vectors);
     while (position < end) {
@@ -102,7 +103,7 @@ struct paged_decode_kernel {
     before = t.shuffle(before, 0);
     if (before < last_chunk - first_chunk) return;
     if (t.lane() == 0) t.fence_acq_rel();
-    t.sync_warp();  // all lanes see what was kept
+    t.sync_warp();  // makes the stored results visible to all lanes
     join(t, item.row, index - item.chunk + first_chunk, index - item.chunk + last_chunk, kv_head, group);
     if (t.lane() == 0) *counter = 0;
   }
@@ -128,7 +129,7 @@ struct paged_decode_kernel {
         }
       }
     }
-    /// Where the vector of token `lane % 16` lies in the cache, counted in vectors, of layer 0's keys.
+    /// Position of the vector of token `lane % 16` in the cache, in vectors from layer 0's keys.
     TROUPE_DEVICE uint32_t find(uint32_t position) const {
       position += t.lane() % 16;
       if (position >= end) return 0;
@@ -201,18 +202,18 @@ struct paged_decode_kernel {
         }
       }
     }
-    /// Number i of both.
+    /// Pairs number i of both.
     TROUPE_DEVICE static uint32_t pair(const vec16& low, const vec16& high, uint32_t i) {
       const uint32_t a = low.word[i / 2], b = high.word[i / 2];
       return i % 2 == 0 ? (a & 0xffff) | b << 16 : a >> 16 | (b & 0xffff0000);
     }
   };
-  /// The head of a lane's number r, of the group's.
+  /// The head, within the group, of a lane's number r.
   template <class Thread>
   TROUPE_DEVICE static uint32_t head_of(Thread t, uint32_t r) {
     return r / 2 * 8 + t.lane() % 4 * 2 + r % 2;
   }
-  /// Straight to `out`.
+  /// Writes directly to `out`.
   template <class Thread>
   TROUPE_DEVICE void write(Thread t, uint32_t row, uint32_t kv_head, uint32_t group,
                            const softmax_of_heads& s, const accumulators& result) const {
@@ -231,7 +232,7 @@ struct paged_decode_kernel {
     }
   }
 
-  /// To the scratch memory, not divided by the sums yet.
+  /// Writes to the scratch memory, not yet divided by the sums.
   template <class Thread>
   TROUPE_DEVICE void keep(Thread t, uint32_t index, uint32_t kv_head, uint32_t group,
                           const softmax_of_heads& s, const accumulators& result) const {
@@ -251,9 +252,9 @@ struct paged_decode_kernel {
     }
   }
 
-  static constexpr uint32_t together = 16;  // chunks that are asked for before one is needed
+  static constexpr uint32_t together = 16;  // chunks loaded ahead
 
-  /// The chunks first .. last of a row -> out.
+  /// Combines the chunks first .. last of a row, and writes to `out`.
   template <class Thread>
   TROUPE_DEVICE void join(Thread t, uint32_t row, uint32_t first, uint32_t last, uint32_t kv_head,
                           uint32_t group) const {

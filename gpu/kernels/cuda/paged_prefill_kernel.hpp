@@ -1,9 +1,9 @@
-// Attention of a prefill's rows to their cached tokens, in the way of FlashAttention-2: a block has one query
-// head and up to 64 rows of one sequence, and walks the keys and values in tiles that all its warps share,
-// the next one on its way while one is worked on. For any head size, on any GPU; where warpgroups can
-// multiply, warpgroup_prefill_kernel.hpp does better.
+// Attention of a prefill's rows to their cached tokens, as in FlashAttention-2. A block has one query head
+// and up to 64 rows of one sequence. It iterates over tiles of keys and values that all its warps share, and
+// loads the next one during the products. For any head size and GPU; warpgroup_prefill_kernel.hpp is faster
+// on sm_90a.
 //
-// The work is products: 4 Dim rows positions / 2 of them for each head of a prompt from the start.
+// The work is 4 Dim rows positions / 2 flops for each head of a prompt from the start.
 #pragma once
 #include "gpu/kernels/cuda/prefill_rows.hpp"
 
@@ -14,8 +14,7 @@ struct paged_prefill_kernel : prefill_rows<E, Dim, 128> {
   using base = prefill_rows<E, Dim, 128>;
   using base::tile;
   using typename base::kv_tile;
-  static constexpr uint32_t min_blocks =
-      3;  // blocks of a multiprocessor: what their shared memory leaves room for
+  static constexpr uint32_t min_blocks = 3;  // blocks of a multiprocessor, limited by shared memory
   static constexpr uint32_t rows = 64;
 
   grid_size grid(uint32_t max_items) const { return base::grid_of(max_items * parts); }
@@ -28,7 +27,7 @@ struct paged_prefill_kernel : prefill_rows<E, Dim, 128> {
     const uint32_t head = base::head_of(t), first_row = t.warp() * 16;  // of this warp, in the item
     if (t.block_y() >= *base::item_count * parts || head >= base::heads) return;
     prefill_item item = base::items[t.block_y() / parts];
-    const uint32_t skipped = (parts - 1 - t.block_y() % parts) * rows;  // the last rows see most
+    const uint32_t skipped = (parts - 1 - t.block_y() % parts) * rows;  // longest contexts first
     if (skipped >= item.rows) return;
     item.first_row += skipped, item.first_position += skipped;
     item.rows = smaller(item.rows - skipped, rows);
@@ -43,7 +42,7 @@ struct paged_prefill_kernel : prefill_rows<E, Dim, 128> {
     load(t, tiles, tiles.next(), 0);
     uint32_t vectors = tiles.next();  // a tile before its use
     for (uint32_t stage = 0; position < end; position += tile, stage ^= 1) {
-      load(t, tiles, vectors, stage ^ 1);  // behind the last tile: nothing
+      load(t, tiles, vectors, stage ^ 1);  // loads nothing behind the last tile
       vectors = tiles.next();
       t.template cp_async_wait_group<1>();
       t.sync();
@@ -55,7 +54,7 @@ struct paged_prefill_kernel : prefill_rows<E, Dim, 128> {
       softmax.add(t, scores, base::scale, shrink);
       base::multiply(result, shrink);
       multiply_values(t, keys + kv_tile::size, scores, result);
-      t.sync();  // before the next copies into this stage
+      t.sync();  // before the next iteration copies into this stage
     }
     t.template cp_async_wait_group<0>();
     base::write(t, item, head, first_row, softmax, result);

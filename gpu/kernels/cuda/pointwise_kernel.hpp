@@ -1,7 +1,7 @@
-// A chain of elementwise operations in one pass: each result stays in a register until the last one is
-// written. What is done is data, so one kernel serves every chain; threads of a warp take the same way.
+// A fused chain of elementwise operations: each result stays in a register until the last one is written. The
+// chain is data, so one kernel interprets every chain; the threads of a warp do not diverge.
 //
-// Moves the operands' and the output's bytes; operands that are repeated come from caches.
+// Memory traffic is the operands and the output; repeated operands come from caches.
 #pragma once
 #include <cmath>
 
@@ -12,13 +12,13 @@
 
 namespace troupe::cuda {
 
-/// x: what the chain has so far; a, b: operands; p, q: the instruction's numbers.
+/// x: the chain's value so far; a, b: operands; p, q: the instruction's numbers.
 enum class pointwise_op : uint8_t {
   add,            ///< x + a
   subtract,       ///< x - a
   subtract_from,  ///< a - x
   multiply,
-  divide,       ///< x / a; of integers a fault if a is 0
+  divide,       ///< x / a; for integers a fault if a is 0
   divide_into,  ///< a / x
   power,        ///< x ^ a
   power_of,     ///< a ^ x
@@ -54,26 +54,26 @@ struct pointwise_instruction {
 struct pointwise_operand {
   const void* data = nullptr;
   data_type type = data_type::fp32;
-  bool wide = false;  ///< four numbers that follow each other in the walk may be read as one
+  bool wide = false;  ///< four consecutive numbers of the walk may be read as one
   tensor_steps steps;
 };
 
-/// The same for every T.
+/// The arguments that do not depend on T.
 struct pointwise_chain {
   static constexpr uint32_t max_operands = 8, max_instructions = 16;
 
   tensor_walk walk;    ///< in the order of the output's memory
   uint32_t count = 0;  ///< elements of the output
   uint32_t operands = 0, instructions = 0;
-  pointwise_operand in[max_operands];  ///< the first one is what the chain begins with
+  pointwise_operand in[max_operands];  ///< the chain begins with the first
   pointwise_instruction instruction[max_instructions];
   data_type type = data_type::fp32;  ///< of the output
   void* out = nullptr;               ///< aligned to 16 bytes
-  kernel_fault* fault = nullptr;     ///< where an instruction may find one
+  kernel_fault* fault = nullptr;     ///< for instructions that can fail
 };
 
-/// T: what it calculates in: float, double, int64_t or uint64_t. Width: elements a thread; a divisor of the
-/// walk's last extent, where steps are 0 or 1 if it is not 1.
+/// T: arithmetic type, float, double, int64_t or uint64_t. Width: elements per thread, a divisor of the
+/// walk's last extent. If it is not 1, the last steps must be 0 or 1.
 template <class T, uint32_t Width>
 struct pointwise_kernel : pointwise_chain {
   static constexpr uint32_t threads = 256, cluster = 1;
@@ -158,7 +158,7 @@ struct pointwise_kernel : pointwise_chain {
     }
   }
 
-  /// Of signed integers, as if they were unsigned.
+  /// Computes signed integers as unsigned, so that they wrap around.
   template <class F>
   TROUPE_DEVICE static T wrapped(T a, T b, F f) {
     if constexpr (real)
@@ -190,7 +190,7 @@ struct pointwise_kernel : pointwise_chain {
         if (!((y < 0 ? -y : y) < p)) found(0);
         return y;
       }
-      case op::relu: return x < 0 ? 0 : x;  // a NaN stays one
+      case op::relu: return x < 0 ? 0 : x;  // keeps a NaN
       case op::leaky_relu: return x < 0 ? p * x : x;
       case op::clip: return x < p ? p : x > q ? q : x;
       case op::hard_sigmoid: return within_one(p * x + q);

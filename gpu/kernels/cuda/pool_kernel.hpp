@@ -1,5 +1,5 @@
-// MaxPool and AveragePool over one to three spatial dimensions, a thread an output element. Windows that
-// overlap find their input in caches.
+// MaxPool and AveragePool over one to three spatial dimensions, with a thread for each output element.
+// Overlapping windows are read from caches.
 #pragma once
 #include "gpu/kernels/cuda/device_code.hpp"
 
@@ -15,7 +15,7 @@ struct pool_kernel {
   uint32_t in[max_dims] = {1, 1, 1}, out[max_dims] = {1, 1, 1}, kernel[max_dims] = {1, 1, 1};
   uint32_t stride[max_dims] = {1, 1, 1}, dilation[max_dims] = {1, 1, 1};
   int32_t before[max_dims] = {};    ///< padding
-  uint32_t counted[max_dims] = {};  ///< an average is over positions below these; 0: over those of the input
+  uint32_t counted[max_dims] = {};  ///< an average counts positions below these; 0: those of the input
   bool average = false;
   bool channels_last = false;  ///< x and y are [batch, spatial, channels]; else [batch, channels, spatial]
 
@@ -55,7 +55,7 @@ struct pool_kernel {
           if (r < 0 || r >= static_cast<int32_t>(in[2])) continue;
           const float v = from[((static_cast<size_t>(p) * in[1] + q) * in[2] + r) * step];
           sum += v;
-          if (v > best || v != v) best = v;  // a NaN stays one
+          if (v > best || v != v) best = v;  // keeps a NaN
         }
       }
     }
@@ -63,7 +63,7 @@ struct pool_kernel {
   }
 
  private:
-  /// Of the window's positions in a dimension those that an average counts.
+  /// Number of the window's positions in a dimension that an average counts.
   TROUPE_DEVICE uint32_t positions(uint32_t d, int32_t first) const {
     uint32_t n = 0;
     for (uint32_t k = 0; k < kernel[d]; ++k) {

@@ -1,5 +1,5 @@
-// A library's handle, used by one owner after the other and kept until the process ends: to destroy one waits
-// for the whole device, which ends the capture of a graph by any other thread (CUDA's programming guide:
+// A library's handle from a pool that lasts until the process ends. Handles are not destroyed, as this waits
+// for the whole device and so invalidates graph captures of other threads (CUDA's programming guide:
 // "prohibited and unhandled operations").
 #pragma once
 #include <map>
@@ -9,12 +9,13 @@
 
 namespace troupe::cuda {
 
-/// Handle: a pointer; empty, or this owner's alone. Thread-safe among owners.
+/// Handle: a pointer type. An owner is empty or has exclusive use of its handle. Owners may be used in
+/// different threads.
 template <class Handle>
 class pooled_handle {
  public:
   pooled_handle() = default;
-  /// One of this device that nobody has, or what `make` gives.
+  /// A free handle of this device, or a new one from `make`.
   template <class Make>
   pooled_handle(int device, Make make) : device_(device) {
     {
@@ -47,7 +48,7 @@ class pooled_handle {
     std::map<int, std::vector<Handle>> handles;  // by device
   };
   static pool& idle() {
-    static pool& all = *new pool;  // owners may end as late as the process
+    static pool& all = *new pool;  // never destroyed: owners may live as long as the process
     return all;
   }
 

@@ -1,6 +1,6 @@
-// What the kernels of prefill attention share (as gpu/kernels/paged_attention.hpp): their arguments, and how
-// rows of queries are read, what a row sees, and how results are written. A warp has 16 rows of one query
-// head, as tensor cores have them: a lane's are g and g + 8.
+// Common part of the prefill attention kernels (semantics: gpu/kernels/paged_attention.hpp): their arguments,
+// loads of queries, masks, and writes of results. A warp has 16 rows of one query head, in the layout of
+// tensor cores: a lane has rows g and g + 8.
 #pragma once
 #include "gpu/kernels/cuda/attention_plan.hpp"
 #include "gpu/kernels/cuda/kv_tiles.hpp"
@@ -8,12 +8,12 @@
 
 namespace troupe::cuda {
 
-/// Of numbers E, 16 bits. Dim: 16, 32, 64 or 128. Threads: of a block.
+/// E: type of 16 bits. Dim: 16, 32, 64 or 128. Threads: of a block.
 template <element E, uint32_t Dim, uint32_t Threads>
 struct prefill_rows {
   static constexpr uint32_t threads = Threads, cluster = 1;
 
-  const uint32_t* item_count = nullptr;  ///< [1]; blocks beyond them do nothing
+  const uint32_t* item_count = nullptr;  ///< [1]; blocks beyond it do nothing
   const prefill_item* items = nullptr;   ///< [item_count]
   const void* q = nullptr;               ///< [rows, heads, Dim], rows q_stride apart
   size_t q_stride = 0;                   ///< a multiple of 8
@@ -25,8 +25,8 @@ struct prefill_rows {
   float scale = 1;  ///< of the scores, times log2(e)
 
  protected:
-  /// Blocks that run at the same time share keys and values as far as there are others: few heads go through
-  /// all items (of several sequences, and as long as they come) before the next heads do.
+  /// Order of blocks, so that concurrent ones share keys and values: these heads go through all items before
+  /// the next heads do.
   static constexpr uint32_t heads_together = 4;
   grid_size grid_of(uint32_t max_items) const {
     return {heads_together, max_items, ceil_div(heads, heads_together)};
@@ -38,16 +38,16 @@ struct prefill_rows {
 
   using kv_tile = cuda::kv_tile<Dim, Threads>;
   static constexpr uint32_t tile =
-      kv_tile::tokens;  // from a multiple on: a row's bits depend on itself alone
+      kv_tile::tokens;  // tiles start at multiples of it, so that a row's bits depend on itself alone
   using query_fragments = uint32_t[Dim / 16][4];
   using tile_scores = float[tile / 8][4];
   using row_sums = float[Dim / 8][4];
 
-  /// The first position that any of its rows sees.
+  /// The first position that any row of the item sees.
   TROUPE_DEVICE uint32_t begin_of(const prefill_item& item) const {
     return window == 0 || item.first_position < window ? 0 : item.first_position - window + 1;
   }
-  /// The tiles from `first` on that an item's rows see, of this head.
+  /// Iterator over the tiles that an item's rows see, for this head, from `first` on.
   template <class Thread>
   TROUPE_DEVICE auto walk(Thread t, const prefill_item& item, uint32_t head, uint32_t first) const {
     return typename kv_tile::template walk<Thread>(t, kv, table, layer, head / (heads / kv.kv_heads),
@@ -55,8 +55,8 @@ struct prefill_rows {
                                                    item.first_position + item.rows);
   }
 
-  /// As the first operand of products: rows g, g + 8 of those from first_row on at dims 16s + 2q and 8 more;
-  /// zeros where the item has no row.
+  /// Loads queries as the first operand of products: rows g, g + 8 from first_row on, at dims 16s + 2q and 8
+  /// further; zeros beyond the item's rows.
   template <class Thread>
   TROUPE_DEVICE void load_queries(Thread t, const prefill_item& item, uint32_t head, uint32_t first_row,
                                   query_fragments& rows) const {
@@ -72,7 +72,8 @@ struct prefill_rows {
     }
   }
 
-  /// `none` for what the warp's rows do not see of the tile at `position`. lowest: its first row's position.
+  /// Masks the tile at `position`: sets scores that the warp's rows do not see to `none`. lowest: position of
+  /// its first row.
   template <class Thread>
   TROUPE_DEVICE void hide(Thread t, uint32_t position, uint32_t lowest, tile_scores& scores) const {
     if (position + tile <= lowest + 1 && (window == 0 || position + window > lowest + 15)) return;
@@ -91,7 +92,7 @@ struct prefill_rows {
     }
   }
 
-  /// Powers as the first operand of products, 16 positions each.
+  /// Packs powers as the first operand of products, 16 positions each.
   template <class Thread>
   TROUPE_DEVICE static void pack(Thread t, const tile_scores& powers, uint32_t (&a)[tile / 16][4]) {
     TROUPE_UNROLL for (uint32_t s = 0; s < tile / 16; ++s) {
@@ -102,7 +103,7 @@ struct prefill_rows {
     }
   }
 
-  /// Divides by the sums.
+  /// Divides by the sums and writes the results.
   template <class Thread>
   TROUPE_DEVICE void write(Thread t, const prefill_item& item, uint32_t head, uint32_t first_row,
                            online_softmax<2>& softmax, const row_sums& sums) const {

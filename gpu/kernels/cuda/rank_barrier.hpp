@@ -21,13 +21,13 @@ class rank_barrier {
     changed_.wait(lock, [&] { return phases_ != phase || aborted_; });
     if (phases_ == phase) throw device_lost("one of the GPUs that compute together has failed");
   }
-  /// For good: waiting threads return, and no later one waits.
+  /// Permanent: waiting and later threads get device_lost.
   void abort() {
     const std::scoped_lock lock(mutex_);
     aborted_ = true;
     changed_.notify_all();
   }
-  /// How many phases are complete.
+  /// Number of complete phases.
   uint64_t phases() {
     const std::scoped_lock lock(mutex_);
     return phases_;

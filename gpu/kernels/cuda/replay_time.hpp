@@ -1,4 +1,4 @@
-// How long work on a stream takes when a graph replays it, to choose between ways of doing it.
+// Measures work on a stream when a graph replays it, to choose between algorithms.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -14,9 +14,9 @@ namespace troupe::cuda {
 
 constexpr double never = std::numeric_limits<double>::infinity();
 
-/// Microseconds of what `enqueue` puts on the stream, which is not captured; `never` if it returns false, or
-/// cannot be captured, or is clearly slower than `best`. Waits for the stream. Throws cuda_error or
-/// device_lost.
+/// Microseconds of the work that `enqueue` puts on the stream, which must not be captured. `never` if
+/// `enqueue` returns false, or the work cannot be captured or is clearly slower than `best`. Waits for the
+/// stream. Throws cuda_error or device_lost.
 template <class Enqueue>
 double replay_time(cudaStream_t stream, double best, Enqueue enqueue) {
   const stream_event begin, end;
@@ -28,7 +28,7 @@ double replay_time(cudaStream_t stream, double best, Enqueue enqueue) {
     return done ? static_cast<double>(took.count()) / 1e3 : never;
   };
   cudaGetLastError();
-  // the first time its code is loaded
+  // the first run loads its code
   for (int i = 0; i < 2; ++i) {
     const double once = timed(enqueue);
     if (i == 1 && once > 1000 && once > 2 * best) return never;

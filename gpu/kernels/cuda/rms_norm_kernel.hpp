@@ -1,14 +1,14 @@
-// RMSNorm of the residual stream, with the addition before it: x += delta, out = x / rms(x) * weight.
+// RMSNorm of the residual stream, fused with the addition before it: x += delta, out = x / rms(x) * weight.
 //
-// A block for each row; the row stays in registers between the two passes. Of a row of `width` numbers it
-// moves 4 width bytes of x (twice with delta), 2 of delta, 2 of out; the weights come from L2. The sum of
-// squares is taken in an order that only the width decides.
+// A block for each row; the row stays in registers between the two passes. Memory traffic per number: 4 bytes
+// of x (8 with delta), 2 of delta, 2 of out; the weights come from L2. The order of the sum of squares
+// depends only on the width.
 #pragma once
 #include "gpu/kernels/cuda/device_code.hpp"
 
 namespace troupe::cuda {
 
-/// delta, weight and out are of E, 16 bits; the residual stream is float.
+/// E: type of delta, weight and out, 16 bits. The residual stream is float.
 template <element E>
 struct rms_norm_kernel {
   static constexpr uint32_t threads = 256, cluster = 1;
@@ -16,8 +16,8 @@ struct rms_norm_kernel {
   static constexpr uint32_t pieces = 8;      // of eight numbers, that a thread holds
   static constexpr uint32_t max_width = threads * pieces * 8;
 
-  const uint32_t* rows = nullptr;   ///< [1]; blocks beyond them do nothing
-  const uint32_t* which = nullptr;  ///< [rows] row i of out is of row which[i] of x; null: of row i
+  const uint32_t* rows = nullptr;   ///< [1]; blocks beyond it do nothing
+  const uint32_t* which = nullptr;  ///< [rows]: row i of out comes from row which[i] of x; null: from row i
   float* x = nullptr;               ///< [.., width], contiguous; written if there is a delta
   const void* delta = nullptr;      ///< like x, or null
   const void* weight = nullptr;     ///< [width]
@@ -31,7 +31,7 @@ struct rms_norm_kernel {
   template <class Thread>
   TROUPE_DEVICE void operator()(Thread t) const {
     t.launch_dependents();
-    // what no kernel before it writes comes while those end
+    // data that no previous kernel writes is loaded while those end
     const bool idle = t.block() >= *rows;
     const size_t row = idle || which == nullptr ? t.block() : which[t.block()];
     vec16 weights[pieces], added[pieces];
@@ -43,7 +43,7 @@ struct rms_norm_kernel {
     if (idle) return;
     float* from = x + row * width;
     float held[pieces][8], sum = 0;
-    // all is asked for before the first is written, which the compiler cannot know to be another's
+    // all loads before the first store, as the compiler cannot exclude aliasing
     TROUPE_UNROLL for (uint32_t p = 0; p < pieces; ++p) {
       const uint32_t i = place(t, p);
       if (i >= width) break;
@@ -72,12 +72,12 @@ struct rms_norm_kernel {
   }
 
  private:
-  /// Of a thread's piece, in the row.
+  /// Position of a thread's piece in the row.
   template <class Thread>
   TROUPE_DEVICE static uint32_t place(Thread t, uint32_t piece) {
     return (piece * threads + t.index()) * 8;
   }
-  /// To eight numbers of x, which are written back.
+  /// Adds to eight numbers of x, and writes them back.
   template <class Thread>
   TROUPE_DEVICE static void add(Thread t, const vec16& delta, float* to, float (&held)[8]) {
     TROUPE_UNROLL for (uint32_t j = 0; j < 4; ++j) {

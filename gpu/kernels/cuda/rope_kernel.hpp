@@ -1,7 +1,7 @@
-// What a layer does to its new queries, keys and values before attention: queries and keys are turned by
-// their positions, keys and values go to their pages. The angles are those of all layers: once a step.
+// RoPE of new queries and keys, fused with the write of keys and values to their pages. A separate kernel
+// computes the angles once a step, for all layers.
 //
-// A block for each row; each number is read and written once, 16 bytes at a time.
+// Four blocks for each row; each number is read and written once, 16 bytes at a time.
 #pragma once
 #include "gpu/kernels/cuda/device_code.hpp"
 #include "gpu/kernels/cuda/kv_pages.hpp"
@@ -36,13 +36,13 @@ struct rope_angles_kernel {
 template <element E>
 struct rope_append_kernel {
   static constexpr uint32_t threads = 256, cluster = 1;
-  static constexpr uint32_t parts = 4;  // of a row: what a thread would do one after the other
+  static constexpr uint32_t parts = 4;  // blocks per row, for parallelism
 
   const uint32_t* rows = nullptr;                  ///< [1]; blocks beyond them do nothing
   const uint32_t* row_sequence = nullptr;          ///< [rows], of `table`
   const uint32_t* positions = nullptr;             ///< [rows]
   const float *cosine = nullptr, *sine = nullptr;  ///< [rows, head_dim / 2], of rope_angles_kernel
-  void* qkv = nullptr;  ///< [rows, q | k | v], contiguous, E; the queries are turned where they are
+  void* qkv = nullptr;  ///< [rows, q | k | v], contiguous, E; queries are rotated in place
   uint32_t heads = 0;
   kv_pages kv;  ///< of E, written; head_dim a multiple of 16
   page_table table;
@@ -54,7 +54,7 @@ struct rope_append_kernel {
   template <class Thread>
   TROUPE_DEVICE void operator()(Thread t) const {
     t.launch_dependents();
-    // the step's tables are older than the kernel before: where it goes is found out while that ends
+    // the previous kernel does not write the step's tables: looks up the page while that one ends
     const uint32_t row = t.block();
     uint32_t position = 0, number = 0;
     const bool idle = row >= *rows;

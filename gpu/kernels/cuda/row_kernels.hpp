@@ -1,8 +1,8 @@
-// What is taken over a whole row of f32 numbers: softmax, the layer norm, the mean. Row (o, j) of a tensor
-// [outer, n, inner] is x[o, :, j].
+// Row reductions of f32 numbers: softmax, layer normalisation, mean. Row (o, j) of a tensor [outer, n, inner]
+// is x[o, :, j].
 //
-// Lanes: threads that share a row: a warp, or a block for long ones. Each number is read from memory once
-// where a row stays in L1, and sums are taken in an order that n decides.
+// Lanes: threads per row, a warp, or a block for long rows. Each number is read from memory once if the row
+// fits into L1. The order of sums depends only on n.
 #pragma once
 #include <cmath>
 
@@ -16,7 +16,7 @@ struct row_args {
   uint32_t outer = 1, n = 1, inner = 1;
 };
 
-/// How many threads are to share a row of so many numbers.
+/// Threads for a row of n numbers.
 constexpr uint32_t row_lanes(uint32_t n) { return n > 1024 ? 256 : 32; }
 
 template <uint32_t Lanes>
@@ -27,11 +27,11 @@ struct row_kernel : row_args {
   size_t shared_bytes() const { return Lanes > 32 ? threads / 32 * sizeof(float) : 0; }
 
  protected:
-  /// What of a row a lane has: numbers lane, lane + Lanes, ... below `end`, of a row that begins at `at`.
+  /// A lane's part of the row that begins at `at`: numbers lane, lane + Lanes, ... below `end`.
   struct share {
     size_t at;
     uint32_t row, lane, end;
-    bool exists;  ///< else there are none, and the lane only waits with the others
+    bool exists;  ///< false: no row; the lane only takes part in barriers
   };
   template <class Thread>
   TROUPE_DEVICE share begin(Thread t) const {
@@ -42,7 +42,7 @@ struct row_kernel : row_args {
     const size_t at = size_t{row / inner} * n * inner + row % inner;
     return {exists ? at : 0, row, t.index() % Lanes, exists ? n : 0, exists};
   }
-  /// What all lanes of the row have, combined; every thread of the block takes part.
+  /// Reduces over all lanes of the row. Every thread of the block must take part.
   template <class Thread, class F>
   TROUPE_DEVICE static float combined(Thread t, float mine, F f) {
     TROUPE_UNROLL for (uint32_t mask = 16; mask > 0; mask /= 2) mine = f(mine, t.shuffle_xor(mine, mask));
@@ -52,7 +52,7 @@ struct row_kernel : row_args {
       t.sync();
       mine = all[0];
       TROUPE_UNROLL for (uint32_t w = 1; w < threads / 32; ++w) mine = f(mine, all[w]);
-      t.sync();  // before the next one is written
+      t.sync();  // before the next reduction writes
     }
     return mine;
   }
@@ -79,7 +79,7 @@ struct softmax_kernel : row_kernel<Lanes> {
   }
 };
 
-/// inner is 1.
+/// Requires: inner is 1.
 template <uint32_t Lanes>
 struct layer_norm_kernel : row_kernel<Lanes> {
   const float *scale = nullptr, *shift = nullptr;  ///< [n]; shift may be null

@@ -1,18 +1,18 @@
-// The choice of the next tokens from logits on the device, as gpu/kernels/sampling.hpp defines it.
+// Sampling of the next tokens from logits on a GPU, as defined in gpu/kernels/sampling.hpp.
 //
-// A cluster for each row; every warp has a stretch of its ids. Nothing is sorted: what top_k and top_p leave
-// is found by bisection over the order of the tokens, one pass over the row for each step, some twenty of
-// them. Shares are whole numbers, in 2^-40 of the most likely token's, so that their sums, and with them the
-// choice, depend neither on the order of threads nor on the batch.
+// A cluster for each row; every warp has a range of token ids. There is no sort: the cut-offs of top_k and
+// top_p are found by bisection over the order of the tokens, with some twenty passes over the row. Shares are
+// integers, in units of 2^-40 of the most likely token's weight. So their sums, and the choice, depend
+// neither on the order of threads nor on the batch.
 //
-// A greedy row is read twice (maximum, sum of exponentials), from L2, where the head has just left it.
+// A greedy row is read twice (maximum, sum of exponentials), from L2, as the head has just written it.
 #pragma once
 #include "gpu/kernels/cuda/cluster_reduction.hpp"
 #include "gpu/kernels/sampling.hpp"
 
 namespace troupe::cuda {
 
-/// The sampling of a row, by its sampling_parameters.
+/// The sampling parameters of a row, converted for the kernel.
 struct row_sampling {
   double uniform = 0;  ///< the draw, in [0, 1)
   float scale = 0;     ///< log2(e) / temperature, finite; 0: the most likely token
@@ -21,24 +21,24 @@ struct row_sampling {
   float repetition_penalty = 1, presence_penalty = 0, frequency_penalty = 0;
   uint32_t first_adjustment = 0, adjustments = 0;  ///< of `sampling_kernel::adjustments`
   uint32_t top = 0;                                ///< at most sampled_row::max_top and the vocabulary
-  /// Of `sampling_kernel::tokens`, one that is not in the adjustments and counts as one more of the output;
-  /// the last of them is room for it.
+  /// Index in `sampling_kernel::tokens` of an output token that the adjustments do not count yet. The row's
+  /// last adjustment is free for it.
   uint32_t uncounted = no_row;
   static constexpr uint32_t no_row = ~0U;
 };
 
-/// A token with a bias or that occurs in the sequence; each token once for a row.
+/// A token that has a bias or occurs in the sequence; each token once for a row.
 struct token_adjustment {
-  uint32_t token = 0;  ///< no_token: none
+  uint32_t token = 0;  ///< no_token: unused entry
   uint32_t prompt = 0, output = 0;
   float bias = 0;
-  float raw = 0;  ///< written by the kernel: its logit before
+  float raw = 0;  ///< written by the kernel: the logit before adjustment
 };
 
 struct sampled_row {
   static constexpr uint32_t max_top = 20;
-  kernels::token_logprob chosen;        ///< no_token: there was nothing to choose from, `top` means nothing
-  kernels::token_logprob top[max_top];  ///< the most likely ones; as many as were asked for
+  kernels::token_logprob chosen;        ///< no_token: no valid distribution, `top` is undefined
+  kernels::token_logprob top[max_top];  ///< the most likely tokens, as many as requested
 };
 
 template <uint32_t Cluster>
@@ -50,7 +50,7 @@ struct sampling_kernel {
   float* logits = nullptr;                  ///< [rows, stride]; biases and penalties are applied in place
   uint32_t vocabulary = 0, stride = 0;      ///< at least one token, at most `max_vocabulary`
   const row_sampling* samplings = nullptr;  ///< [rows]
-  const int32_t* tokens = nullptr;          ///< of the step's rows, if a row has one that is uncounted
+  const int32_t* tokens = nullptr;          ///< of the step's rows; needed if a row has an uncounted token
   token_adjustment* adjustments = nullptr;  ///< of all rows
   sampled_row* out = nullptr;               ///< [rows]
 
@@ -69,12 +69,11 @@ struct sampling_kernel {
   }
 
  private:
-  // A token's place in the order of likelihood, equal ones by id: greater is more likely. What is no number
-  // or infinite comes before everything.
+  // Sort key of a token: greater is more likely; ties by id. NaN and plus infinity come before all others.
   static constexpr uint64_t broken = ~uint64_t{0};
   TROUPE_DEVICE static uint64_t key_of(float logit, uint32_t id) {
     if (!(logit < kernel_infinity())) return broken;
-    logit += 0.0F;  // of two zeros one
+    logit += 0.0F;  // turns -0 into +0
     uint32_t bits;
     memcpy(&bits, &logit, 4);
     bits ^= bits >> 31 != 0 ? ~0U : 1U << 31;
@@ -97,12 +96,12 @@ struct sampling_kernel {
     return x;
   }
 
-  /// Which tokens are left: the ones not before `key` that have at least this share.
+  /// The remaining tokens: those not before `key` with at least this share.
   struct cut {
     uint64_t key = 0, share = 0;
   };
 
-  /// A row as a thread sees it. All threads of the cluster call the same.
+  /// A thread's view of a row. All threads of the cluster must make the same calls.
   template <class Thread>
   struct row_view {
     TROUPE_DEVICE row_view(const sampling_kernel& k, Thread thread, uint32_t index)
@@ -114,7 +113,7 @@ struct sampling_kernel {
       first = smaller(block_first + t.warp() * each, block_end), end = smaller(first + each, block_end);
     }
 
-    /// The most likely token that does not come before `from`.
+    /// Key of the most likely token that is not before `from`.
     TROUPE_DEVICE uint64_t most_likely(uint64_t from = broken) {
       uint64_t best = 0;
       for (uint32_t i = first + t.lane(); i < end; i += 32) {
@@ -141,7 +140,8 @@ struct sampling_kernel {
       const auto sums = over.sum(mine.share, mine.count);
       return {sums.first, sums.second};
     }
-    /// The highest key with `enough` not before it. Requires: there is enough from `low`, not from `high`.
+    /// The highest key for which `enough` holds of the tokens not before it. Requires: `enough` holds for
+    /// `low`, not for `high`.
     template <class Enough>
     TROUPE_DEVICE uint64_t highest(uint64_t low, uint64_t high, Enough enough) {
       uint64_t from_low = not_before(low).count, from_high = 0;
@@ -156,7 +156,8 @@ struct sampling_kernel {
       }
       return low;
     }
-    /// Of what is left the token at which the sum of shares, in the order of ids, exceeds this part of all.
+    /// The remaining token at which the cumulative share, in the order of ids, exceeds this part of the
+    /// total.
     TROUPE_DEVICE uint32_t draw(const cut& left, double part) {
       uint64_t mine = 0;
       for (uint32_t i = first + t.lane(); i < end; i += 32) mine += share_of(i, left);
@@ -164,9 +165,9 @@ struct sampling_kernel {
       uint64_t rest =
           smaller(static_cast<uint64_t>(part * static_cast<double>(sums.all)), sums.all - 1) - sums.before;
       uint64_t found = 0;
-      for (uint32_t i = first + t.lane(); rest < sums.mine; i += 32) {  // of one warp only
+      for (uint32_t i = first + t.lane(); rest < sums.mine; i += 32) {  // taken by one warp only
         const uint64_t share = i < end ? share_of(i, left) : 0;
-        uint64_t until = share;  // the sum over the lanes up to this one
+        uint64_t until = share;  // inclusive prefix sum over the lanes
         TROUPE_UNROLL for (uint32_t d = 1; d < 32; d *= 2) {
           const uint64_t other = t.shuffle(until, t.lane() >= d ? t.lane() - d : 0);
           if (t.lane() >= d) until += other;
@@ -184,7 +185,7 @@ struct sampling_kernel {
     Thread t;
     cluster_reduction<Thread, Cluster, warps> over;
     float* logits;
-    uint32_t block_first, block_end, first, end;  // ids of the block, of the warp
+    uint32_t block_first, block_end, first, end;  // id ranges of the block and of the warp
     float max_logit = 0, scale = 0;
   };
 
@@ -206,7 +207,7 @@ struct sampling_kernel {
 
     const bool late = sampling.uncounted != row_sampling::no_row;
     const uint32_t uncounted = late ? static_cast<uint32_t>(tokens[sampling.uncounted]) : kernels::no_token;
-    uint64_t known = 0;  // whether it has an adjustment
+    uint64_t known = 0;  // 1: the uncounted token has an adjustment
     for (uint32_t i = t.index(); i < sampling.adjustments; i += threads) {
       token_adjustment& a = adjusted[i];
       if (a.token < row.block_first || a.token >= row.block_end) continue;
@@ -230,7 +231,7 @@ struct sampling_kernel {
       token = row.draw(what_is_left(row, sampling, best), sampling.uniform);
     }
 
-    uint64_t place = 0;  // of the token among the adjusted ones, from 1
+    uint64_t place = 0;  // of the token among the adjustments, from 1
     for (uint32_t i = t.index(); i < sampling.adjustments; i += threads)
       if (adjusted[i].token == token) place = i + 1;
     place = row.over.greatest(place);

@@ -1,4 +1,4 @@
-// What sampling_kernel is told of a step's rows.
+// Collects the arguments of sampling_kernel for a step's rows.
 #pragma once
 #include <algorithm>
 #include <cassert>
@@ -13,8 +13,8 @@ class sampling_rows {
  public:
   void clear() { rows_.clear(), adjustments_.clear(); }
 
-  /// The next row, as a CPU is told of it; its logits do not matter, nor where it wants its top. `last`: the
-  /// row of the step whose token is the sequence's last, if that is not counted; else row_sampling::no_row.
+  /// Adds a row, with the arguments of the CPU kernel; ignores `logits` and `top`. `last`: the step's row
+  /// with the sequence's last token, if this is not counted yet; else row_sampling::no_row.
   void add(const kernels::sampling_args& a, uint32_t last = row_sampling::no_row) {
     assert(a.top_entries <= sampled_row::max_top);
     const auto& p = a.parameters;
@@ -39,7 +39,7 @@ class sampling_rows {
   const std::vector<token_adjustment>& adjustments() const { return adjustments_; }
 
  private:
-  /// A token may have a bias and counts: they become one entry.
+  /// Merges the bias and the counts of a token into one entry.
   void add_adjustments(const kernels::sampling_args& a) {
     const auto first = static_cast<ptrdiff_t>(adjustments_.size());
     for (size_t i = 0; i < a.count_entries; ++i)

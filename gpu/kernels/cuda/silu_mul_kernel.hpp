@@ -1,5 +1,5 @@
-// The gate of a feed-forward layer: out = silu(gate) * up, silu(x) = x / (1 + exp(-x)). Reads 4 and writes 2
-// bytes a number.
+// The activation of a gated feed-forward layer: out = silu(gate) * up, silu(x) = x / (1 + exp(-x)). Reads 4
+// and writes 2 bytes per number.
 #pragma once
 #include "gpu/kernels/cuda/device_code.hpp"
 

@@ -1,4 +1,4 @@
-// Numbers of any type as kernels calculate with them: read as T, written as the nearest of their type.
+// Loads and stores of numbers of any type: read as T, written as the nearest number of their type.
 #pragma once
 #include <cmath>
 #include <limits>
@@ -10,7 +10,7 @@
 
 namespace troupe::cuda {
 
-/// The number at `index`. A BOOL is any byte: 0 or 1.
+/// The number at `index`. A BOOL reads as 0 or 1; any non-zero byte is 1.
 template <class T>
 TROUPE_BOTH T load_number(const void* data, data_type type, int64_t index) {
   switch (type) {
@@ -31,8 +31,8 @@ TROUPE_BOTH T load_number(const void* data, data_type type, int64_t index) {
   }
 }
 
-/// Integers keep their lowest bits. A floating point number beyond an integer type becomes its nearest, a NaN
-/// 0 (gpu/onnx/operators/cast.cpp).
+/// Integer to integer keeps the lowest bits. Floating point to integer saturates, and a NaN becomes 0 (as in
+/// gpu/onnx/operators/cast.cpp).
 template <class To, class From>
 TROUPE_BOTH To convert_number(From x) {
   if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {

@@ -1,4 +1,4 @@
-// A point in a stream that can be waited for, and timed.
+// RAII CUDA event: a point in a stream, to wait for and to time.
 #pragma once
 #include <chrono>
 
@@ -8,7 +8,7 @@ namespace troupe::cuda {
 
 class stream_event {
  public:
-  /// With cudaEventDisableTiming it is cheaper, and `since` throws.
+  /// cudaEventDisableTiming is cheaper; `since` then throws.
   explicit stream_event(unsigned flags = cudaEventDefault) {
     check(cudaEventCreateWithFlags(&event_, flags), "an event");
   }
@@ -18,7 +18,7 @@ class stream_event {
 
   operator cudaEvent_t() const { return event_; }
   void record(cudaStream_t stream) const { check(cudaEventRecord(event_, stream), "an event"); }
-  /// Waits for this one. Both were recorded.
+  /// Time between the events. Waits for this one. Requires: both were recorded.
   std::chrono::nanoseconds since(const stream_event& earlier) const {
     float ms = 0;
     check_wait(cudaEventSynchronize(event_), "an event");

@@ -1,4 +1,4 @@
-// Positions in tensors of up to eight dimensions, as kernels find them.
+// Index arithmetic of kernels for tensors of up to eight dimensions.
 #pragma once
 #include "gpu/kernels/cuda/device_code.hpp"
 
@@ -6,24 +6,24 @@ namespace troupe::cuda {
 
 constexpr uint32_t max_tensor_dims = 8;
 
-/// What one thread moves at once: 1, 2, 4, 8 or 16 bytes.
+/// The unit of a thread's access: 1, 2, 4, 8 or 16 bytes.
 template <uint32_t Bytes>
 struct alignas(Bytes) memory_word {
   unsigned char bytes[Bytes];
 };
 
-/// Dimensions that several tensors are walked in, the last one fastest.
+/// The dimensions of an iteration over several tensors, the last one fastest.
 struct tensor_walk {
   uint32_t dims = 1;
   uint32_t extent[max_tensor_dims] = {1};
 };
 
-/// How far one step in each dimension of a walk goes in one tensor.
+/// Strides of one tensor in the dimensions of a walk.
 struct tensor_steps {
   int64_t step[max_tensor_dims] = {};
 };
 
-/// Where the element that is `index`-th in the walk lies in each of `N` tensors, added to `at`.
+/// Adds to `at` the position of the walk's `index`-th element in each of `N` tensors.
 template <uint32_t N>
 TROUPE_DEVICE void find_element(const tensor_walk& walk, uint32_t index,
                                 const tensor_steps* const (&steps)[N], int64_t (&at)[N]) {

@@ -1,8 +1,8 @@
-// Prefill attention with the products of warpgroups (sm_90a), for heads of 64 or 128, in the way of
-// FlashAttention-3: a block has one query head and up to 128 rows of one sequence, 64 a warpgroup. While a
-// warpgroup calculates the powers of a tile, the tensor core multiplies the values of the tile before, and
-// what the other warpgroup has for it. Queries, powers and results stay in registers; keys and values come
-// into rings of four tiles each, three ahead of where they are used.
+// Prefill attention with wgmma (sm_90a), for head sizes 64 and 128, as in FlashAttention-3. A block has one
+// query head and up to 128 rows of one sequence, 64 for each warpgroup. While a warpgroup calculates the
+// powers of a tile, the tensor cores multiply the values of the tile before, and the other warpgroup's
+// products. Queries, powers and results stay in registers. Keys and values are copied into ring buffers of
+// four tiles each, three tiles ahead.
 #pragma once
 #include <type_traits>
 
@@ -30,10 +30,10 @@ struct warpgroup_prefill_kernel : prefill_rows<E, Dim, 256> {
     const prefill_item item = base::items[t.block_y()];
     const uint32_t end = item.first_position + item.rows;
     const uint32_t first = base::begin_of(item) / tile * tile, tiles = ceil_div(end - first, tile);
-    // what this warpgroup's rows see may end earlier
+    // the context of this warpgroup's rows may end earlier
     const uint32_t skipped = t.warp() / 4 * rows,
                    own_end = smaller(end, item.first_position + skipped + rows);
-    // shuffled, so that the compiler knows that a warp is of one mind
+    // the shuffle tells the compiler that the value is uniform in the warp
     const uint32_t own = t.shuffle(skipped < item.rows ? ceil_div(own_end - first, tile) : 0, 0);
     const uint32_t first_row = t.warp() * 16, lowest = item.first_position + first_row;
 
@@ -67,8 +67,8 @@ struct warpgroup_prefill_kernel : prefill_rows<E, Dim, 256> {
     for (uint32_t i = 0; i < tiles; ++i) {
       t.template cp_async_wait_group<ahead - 1>();
       t.fence_proxy_async();
-      t.sync();  // there are the values of tile i and the keys of the next; all have done with those before
-      const auto ask = [&] {  // for those to come, while the tensor core works
+      t.sync();               // values of tile i and keys of the next are loaded; no thread uses older ones
+      const auto ask = [&] {  // loads later tiles while the tensor cores work
         walk.copy_values(vectors, values(t, i + ahead));
         walk.copy_keys(next, keys(t, i + ahead + 1)), t.cp_async_commit_group();
         vectors = next, next = walk.next();
@@ -81,7 +81,7 @@ struct warpgroup_prefill_kernel : prefill_rows<E, Dim, 256> {
         base::hide(t, first + (i + 1) * tile, lowest, scores);
         softmax.add(t, scores, base::scale, shrink);
         t.fence_operand(
-            scores);  // powers are calculated before, so that the product of values runs beside that
+            scores);  // powers are calculated before the wait, concurrently with the product of values
         if (t.warpgroup_any(shrink[0] != 1 || shrink[1] != 1)) {
           t.template wgmma_wait_group<0>(result);
           base::multiply(result, shrink);
@@ -134,7 +134,7 @@ struct warpgroup_prefill_kernel : prefill_rows<E, Dim, 256> {
   }
 };
 
-/// The better one. Sm90: the device runs the code for sm_90a.
+/// The faster prefill kernel. Sm90: the device runs the code for sm_90a.
 template <element E, uint32_t Dim, bool Sm90>
 using prefill_kernel =
     std::conditional_t<Sm90 && (Dim >= 64), warpgroup_prefill_kernel<E, Dim>, paged_prefill_kernel<E, Dim>>;

@@ -1,13 +1,13 @@
-// The instruction wgmma.mma_async (sm_90a), as cuda_thread's wgmma_mma_async has it: its forms differ in
-// nothing but the number of registers, which a template cannot spell.
+// The instruction wgmma.mma_async (sm_90a) for cuda_thread::wgmma_mma_async. Its forms differ only in the
+// number of registers, which a template cannot express.
 #pragma once
 #include "gpu/kernels/cuda/device_code.hpp"
 
 namespace troupe::cuda {
 
-/// The second operand: a matrix in shared memory with rows of 128 bytes, swizzled. Eight of them are 1024
-/// bytes (the stride), which is also what the first one's address is a multiple of, save for steps along a
-/// row; `panel`: bytes to the next 64 columns of a transposed one (the leading dimension).
+/// Descriptor of the second operand: a matrix in shared memory with rows of 128 bytes and 128-byte swizzle.
+/// Eight rows are 1024 bytes (the stride offset). The address is a multiple of 1024, plus steps along a row.
+/// `panel`: bytes to the next 64 columns of a transposed operand (the leading dimension offset).
 TROUPE_DEVICE uint64_t swizzled_smem_descriptor(uint32_t address, uint32_t panel) {
   constexpr uint64_t stride = uint64_t{1024 / 16} << 32, swizzle_128 = uint64_t{1} << 62;
   return (address & 0x3ffff) >> 4 | uint64_t{panel / 16} << 16 | stride | swizzle_128;
@@ -45,7 +45,7 @@ TROUPE_DEVICE uint64_t swizzled_smem_descriptor(uint32_t address, uint32_t panel
       : "memory")
 #endif
 
-/// d += a b, or = without `add`; of 64 columns or 128, eight to a block.
+/// d += a b, or d = a b without `add`. 64 or 128 columns, eight to a block.
 template <element E, bool Transposed, uint32_t Blocks>
 TROUPE_DEVICE void wgmma_m64k16(float (&d)[Blocks][4], const uint32_t (&a)[4], uint64_t b, bool add) {
   static_assert(Blocks == 8 || Blocks == 16);

@@ -1,4 +1,4 @@
-// Memory that products and convolutions work in. Nothing stays there from one to the next.
+// Scratch memory of products and convolutions. Its content is not kept between calls.
 #pragma once
 #include <memory>
 #include <mutex>
@@ -9,15 +9,15 @@
 
 namespace troupe::cuda {
 
-/// Of the current device, had when it is first asked for, and where it is from then on: graphs know it. Those
-/// that never run at the same time can share one. Thread-safe. Throws cuda_error.
+/// Memory of the current device, allocated on first use. Its address never changes, as graphs hold it. Users
+/// that never run at the same time can share a workspace. Thread-safe. Throws cuda_error.
 class workspace {
  public:
-  static constexpr size_t products_bytes = size_t{32} << 20;  // cuBLAS's own advice for Hopper
+  static constexpr size_t products_bytes = size_t{32} << 20;  // recommended by cuBLAS for Hopper
   static constexpr size_t max_convolutions_bytes = size_t{256} << 20;
 
   workspace() = default;
-  /// Of at most the other's size: what is chosen here can be done there.
+  /// A workspace at most as large as `other`, so that algorithms chosen here run there.
   explicit workspace(std::shared_ptr<workspace> other) : other_(std::move(other)) {}
 
   const device_memory& products() {
@@ -25,7 +25,7 @@ class workspace {
     if (products_.size() == 0) products_ = device_memory(products_bytes);
     return products_;
   }
-  /// Of `max_convolutions_bytes`, or what can be had; empty, if that is next to nothing.
+  /// `max_convolutions_bytes`, or as much as is free; empty if that is too little.
   const device_memory& convolutions() {
     const std::scoped_lock lock(mutex_);
     if (convolutions_) return *convolutions_;

@@ -1,4 +1,4 @@
-// Conv and ConvTranspose: cuDNN's, with bias, residual and ReLU where it takes them along.
+// Conv and ConvTranspose through cuDNN, with bias, residual and ReLU fused if it supports that.
 #include <algorithm>
 #include <cstring>
 
@@ -15,7 +15,7 @@ onnx::shape strides_for(program_builder& b, const onnx::shape& dims) {
   return b.options().channels_last ? channels_last_strides(dims) : onnx::strides_of(dims);
 }
 
-/// w as conv_args wants it. Channels last, the second dimension goes behind the kernel's.
+/// w in the layout of conv_args: with channels last, the second dimension goes behind the kernel's.
 place filters(program_builder& b, size_t i) {
   const auto w = b.in(i);
   if (!b.options().channels_last) return b.made_plain(w).where;
@@ -36,7 +36,7 @@ void set_window(conv_args& a, const onnx::window& w, const onnx::shape& in, cons
   }
 }
 
-/// How the machine does it that leaves the rest to a kernel of ours.
+/// The epilogue for machines whose convolutions do not fuse it: a kernel of ours.
 pointwise_step epilogue(program_builder& b, const device_value& y, const followers& more) {
   pointwise_draft chain(y.dims, calculated_in::f32, y);
   if (more.bias) {
@@ -51,7 +51,7 @@ pointwise_step epilogue(program_builder& b, const device_value& y, const followe
   return chain.into(b, y);
 }
 
-/// y, with what follows.
+/// Emits the convolution with its followers.
 device_value emit(program_builder& b, conv_args a, const device_value& x, const place& w,
                   const onnx::shape& out_dims, const followers& more) {
   a.batch = static_cast<uint32_t>(x.dims[0]);
@@ -73,7 +73,7 @@ std::optional<device_value> own_bias(program_builder& b) {
   return b.has(2) ? std::optional{b.plain(2)} : std::nullopt;
 }
 
-/// With zeros around, as far as the windows reach beyond what is the same on both sides.
+/// Pads x with zeros by the excess of the larger padding over the smaller one, so that the rest is symmetric.
 device_value with_uneven_padding(program_builder& b, const device_value& x, onnx::window& w) {
   if (w.before == w.after) return x;
   auto dims = x.dims;
@@ -107,8 +107,8 @@ void put_conv(program_builder& b) {
   b.define(more.result, emit(b, a, x, w, dims, more));
 }
 
-/// cuDNN's gradient has the same padding on both sides of an output that its windows fill, up to a part of a
-/// stride; another one is cut out of a larger one.
+/// cuDNN's gradient has symmetric padding, and its windows fill the output up to a part of a stride. Other
+/// outputs are cut out of a larger one.
 void put_conv_transpose(program_builder& b) {
   const auto x = b.arranged(b.in(0), strides_for(b, b.in(0).dims));
   const auto dims = b.output_dims();

@@ -6,7 +6,7 @@ namespace troupe::cuda {
 
 namespace {
 
-/// [n], behind which there are only dimensions of one up to `axis` of `rank`.
+/// True if `dims` is [n] at dimension `axis` of `rank`, and 1 everywhere else.
 bool is_along(const onnx::shape& dims, size_t rank, size_t axis, int64_t n) {
   if (dims.size() > rank) return false;
   const size_t missing = rank - dims.size();

@@ -1,4 +1,4 @@
-// What may follow a product or a convolution in the same step: a bias, a residual, a ReLU.
+// The epilogue of a product or convolution: a bias, a residual and a ReLU fused into its step.
 #pragma once
 #include <optional>
 #include <string>
@@ -8,14 +8,14 @@
 namespace troupe::cuda {
 
 struct followers {
-  std::string result;  ///< the value that they give in the end
+  std::string result;  ///< the value that the last of them defines
   std::optional<device_value> bias, residual;
   bool relu = false;
 };
 
-/// Takes over what alone reads output 0 of the current node. bias: what it has by itself; else an Add of as
-/// many known numbers as dimension `axis` of the output has. strides: how a residual must lie; empty: none is
-/// taken.
+/// Fuses the only readers of output 0 of the current node. bias: the node's own, if it has one; else an Add
+/// of a known vector along dimension `axis` of the output is taken. strides: layout that a residual must
+/// have; empty: no residual is taken.
 followers take_followers(program_builder& b, std::optional<device_value> bias, size_t axis,
                          const onnx::shape& strides);
 

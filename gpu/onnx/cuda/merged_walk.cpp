@@ -6,7 +6,7 @@
 namespace troupe::cuda {
 
 merged_walk merge_dimensions(const onnx::shape& dims, const std::vector<onnx::shape>& strides) {
-  std::vector<size_t> lasts;  // of each merged dimension its last given one
+  std::vector<size_t> lasts;  // the last original dimension of each merged one
   std::vector<int64_t> extents;
   for (size_t d = 0; d < dims.size(); ++d) {
     if (dims[d] == 1) continue;

@@ -1,4 +1,4 @@
-// The fewest dimensions in which tensors that are read or written together can be walked.
+// Merges dimensions of tensors that are read or written together, for kernels with few loops.
 #pragma once
 #include <vector>
 
@@ -15,21 +15,21 @@ struct merged_walk {
   int64_t last_step(size_t tensor) const { return steps[tensor].step[walk.dims - 1]; }
 };
 
-/// Of tensors of `dims` with these strides each: dimensions of one element are left out, and those that all
-/// tensors walk as one are one. The order stays. Requires: at most 2^32 - 1 elements.
+/// For tensors of `dims` with these strides each: leaves out dimensions of one element, and merges dimensions
+/// that are contiguous in all tensors. Keeps the order. Requires: at most 2^32 - 1 elements.
 merged_walk merge_dimensions(const onnx::shape& dims, const std::vector<onnx::shape>& strides);
 
-/// The dimensions from the one with the largest stride to the one with the smallest; of those alike the first
-/// one first.
+/// The dimensions by descending stride; ties in their order.
 std::vector<size_t> memory_order(const onnx::shape& dims, const onnx::shape& strides);
 
-/// Strides of a dense tensor whose dimensions lie in this order.
+/// Strides of a dense tensor with this order of dimensions in memory.
 onnx::shape dense_strides(const onnx::shape& dims, const std::vector<size_t>& order);
 
-/// [batch, channels, spatial...] as it lies with the channels last; of less than two dimensions row-major.
+/// Strides of [batch, channels, spatial...] stored with channels last. Row-major for less than two
+/// dimensions.
 onnx::shape channels_last_strides(const onnx::shape& dims);
 
-/// Strides with which to walk a tensor of `dims` as if it had the shape `wanted`, as numpy repeats it.
+/// Strides of a tensor of `dims` broadcast to the shape `wanted`, by numpy's rules.
 onnx::shape repeated_strides(const onnx::shape& dims, const onnx::shape& strides, const onnx::shape& wanted);
 
 onnx::shape permuted(const onnx::shape& of, const std::vector<size_t>& order);

@@ -1,4 +1,4 @@
-// Operators that calculate nothing: the same elements in other places, or under another shape.
+// Operators that only move elements or change the shape.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -11,19 +11,19 @@ namespace troupe::cuda {
 
 namespace {
 
-/// Strides of a dense tensor of `dims` that lies as `like` does, which has as many dimensions.
+/// Strides of a dense tensor of `dims` with the same order of dimensions as `like`. Requires: the same rank.
 onnx::shape strides_like(const onnx::shape& dims, const device_value& like) {
   return dense_strides(dims, memory_order(like.dims, like.strides));
 }
 
-/// Word of a kernel that moves slices of so many bytes.
+/// Word size of a kernel that moves slices of this many bytes.
 uint32_t word_of(size_t bytes) {
   uint32_t word = 16;
   while (bytes % word != 0) word /= 2;
   return word;
 }
 
-/// Picks along an axis of a row-major tensor.
+/// Gathers along an axis of a row-major tensor.
 device_value gather(program_builder& b, const device_value& from, const device_value& indices, size_t axis,
                     onnx::shape dims, uint32_t fault) {
   const std::span all{from.dims};
@@ -102,7 +102,7 @@ void put_pad(program_builder& b) {
     b.pad(x, out, before, filler);
     return b.define(out);
   }
-  auto v = b.plain(0);  // one dimension after the other: what a position shows is picked
+  auto v = b.plain(0);  // one dimension after the other: gathers the shown position
   for (size_t d = 0; d < dims.size(); ++d) {
     if (dims[d] == v.dims[d] && before[d] == 0) continue;
     auto next = v.dims;
@@ -169,7 +169,7 @@ void put_transpose(program_builder& b) {
   auto turned = x;
   turned.dims = dims;
   for (size_t i = 0; i < order.size(); ++i) turned.strides[i] = x.strides[static_cast<size_t>(order[i])];
-  b.define(b.made_plain(turned));  // where it is row-major now, nothing moves
+  b.define(b.made_plain(turned));  // no copy if it is row-major now
 }
 
 }  // namespace troupe::cuda

@@ -1,4 +1,5 @@
-// A chain of elementwise operations while it grows (pointwise_kernel.hpp).
+// Builder of a chain of elementwise operations for one pointwise kernel
+// (gpu/kernels/cuda/pointwise_kernel.hpp).
 #pragma once
 #include <optional>
 #include <vector>
@@ -9,7 +10,7 @@ namespace troupe::cuda {
 
 class pointwise_draft {
  public:
-  /// dims: of the result. It begins with `first`, which is repeated as numpy repeats it.
+  /// dims: of the result. The chain begins with `first`, broadcast by numpy's rules.
   pointwise_draft(onnx::shape dims, calculated_in numbers, const device_value& first)
       : dims_(std::move(dims)), numbers_(numbers) {
     operand(first);
@@ -21,15 +22,15 @@ class pointwise_draft {
     return operands_.size() + operands <= pointwise_chain::max_operands &&
            instructions_.size() + instructions <= pointwise_chain::max_instructions;
   }
-  /// Which operand this is from now on.
+  /// Adds an operand, and returns its number.
   uint8_t operand(const device_value& v);
   void then(const pointwise_instruction& i) { instructions_.push_back(i); }
   void then(pointwise_op op, const device_value& a) { then({op, operand(a)}); }
   void may_fail(uint32_t fault) { fault_ = fault; }
 
-  /// Strides for the result: those of an operand that is as large, or row-major.
+  /// Strides for the result: those of an operand of the same size, else row-major.
   onnx::shape result_strides() const;
-  /// Uses the operands. `out` has the result's dims.
+  /// The step that computes the chain into `out`, which has the result's dims. Marks the operands as used.
   pointwise_step into(program_builder& b, const device_value& out) const;
 
  private:

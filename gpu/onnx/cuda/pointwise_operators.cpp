@@ -1,4 +1,4 @@
-// Elementwise operators, and chains of them: what alone reads the result of one joins its kernel.
+// Elementwise operators, and chains of them: the only reader of a result joins its kernel.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ using op = pointwise_op;
 
 struct binary {
   std::string_view name;
-  op straight, turned;  ///< with what the chain has as the first, the second input
+  op straight, turned;  ///< with the chain's value as the first or second input
 };
 constexpr binary binaries[] = {
     {"Add", op::add, op::add},           {"Sub", op::subtract, op::subtract_from},
@@ -31,7 +31,7 @@ const binary* find_binary(std::string_view name) {
   return found == std::end(binaries) ? nullptr : found;
 }
 
-/// One that holds every number of the type.
+/// The type to calculate in that holds every number of `type`.
 calculated_in numbers_for(data_type type) {
   switch (type) {
     case data_type::fp64: return calculated_in::f64;
@@ -55,7 +55,7 @@ calculated_in numbers_of(program_builder& b, const onnx::node& n) {
   return numbers_for(type(0));
 }
 
-/// Of the functions of one tensor.
+/// Instruction of an operator with one tensor.
 pointwise_instruction function_of(program_builder& b, const onnx::node& n) {
   auto& asked = b.model().at(n);
   if (n.op == "Relu") return {op::relu};
@@ -69,7 +69,7 @@ pointwise_instruction function_of(program_builder& b, const onnx::node& n) {
   if (n.op == "HardSwish") return {op::hard_swish};
   if (n.op == "HardSigmoid")
     return {op::hard_sigmoid, 0, 0, asked.number("alpha", 0.2F), asked.number("beta", 0.5F)};
-  // Clip, whose upper limit wins
+  // Clip; if the limits cross, the upper one wins
   const auto limit = [&](size_t i, float otherwise) {
     return asked.has(i) ? asked.constant_scalar(i).value_or(otherwise) : otherwise;
   };
@@ -78,10 +78,10 @@ pointwise_instruction function_of(program_builder& b, const onnx::node& n) {
   return {op::clip, 0, 0, std::min(low, high), high};
 }
 
-/// The node's operation joins the chain, which has its input `held`.
+/// Appends the node's operation to the chain, which holds its input `held`.
 void append(program_builder& b, pointwise_draft& chain, const onnx::node& n, size_t held) {
   const auto operand = [&](size_t i) { return chain.operand(b.value_of(n.inputs[i])); };
-  // numbers are written as the type of the last one, but what goes on as a BOOL is 0 or 1
+  // the result is written as the type of the last node, but a BOOL that goes on is 0 or 1
   if (n.op == "Cast") {
     if (b.model().of(n.outputs[0]).type == data_type::boolean) chain.then({op::truth});
     return;
@@ -104,13 +104,13 @@ void append(program_builder& b, pointwise_draft& chain, const onnx::node& n, siz
   chain.then(i);
 }
 
-/// Which of a node's inputs the chain has, if the node can join it.
+/// The index of the node's input that the chain holds, if the node can join the chain.
 std::optional<size_t> joins(program_builder& b, const pointwise_draft& chain, const onnx::node& n,
                             const std::string& held) {
   if (find_program_operator(n.op) != put_pointwise || n.outputs.size() != 1) return std::nullopt;
   const auto type = b.model().of(held).type;
   const bool exact =
-      type == data_type::fp32 || type == data_type::boolean;  // nothing would be rounded between
+      type == data_type::fp32 || type == data_type::boolean;  // no rounding between the operations
   if (!exact || chain.numbers() != calculated_in::f32 || numbers_of(b, n) != calculated_in::f32 ||
       b.model().of(n.outputs[0]).dims != chain.dims() || !chain.has_room(2))
     return std::nullopt;
@@ -121,7 +121,7 @@ std::optional<size_t> joins(program_builder& b, const pointwise_draft& chain, co
   return at;
 }
 
-/// With all that can join it.
+/// Appends all nodes that can join, and emits the chain.
 void finish(program_builder& b, pointwise_draft& chain) {
   std::string name = b.current().outputs.front();
   while (const auto* next = b.sole_reader(name)) {

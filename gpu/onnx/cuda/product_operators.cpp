@@ -1,4 +1,4 @@
-// MatMul and Gemm: cuBLASLt's, with a bias and a ReLU behind them.
+// MatMul and Gemm through cuBLASLt, with bias and ReLU fused.
 #include <algorithm>
 
 #include "gpu/onnx/cuda/followers.hpp"
@@ -10,7 +10,7 @@ namespace troupe::cuda {
 
 namespace {
 
-/// Emits it, with what follows.
+/// Emits the product with its followers.
 void emit(program_builder& b, gemm_args a, const device_value& x, const device_value& w,
           const followers& more) {
   const auto y = b.make(data_type::fp32, b.output_dims());
@@ -23,7 +23,7 @@ void emit(program_builder& b, gemm_args a, const device_value& x, const device_v
   b.define(more.result, y);
 }
 
-/// Repeated along the dimensions in front, so that every product has matrices of its own.
+/// Broadcasts the batch dimensions in memory, so that every product has matrices of its own.
 device_value repeated(program_builder& b, const device_value& v, const onnx::shape& batch) {
   const auto out = b.make(v.type, onnx::joined(batch, std::span{v.dims}.last(2)));
   b.copy(v.type, out.dims, v.where, repeated_strides(v.dims, v.strides, out.dims), 0, out.where, out.strides,

@@ -113,7 +113,7 @@ device_value program_builder::arranged(const device_value& v, const onnx::shape&
 }
 
 device_value program_builder::make(data_type type, onnx::shape dims, onnx::shape strides) {
-  const int64_t count = onnx::element_count(dims);  // below 2^31, as kernels count
+  const int64_t count = onnx::element_count(dims);  // below 2^31, the kernels' limit
   buffers_.push_back({static_cast<size_t>(count) * size_of(type), time_, time_});
   return {type,
           std::move(dims),
@@ -142,7 +142,7 @@ void program_builder::copy(data_type type, const onnx::shape& dims, const place&
                            const onnx::shape& from_steps, int64_t from_first, const place& to,
                            const onnx::shape& to_steps, int64_t to_first) {
   if (onnx::element_count(dims) == 0) return;
-  const auto order = memory_order(dims, to_steps);  // so that neighbours write to neighbours
+  const auto order = memory_order(dims, to_steps);  // so that adjacent threads write adjacent elements
   const auto merged =
       merge_dimensions(permuted(dims, order), {permuted(from_steps, order), permuted(to_steps, order)});
   copy_step step;
@@ -151,7 +151,7 @@ void program_builder::copy(data_type type, const onnx::shape& dims, const place&
   step.box.walk = merged.walk;
   step.box.from_steps = merged.steps[0], step.box.to_steps = merged.steps[1];
   step.box.from_first = from_first, step.box.to_first = to_first;
-  // Elements that lie together on both sides go in words of up to 16 bytes.
+  // Elements that are contiguous on both sides are copied in words of up to 16 bytes.
   const uint32_t last = merged.walk.dims - 1;
   if (merged.last_step(0) == 1 && merged.last_step(1) == 1) {
     const auto divides = [&](uint32_t elements) {

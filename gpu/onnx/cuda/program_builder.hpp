@@ -1,5 +1,6 @@
-// Makes programs (tensor_program.hpp): goes through the nodes of a model whose shapes are known
-// (gpu/onnx/shaped_model.hpp) and has each one's operator (program_operators.hpp) say what runs on the GPU.
+// Builds programs (tensor_program.hpp): visits the nodes of a model with known shapes
+// (gpu/onnx/shaped_model.hpp), and calls for each one its operator (program_operators.hpp), which emits the
+// steps for the GPU.
 #pragma once
 #include <deque>
 #include <map>
@@ -22,7 +23,7 @@ struct device_value {
 
   int64_t elements() const { return onnx::element_count(dims); }
   bool is_plain() const;          ///< row-major
-  bool is_channels_last() const;  ///< [batch, spatial, channels], or so that both are the same
+  bool is_channels_last() const;  ///< [batch, spatial, channels], or equal to it
 };
 
 class program_builder {
@@ -41,23 +42,23 @@ class program_builder {
   [[noreturn]] void fail(const std::string& what);
 
   // For operators: inputs.
-  device_value in(size_t i) { return value_of(node_->inputs.at(i)); }  ///< however it lies
+  device_value in(size_t i) { return value_of(node_->inputs.at(i)); }  ///< in any layout
   device_value plain(size_t i) { return made_plain(in(i)); }
   device_value value_of(const std::string& name);
   /// The numbers of input i, if they are known before the first run.
   std::span<const float> known_numbers(size_t i);
   device_value made_plain(const device_value& v) { return arranged(v, onnx::strides_of(v.dims)); }
-  /// Copied, unless it lies like that.
+  /// `v` with these strides; copied unless it has them.
   device_value arranged(const device_value& v, const onnx::shape& strides);
   device_value constant(const onnx::tensor& content);
-  void use(const device_value& v);  ///< until here it must stay
+  void use(const device_value& v);  ///< extends the lifetime of `v` to here
 
-  // For operators: fusion with what follows.
-  /// The one node that reads what `name` is, if there is just one; null if it is an output as well.
+  // For operators: fusion with following nodes.
+  /// The only node that reads `name`; null unless there is exactly one, or if `name` is an output as well.
   const onnx::node* sole_reader(const std::string& name) const;
-  /// It exists already, or is known.
+  /// True if the value is computed already, or known.
   bool is_available(const std::string& name);
-  void take(const onnx::node& n) { taken_.insert(&n); }  ///< it will not be visited
+  void take(const onnx::node& n) { taken_.insert(&n); }  ///< `n` will not be visited
   onnx::shaped_model& model() { return model_; }
 
   // For operators: outputs and steps.
@@ -67,11 +68,11 @@ class program_builder {
   void define(device_value v) { define(node_->outputs.front(), std::move(v)); }
   void emit(program_step step) { program_.steps.push_back(std::move(step)); }
   uint32_t add_fault(fault_text text);
-  /// A box of elements; first: offsets, in elements.
+  /// Copies a box of elements. first: offsets, in elements.
   void copy(data_type type, const onnx::shape& dims, const place& from, const onnx::shape& from_steps,
             int64_t from_first, const place& to, const onnx::shape& to_steps, int64_t to_first);
-  /// x in the midst of `out`, from `before` on, the rest filled with an element of these bytes. `before` may
-  /// be negative: that is cut off.
+  /// Writes x into `out` at offset `before`, and fills the rest with an element of these bytes. A negative
+  /// `before` cuts off.
   void pad(const device_value& x, const device_value& out, const onnx::shape& before, uint64_t filler);
 
  private:

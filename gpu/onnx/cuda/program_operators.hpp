@@ -1,5 +1,4 @@
-// What each operator is on a GPU. A model's operators are those of gpu/onnx/operators.hpp, and each has a
-// function here.
+// The operators on a GPU: each operator of gpu/onnx/operators.hpp has a function here.
 #pragma once
 #include <string_view>
 
@@ -7,11 +6,11 @@ namespace troupe::cuda {
 
 class program_builder;
 
-/// Reads the node that the builder stands at, emits what computes its outputs, and defines them. Throws
+/// Reads the builder's current node, emits the steps that compute its outputs, and defines them. Throws
 /// through `program_builder::fail`.
 using program_operator = void (*)(program_builder&);
 
-/// Null if there is none of this name.
+/// Null if there is no operator of this name.
 program_operator find_program_operator(std::string_view name);
 
 // by file

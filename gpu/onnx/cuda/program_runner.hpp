@@ -1,5 +1,5 @@
-// Runs a program (tensor_program.hpp) on a machine: fills in the addresses and launches, in one stream's
-// order. Nothing is allocated and nothing waits, so a stream that is captured becomes a graph.
+// Runs a program (tensor_program.hpp) on a machine: fills in addresses and launches the steps in one stream.
+// It neither allocates nor waits, so the stream can be captured as a graph.
 #pragma once
 #include <variant>
 #include <vector>
@@ -12,7 +12,7 @@ namespace troupe::cuda {
 template <class Machine>
 class program_runner {
  public:
-  /// Brings its constants to the device. All outlive it.
+  /// Copies the program's constants to the device. The arguments must outlive this.
   program_runner(Machine& machine, tensor_weights<Machine>& weights, tensor_program program)
       : m_(machine), weights_(weights), p_(std::move(program)) {
     size_t bytes = 0;
@@ -36,9 +36,8 @@ class program_runner {
   std::byte* input(size_t i) { return address(p_.inputs[i].where); }
   std::byte* output(size_t i) { return address(p_.outputs[i].where); }
 
-  /// Where the buffers are from now on: `arena_bytes` of memory. Chooses how convolutions are done there, by
-  /// trying them, which takes time; or, `quick`, as they are for another number of rows. What was in that
-  /// memory is lost.
+  /// Sets the memory of the buffers, `arena_bytes` at `arena`. Chooses the convolution algorithms by trying
+  /// them, which takes time; with `quick`, takes those of another number of rows. Overwrites the memory.
   void settle(std::byte* arena, bool quick) {
     arena_ = arena;
     takes_all_.clear();
@@ -48,7 +47,8 @@ class program_runner {
     }
   }
 
-  /// Launches it all. Requires: settled, and the inputs are there, or on their way in the stream.
+  /// Launches all steps. Requires: `settle` was called, and the inputs are copied, or being copied in the
+  /// stream.
   void launch() {
     after_kernel_ = false;
     if (fault_bytes() > 0) m_.clear(faults_.data(), fault_bytes());
@@ -71,7 +71,8 @@ class program_runner {
     return i == no_fault ? nullptr : reinterpret_cast<kernel_fault*>(faults_.data()) + i;
   }
 
-  /// A kernel behind another one of ours may be brought up early; behind a library's, or a copy, it need not.
+  /// Uses a programmatic dependent launch only behind one of our own kernels, not behind a library's or a
+  /// copy.
   template <class Kernel>
   void start(const Kernel& k) {
     m_.run(k, k.grid(), after_kernel_);
@@ -94,7 +95,7 @@ class program_runner {
     }
   }
 
-  /// With a kernel for words of so many bytes.
+  /// Launches the instance of a kernel for words of this many bytes.
   template <template <uint32_t> class Kernel, uint32_t MaxBytes = 16, class Args>
   void start_words(const Args& args, uint32_t word) {
     switch (word) {
@@ -171,7 +172,7 @@ class program_runner {
   std::vector<size_t> constant_at_;
   typename Machine::memory constants_, faults_;
   std::byte* arena_ = nullptr;
-  std::vector<bool> takes_all_;  // by step: a convolution with its bias, residual and relu
+  std::vector<bool> takes_all_;  // by step: the convolution fuses its bias, residual and ReLU
   bool after_kernel_ = false;
 };
 

@@ -1,5 +1,5 @@
-// A tensor model at one batch size as a list of kernels, products and convolutions, in their order: what runs
-// on a GPU, but for the addresses, which whoever runs it fills in (program_runner.hpp). Plain data.
+// A tensor model at one batch size as an ordered list of kernels, products and convolutions for a GPU. Plain
+// data, without addresses: program_runner.hpp fills them in.
 #pragma once
 #include <string>
 #include <variant>
@@ -17,21 +17,21 @@
 
 namespace troupe::cuda {
 
-/// Where a tensor lies.
+/// Location of a tensor.
 struct place {
   enum class in : uint8_t {
     nothing,    ///< null
     arena,      ///< a buffer of the program
     parameter,  ///< of a layer of the model
-    filters,    ///< a parameter that is a convolution's w, channels last (conv_args.hpp)
+    filters,    ///< a convolution's filters, channels last (gpu/kernels/cuda/conv_args.hpp)
     constant    ///< of the program
   };
   in where = in::nothing;
-  uint32_t index = 0;  ///< of the buffer or the constant; a parameter's in its layer
+  uint32_t index = 0;  ///< of the buffer or constant; of a parameter in its layer
   uint32_t layer = 0;
 };
 
-/// What a pointwise_kernel calculates in.
+/// Arithmetic type of a pointwise_kernel.
 enum class calculated_in : uint8_t { f32, f64, i64, u64 };
 
 constexpr uint32_t no_fault = UINT32_MAX;
@@ -39,10 +39,10 @@ constexpr uint32_t no_fault = UINT32_MAX;
 struct pointwise_step {
   pointwise_chain chain;
   calculated_in numbers = calculated_in::f32;
-  uint32_t width = 1;  ///< of pointwise_kernel
+  uint32_t width = 1;  ///< template argument of pointwise_kernel
   std::vector<place> in;
   place out;
-  uint32_t fault = no_fault;  ///< which of the program's it may find
+  uint32_t fault = no_fault;  ///< index of the program's fault that the step may report
 };
 struct copy_step {
   box_copy box;
@@ -69,7 +69,7 @@ struct row_step {
   explicit row_step(kind k) : what(k) {}
   kind what;
   row_args args;
-  float epsilon = 0;  ///< of a layer norm, as scale and shift
+  float epsilon = 0;  ///< for layer normalisation, like scale and shift
   place x, y, scale, shift;
 };
 struct product_step {
@@ -79,18 +79,18 @@ struct product_step {
 struct conv_step {
   conv_args args;
   place x, w, bias, residual, y;
-  /// Bias, residual and relu, in place, for a machine whose convolutions do not take them along; else unused.
+  /// Bias, residual and ReLU, in place, for machines whose convolutions do not fuse them; else unused.
   pointwise_step behind;
 };
 
 using program_step = std::variant<pointwise_step, copy_step, pad_step, gather_step, pool_step, row_step,
                                   product_step, conv_step>;
 
-/// What a fault is called: "node 'x' (Gather): index 7 is not in -5..4".
+/// Message of a fault: "node 'x' (Gather): index 7 is not in -5..4".
 struct fault_text {
   std::string before;
   std::string after = {};
-  bool has_value = false;  ///< between the two
+  bool has_value = false;  ///< the fault's value stands between the two
 };
 
 /// An input or an output: dense and row-major.

@@ -1,5 +1,5 @@
-// A model's parameters on a GPU: layer by layer the canonical blob, and beside it the filters that
-// convolutions want with the channels last. Machine: cuda_machine, or the tests' emulated_machine.
+// A model's parameters on a GPU: the canonical blob of each layer, and copies of convolution filters with
+// channels last. Machine: cuda_machine, or the tests' emulated_machine.
 #pragma once
 #include <map>
 #include <memory>
@@ -14,7 +14,7 @@ namespace troupe::cuda {
 template <class Machine>
 class tensor_weights {
  public:
-  /// Throws what the machine throws if there is no room. Both outlive it.
+  /// Throws the machine's exception if there is no room. Both arguments must outlive this.
   tensor_weights(Machine& machine, const onnx::model& model) : m_(machine), model_(model) {
     for (size_t k = 0; k < model.layers().size(); ++k)
       layers_.push_back(upload(model.parameters(k)->data(), model.layers()[k].bytes));
@@ -23,8 +23,8 @@ class tensor_weights {
   const std::byte* parameter(size_t layer, size_t index) const {
     return layers_[layer].data() + described(layer, index).offset;
   }
-  /// [first, second, kernel...] as [first, kernel..., second]; made when it is first asked for, which is not
-  /// while a graph is captured.
+  /// [first, second, kernel...] as [first, kernel..., second]. Made on first use, which must not be during a
+  /// graph capture.
   const std::byte* filters(size_t layer, size_t index) {
     auto& made = filters_[{layer, index}];
     if (made.size() > 0) return made.data();
@@ -40,7 +40,7 @@ class tensor_weights {
     return made.data();
   }
 
-  /// Nothing that is launched from now on reads them.
+  /// Frees the filters. Requires: no later launch reads them.
   void drop_filters() { filters_.clear(); }
 
   uint64_t bytes() const {

@@ -1,4 +1,4 @@
-// What looks at many elements for one: pools, means, Softmax, LayerNormalization.
+// Operators that reduce many elements to one: pools, means, Softmax, LayerNormalization.
 #include <algorithm>
 
 #include "gpu/onnx/cuda/program_builder.hpp"
@@ -9,7 +9,7 @@ namespace troupe::cuda {
 
 namespace {
 
-/// [batch, channels, spatial...] as a pool has it: as it lies, if channels are first or last.
+/// Input [batch, channels, spatial...] of a pool: in its own layout, if channels are first or last.
 struct pooled {
   explicit pooled(program_builder& b) : x(b.in(0)) {
     if (!x.is_plain() && !x.is_channels_last()) x = b.plain(0);
@@ -18,7 +18,7 @@ struct pooled {
     args.dims = static_cast<uint32_t>(x.dims.size() - 2);
     for (size_t d = 0; d < args.dims; ++d) args.in[place(d)] = static_cast<uint32_t>(x.dims[2 + d]);
   }
-  /// Where spatial dimension d is in the kernel's arrays, the first of which stay 1 if there are fewer.
+  /// Index of spatial dimension d in the kernel's arrays; unused leading entries stay 1.
   size_t place(size_t d) const { return pool_kernel::max_dims - args.dims + d; }
   device_value emit(program_builder& b, const onnx::shape& dims) const {
     const auto y =
@@ -39,12 +39,12 @@ device_value emit_row(program_builder& b, row_step step, const device_value& x, 
 
 uint32_t product(std::span<const int64_t> dims) { return static_cast<uint32_t>(onnx::element_count(dims)); }
 
-/// Over all spatial dimensions, which stay as 1.
+/// Pools over all spatial dimensions, which stay as 1.
 device_value pool_whole(program_builder& b, bool average) {
   pooled p(b);
   onnx::shape dims = p.x.dims;
   std::fill(dims.begin() + 2, dims.end(), 1);
-  if (average && !p.args.channels_last) {  // a row of memory for each
+  if (average && !p.args.channels_last) {  // each average reads one row of memory
     row_step step(row_step::kind::mean);
     step.args.outer = product(std::span{p.x.dims}.first(2)),
     step.args.n = product(std::span{p.x.dims}.subspan(2));
@@ -94,7 +94,7 @@ void put_reduce_mean(program_builder& b) {
                        std::all_of(reduced.begin() + 2, reduced.end(), [](bool r) { return r; });
   if (spatial) return b.define(shaped_as_output(b.made_plain(pool_whole(b, true))));
 
-  // [outer, n, inner], the reduced dimensions brought together behind the others if they are not neighbours
+  // [outer, n, inner]; reduced dimensions that are not adjacent are moved behind the others
   auto x = b.plain(0);
   const auto first = static_cast<size_t>(std::ranges::find(reduced, true) - reduced.begin());
   size_t end = first;

@@ -1,4 +1,4 @@
-// BatchNormalization at inference, in whatever layout the input has. Behind a convolution it is gone by now
+// BatchNormalization at inference, in the input's layout. Behind a convolution it was fused before
 // (gpu/onnx/fusion.hpp).
 #include <fmt/format.h>
 

@@ -117,7 +117,7 @@ void emit_power(plan_builder& b, data_type exponent, const broadcast& walk, addr
   }
 }
 
-/// Pow alone may have operands of two types; its result has the first one's.
+/// Only Pow may have operands of two types; its result has the type of the first.
 void emit_power(plan_builder& b, data_type type, data_type exponent, const broadcast& walk, address left,
                 address right, address out) {
   switch (type) {
@@ -129,7 +129,7 @@ void emit_power(plan_builder& b, data_type type, data_type exponent, const broad
   }
 }
 
-/// Two activations of one shape, in whatever layout the first has, with an activation function on top.
+/// Two activations of one shape, in the layout of the first, with a fused activation function.
 void build_in_layout(plan_builder& b, const value& left, const value& right, dnnl::algorithm algorithm) {
   const auto layout = left.plain ? plain_layout(left.dims) : left.layout;
   const auto other = b.in_layout(right, layout);

@@ -6,14 +6,14 @@
 
 namespace troupe::onnx {
 
-/// How to walk two tensors that are broadcast against each other: dimensions that both walk alike are merged,
-/// and a stride is 0 where its tensor is repeated.
+/// Iteration over two tensors that are broadcast against each other. Dimensions that are contiguous in both
+/// are merged; a stride is 0 where its tensor is repeated.
 struct broadcast {
   shape result;            ///< of the operation
   shape dims;              ///< merged; never empty
-  shape a_steps, b_steps;  ///< strides, a step a merged dimension
+  shape a_steps, b_steps;  ///< strides, one for each merged dimension
 
-  /// Nothing if the shapes do not fit.
+  /// None if the shapes cannot be broadcast.
   static std::optional<broadcast> of(const shape& a, const shape& b);
 
   /// Calls `run(out, a, b, n, a_step, b_step)` with element offsets for every innermost run of n elements.

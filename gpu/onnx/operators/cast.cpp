@@ -1,6 +1,5 @@
-// Cast between all types whose elements have one size. What does not fit an integer type becomes its nearest
-// value if it comes from a floating point number, a NaN 0; integers keep their lowest bits. Through float to
-// FP16 and BF16.
+// Cast between all types of fixed element size. Floating point to integer saturates, and a NaN becomes 0.
+// Integer to integer keeps the lowest bits. FP16 and BF16 are converted through float.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +14,7 @@ namespace troupe::onnx {
 
 namespace {
 
-/// A BOOL as clients send it: any byte but 0 is true.
+/// A BOOL as clients send it: any non-zero byte is true.
 struct flag {
   uint8_t byte = 0;
 
@@ -24,7 +23,7 @@ struct flag {
   explicit operator bool() const { return byte != 0; }
 };
 
-/// What an element is calculated with.
+/// Arithmetic type of an element.
 template <class T>
 T number(T x) {
   return x;

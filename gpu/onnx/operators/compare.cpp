@@ -1,5 +1,5 @@
 // Equal, Greater, GreaterOrEqual, Less, LessOrEqual with broadcasting, on fp32, fp64, int32, int64 and
-// (Equal) BOOL; Not. They give BOOL: what Where picks by.
+// (Equal) BOOL; Not. The result is BOOL.
 #include <fmt/format.h>
 
 #include <algorithm>

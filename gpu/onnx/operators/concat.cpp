@@ -1,4 +1,4 @@
-// Concat: of feature maps through oneDNN, of anything else by copying.
+// Concat: feature maps through oneDNN, other tensors by copying.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,9 +15,9 @@ using tag = dnnl::memory::format_tag;
 
 dnnl::memory::desc tagged(const shape& dims, tag t) { return {dims, dnnl::memory::data_type::f32, t}; }
 
-/// The layout to join in: that of the first input that is not row-major if it keeps full blocks of channels,
-/// else channels last. Left to itself oneDNN may take its slow reference, and layouts with padding that its
-/// elementwise functions get wrong (2.6: sigmoid on Bacd16b).
+/// The layout to concatenate in: that of the first input that is not row-major if it keeps full blocks of
+/// channels, else channels last. By default oneDNN may choose its slow reference, and padded layouts that its
+/// elementwise functions compute wrongly (2.6: sigmoid on Bacd16b).
 tag joint_layout(plan_builder& b, size_t rank) {
   struct family {
     tag last, blocks_of_16, blocks_of_8;
@@ -63,7 +63,7 @@ void concat_in_layout(plan_builder& b, size_t axis, const shape& out_dims) {
 void concat_by_copying(plan_builder& b, size_t axis, const shape& out_dims) {
   struct part {
     address data;
-    size_t bytes;  // of one block: everything from the axis on
+    size_t bytes;  // of one block: all dimensions from the axis on
   };
   const auto type = b.in(0).type;
   std::vector<part> parts;

@@ -10,8 +10,8 @@ namespace troupe::onnx {
 
 namespace {
 
-/// ONNX keeps the weights as [channels, features / groups, ...]; oneDNN sees them as
-/// [groups, features / groups, channels / groups, ...] (without groups if there is one).
+/// ONNX stores the weights as [channels, features / groups, ...]; oneDNN reads them as [groups, features /
+/// groups, channels / groups, ...] (without the first dimension if there is one group).
 dnnl::memory::desc weights_view(const shape& dims, int64_t groups) {
   const shape steps = strides_of(dims);
   shape seen{groups, dims[1], dims[0] / groups};

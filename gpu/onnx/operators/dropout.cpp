@@ -1,4 +1,4 @@
-// Dropout, which does nothing at inference.
+// Dropout: the identity at inference.
 #include <vector>
 
 #include "gpu/onnx/plan_builder.hpp"
@@ -15,7 +15,7 @@ void build_dropout(plan_builder& b) {
   }
   const auto& x = b.in(0);
   const auto& outputs = b.current().outputs;
-  if (outputs.size() > 1 && !outputs[1].empty()) {  // which elements were kept
+  if (outputs.size() > 1 && !outputs[1].empty()) {  // mask of the kept elements
     const std::vector<std::byte> ones(static_cast<size_t>(x.elements()), std::byte{1});
     b.output_constant(1, make_tensor(data_type::boolean, x.dims, ones));
   }

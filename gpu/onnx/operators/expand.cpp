@@ -1,4 +1,4 @@
-// Expand and ConstantOfShape: what fills a shape.
+// Expand and ConstantOfShape.
 #include <fmt/format.h>
 
 #include <cstring>

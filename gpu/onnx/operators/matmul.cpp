@@ -1,4 +1,4 @@
-// MatMul (batched, broadcasting) and Gemm. A bias, a residual and an activation behind them are fused.
+// MatMul (batched, broadcasting) and Gemm, with a following bias, residual and activation fused.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,14 +17,14 @@ dnnl::memory::desc matrix(int64_t rows, int64_t columns, bool transposed) {
 }
 
 struct product {
-  dnnl::memory::desc left, right, out;  ///< as they lie in memory; all of one rank
-  shape out_dims;                       ///< as the graph sees them
+  dnnl::memory::desc left, right, out;  ///< layouts in memory; all of one rank
+  shape out_dims;                       ///< shape in the graph
   float scale = 1;
-  bool fuse = true;  ///< take over a residual and an activation behind it
+  bool fuse = true;  ///< fuse a following residual and activation
 };
 
-/// out = scale · left · right (+ bias), with what follows fused. A right matrix whose content is known before
-/// the first run is packed.
+/// out = scale · left · right (+ bias), with its followers fused. A right matrix that is known before the
+/// first run is packed.
 void emit_product(plan_builder& b, const product& p, address left, const value& right,
                   std::optional<value> bias) {
   auto right_layout = p.right;

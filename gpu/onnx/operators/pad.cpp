@@ -1,4 +1,4 @@
-// Pad: with a constant, the edge or the reflection; negative pads cut off. Of any type.
+// Pad with a constant, the edge or the reflection, for any type. Negative pads cut off.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ void pad_with_constant(plan_builder& b, const value& x, const value& out, const 
     }
     std::memcpy(filler.data(), v.constant->data->data(), size);
   }
-  // What remains of the input, and where it goes.
+  // The remaining part of the input, and its position in the output.
   strided_copy::side from{strides_of(x.dims), 0}, to{strides_of(out.dims), 0};
   shape box(rank);
   for (size_t i = 0; i < rank; ++i) {
@@ -89,7 +89,7 @@ void build_pad(plan_builder& b) {
   for (size_t i = 0; i < rank; ++i) {
     const int64_t after = pads[rank + i];
     const int64_t left = x.dims[i] + std::min<int64_t>(0, before[i]) + std::min<int64_t>(0, after);
-    const int64_t max = mode == "reflect" ? left - 1 : largest;  // what is cut off reflects nothing
+    const int64_t max = mode == "reflect" ? left - 1 : largest;  // cut off, not reflected
     if (std::max(before[i], after) > std::max<int64_t>(max, 0) || std::min(before[i], after) < -x.dims[i]) {
       b.fail(fmt::format("cannot pad {} by {} in mode {}", to_string(x.dims), to_string(pads), mode));
     }

@@ -31,13 +31,13 @@ int64_t count_within(int64_t first, int64_t step, int64_t n, int64_t from, int64
   return std::max<int64_t>(0, below(std::max(to, first)) - below(std::max(from, first)));
 }
 
-/// oneDNN divides by the whole kernel when padding counts, but the part of a window that `ceil_mode` put
-/// beyond the padding must not count. The average without padding is right up to the divisor: correct it.
+/// Corrects the divisor of an average that includes padding: oneDNN divides by the whole kernel, but the part
+/// of a window that `ceil_mode` puts beyond the padding must not count.
 void emit_divisor_correction(plan_builder& b, const shape& input, const window& w) {
   const size_t rank = input.size();
   // For every output position: elements of the input under its window / elements that count.
   std::vector<float> scale(static_cast<size_t>(element_count(w.output)), 1);
-  size_t repeat = scale.size();  // how long the positions of this dimension stay the same
+  size_t repeat = scale.size();  // output elements per position of this dimension
   for (size_t d = 0; d < rank; ++d) {
     const auto positions = static_cast<size_t>(w.output[d]);
     repeat /= positions;

@@ -1,5 +1,5 @@
-// Operators that only give the same bytes another shape (Identity, Reshape, Flatten, Squeeze, Unsqueeze), and
-// Shape, whose output is known as soon as shapes are.
+// Operators that only change the shape (Identity, Reshape, Flatten, Squeeze, Unsqueeze), and Shape, whose
+// output is known when the plan is built.
 #include <fmt/format.h>
 
 #include <algorithm>

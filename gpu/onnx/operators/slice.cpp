@@ -11,13 +11,13 @@ namespace troupe::onnx {
 
 namespace {
 
-/// What numpy makes of start:end:step along a dimension.
+/// The range start:end:step along a dimension, by numpy's rules.
 struct range {
   int64_t first = 0, count = 0, step = 1;
 };
 
 range resolve(int64_t start, int64_t end, int64_t step, int64_t dim) {
-  // Negative positions count from the end; "as far as possible" is written as the largest or smallest number.
+  // Negative positions count from the end. Models write the largest or smallest number for "to the end".
   const auto clamp = [dim](int64_t at, int64_t low, int64_t high) {
     return std::clamp(at < 0 ? std::max(at, -dim - 1) + dim : at, low, high);
   };

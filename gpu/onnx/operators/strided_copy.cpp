@@ -41,7 +41,7 @@ void strided_copy::operator()(const std::byte* in, std::byte* out) const {
   }
 }
 
-/// The size of the unit, if it is known when compiling; 0: it is not.
+/// Bytes: size of the unit if known at compile time, else 0.
 template <size_t Bytes>
 void strided_copy::run(const std::byte* in, std::byte* out) const {
   const size_t bytes = Bytes > 0 ? Bytes : unit_, inner = dims_.size() - 1;

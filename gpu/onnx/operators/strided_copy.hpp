@@ -1,19 +1,19 @@
-// Copying a box of elements from one row-major tensor into another: turned, cut out, repeated or reversed.
+// Copies a box of elements between row-major tensors: transposed, sliced, repeated or reversed.
 #pragma once
 #include "gpu/onnx/tensor.hpp"
 
 namespace troupe::onnx {
 
-/// Element (i, j, ...) of the box lies at `from + i * from_steps[0] + j * from_steps[1] + ...` in the source
-/// and likewise in the target; offsets and steps count elements. A source step of 0 repeats, a negative one
-/// walks backwards.
+/// Element (i, j, ...) of the box is at `from + i * from_steps[0] + j * from_steps[1] + ...` in the source,
+/// and likewise in the target. Offsets and steps are in elements. A source step of 0 repeats; a negative one
+/// reverses.
 class strided_copy {
  public:
   struct side {
     shape steps;
     int64_t first = 0;
   };
-  /// Requires: dims and both steps have one length.
+  /// Requires: dims and both steps have the same length.
   strided_copy(const shape& dims, const side& from, const side& to, size_t element_bytes);
 
   void operator()(const std::byte* in, std::byte* out) const;
@@ -22,7 +22,7 @@ class strided_copy {
   template <size_t Bytes>
   void run(const std::byte* in, std::byte* out) const;
 
-  // Dimensions that both sides walk alike are merged; what lies together on both is one unit. In bytes.
+  // Dimensions that are contiguous on both sides are merged, the innermost into the unit. In bytes.
   shape dims_, from_steps_, to_steps_;
   int64_t from_first_, to_first_;
   size_t unit_;

@@ -1,4 +1,4 @@
-// Elementwise functions of one tensor: through oneDNN, in any layout, all but Erf.
+// Elementwise functions of one tensor: all except Erf through oneDNN, in any layout.
 #include <algorithm>
 #include <limits>
 
@@ -66,7 +66,7 @@ std::vector<activation_function> activation_functions_of(plan_builder& b) {
   if (op == "Clip") {
     const float low = clip_limit(b, 1, std::numeric_limits<float>::lowest());
     const float high = clip_limit(b, 2, std::numeric_limits<float>::max());
-    return {{algorithm::eltwise_clip, std::min(low, high), high}};  // the upper one wins
+    return {{algorithm::eltwise_clip, std::min(low, high), high}};  // if the limits cross, the upper one wins
   }
   return {};
 }

@@ -10,7 +10,7 @@ namespace troupe::onnx {
 
 namespace {
 
-/// Steps with which to walk a tensor as if it had the shape `dims`, in elements.
+/// Steps of a tensor broadcast to the shape `dims`, in elements.
 shape steps_within(const shape& own, const shape& dims) {
   shape steps(dims.size(), 0);
   const shape strides = strides_of(own);

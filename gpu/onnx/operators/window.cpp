@@ -8,7 +8,7 @@ namespace troupe::onnx {
 
 namespace {
 
-constexpr int64_t largest = 1 << 20;  // for a stride, dilation or padding that makes sense
+constexpr int64_t largest = 1 << 20;  // limit of strides, dilations and padding
 
 shape read_sizes(plan_builder& b, const char* name, size_t count, int64_t otherwise, int64_t min) {
   const auto sizes = b.integers(name).value_or(shape(count, otherwise));
@@ -19,7 +19,7 @@ shape read_sizes(plan_builder& b, const char* name, size_t count, int64_t otherw
   return sizes;
 }
 
-/// Kernel, strides and dilations.
+/// Reads kernel, strides and dilations.
 window read_steps(plan_builder& b, size_t rank, const shape& kernel) {
   if (rank < 1 || rank > 3 || kernel.size() != rank)
     b.fail("has 1 to 3 spatial dimensions and a kernel of as many");
@@ -33,7 +33,7 @@ window read_steps(plan_builder& b, size_t rank, const shape& kernel) {
   return w;
 }
 
-/// `pads`, as far as the mode does not give them another value.
+/// Reads `pads`, unless the mode determines them.
 std::string read_pads(plan_builder& b, size_t rank, window& w) {
   const auto mode = b.text("auto_pad", "NOTSET");
   if (mode != "NOTSET" && mode != "VALID" && mode != "SAME_UPPER" && mode != "SAME_LOWER") {

@@ -1,5 +1,5 @@
-// Attention as a step of Llama-2-7B, or one with grouped queries, has it: keys and values of many layers, so
-// that each launch reads cold ones.
+// Benchmark of attention with the shapes of Llama-2-7B, and with grouped queries. Launches use the keys and
+// values of many layers in turn, so that each reads cold memory.
 #include <cmath>
 
 #include "gpu/kernels/cuda/bench/bench.hpp"
@@ -14,7 +14,7 @@ namespace {
 constexpr element number = element::bf16;
 constexpr uint32_t dim = 128, page_tokens = 16;
 
-/// Sequences of one length; as many rows of each as asked for, the last ones.
+/// Sequences of one length, with their last `rows` rows as queries.
 struct attention_load {
   attention_load(bench& b, uint32_t sequences, uint32_t tokens, uint32_t rows_each, uint32_t heads,
                  uint32_t kv_heads)
@@ -95,7 +95,7 @@ void prefill(bench& b, const std::string& name, uint32_t sequences, uint32_t tok
     k.item_count = count.as<uint32_t>(), k.items = table.as<prefill_item>();
     launch(k, k.grid(static_cast<uint32_t>(load.plan.prefill.size())), stream);
   });
-  // two products of each row with half of the positions, as the anchors count
+  // two products of each row with half of the positions, as published figures count
   const double flops = 4.0 * sequences * heads * dim * tokens * tokens / 2;
   b.add({name,
          std::to_string(sequences) + " x " + std::to_string(tokens) + " causal, " + std::to_string(heads) +
@@ -106,7 +106,7 @@ void prefill(bench& b, const std::string& name, uint32_t sequences, uint32_t tok
 }  // namespace
 
 void bench_attention(bench& b) {
-  for (const bool early : {false, true}) {  // an engine starts it early
+  for (const bool early : {false, true}) {  // early: with programmatic dependent launch, as engines do
     const std::string name = early ? "attention decode, early start" : "attention decode";
     if (!b.wanted(name)) continue;
     for (const uint32_t tokens : {512, 2048})

@@ -1,6 +1,6 @@
-// What the benchmarks of kernels share. A figure is the median over replays of a CUDA graph of some launches,
-// by launch; what a launch reads that would be cold in a server is cold here: launches take turns through
-// data far larger than L2.
+// Fixture of the kernel benchmarks. A figure is the time per launch: the median over replays of a CUDA graph
+// of some launches. Memory that is cold in a server is cold here: launches cycle through data far larger than
+// L2.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -16,24 +16,22 @@ namespace troupe::cuda {
 
 class bench {
  public:
-  static constexpr uint32_t launches = 20;  ///< of a graph
-  static constexpr size_t cold_bytes = size_t{1}
-                                       << 28;  ///< after so many others, L2 (60 MB) holds none of them
+  static constexpr uint32_t launches = 20;               ///< per graph
+  static constexpr size_t cold_bytes = size_t{1} << 28;  ///< other bytes that evict a set from L2 (60 MB)
 
-  /// Only rows whose op contains `filter` are measured.
+  /// Measures only rows whose op contains `filter`.
   explicit bench(std::string filter);
   ~bench();
   bench(const bench&) = delete;
   bench& operator=(const bench&) = delete;
 
   bool wanted(const std::string& op) const { return op.find(filter_) != std::string::npos; }
-  /// How many sets of `bytes` there must be for each to be cold when its turn comes; a multiple of
-  /// `launches`.
+  /// Number of data sets of `bytes` each so that each is cold at its turn; a multiple of `launches`.
   static uint32_t cold_sets(double bytes);
-  /// Microseconds by launch; `launch(stream, i)` launches with data set i.
+  /// Microseconds per launch. `launch(stream, i)` launches with data set i.
   double time(uint32_t sets, const std::function<void(cudaStream_t, uint32_t)>& launch);
   void add(bench_row row) { rows.push_back(std::move(row)); }
-  /// Fills with random numbers of -1 .. 1 times `scale`, two bytes each.
+  /// Fills memory with random numbers of -1 .. 1 times `scale`, two bytes each.
   void fill(void* numbers, size_t count, element type, float scale);
   cudaStream_t stream() const { return stream_; }
 
@@ -44,7 +42,7 @@ class bench {
   cudaStream_t stream_ = nullptr;
 };
 
-/// For what was written in the legacy stream: those that benchmarks launch on do not wait for it.
+/// Waits for writes in the legacy stream, as the streams of benchmarks do not wait for it.
 inline void finish_writes() { check(cudaStreamSynchronize(cudaStreamLegacy), "what a benchmark reads"); }
 
 inline device_memory zeros_on_device(size_t bytes) {

@@ -1,4 +1,4 @@
-// What rows of gpu_bench are to be on an H200 (docs/gpu.md, Roofline).
+// Target times of the rows of gpu_bench on an H200 (docs/gpu.md, Roofline).
 #pragma once
 #include <algorithm>
 #include <optional>
@@ -10,26 +10,26 @@ namespace troupe::cuda {
 
 struct bench_row {
   std::string op, shape;
-  double us = 0;                    ///< of one launch
-  double bytes = 0;                 ///< that must come from memory or go there
+  double us = 0;                    ///< per launch
+  double bytes = 0;                 ///< necessary memory traffic
   double flops = 0;                 ///< 0: limited by memory
-  double max_flops_per_second = 0;  ///< of such numbers; 0: as device_limits has it
+  double max_flops_per_second = 0;  ///< limit for this type; 0: that of device_limits
 };
 
-/// What this device can do, measured.
+/// Measured limits of this device.
 struct device_limits {
-  double read_bytes_per_second = 0;  ///< of a stream that is only read
+  double read_bytes_per_second = 0;  ///< of a read-only stream
   double flops_per_second = 0;       ///< of cuBLAS, bf16, 8192 x 8192 x 8192
 };
 
-/// Of the limit that holds for the row: of cuBLAS's products if it has any, else of reading memory.
+/// Share of the limit of the row: of cuBLAS's rate if the row has flops, else of the read bandwidth.
 inline double share_of_limit(const bench_row& row, const device_limits& limits) {
   const double peak_flops = row.max_flops_per_second > 0 ? row.max_flops_per_second : limits.flops_per_second;
   return row.flops > 0 ? row.flops / row.us * 1e6 / peak_flops
                        : row.bytes / row.us * 1e6 / limits.read_bytes_per_second;
 }
 
-/// At most so many µs; or at least a share of the limit; or at most so many times another shape of the op.
+/// A bound: µs, or a share of the limit, or a factor over another shape of the op.
 struct bench_target {
   std::string_view op, shape;
   double max_us = 0, min_share = 0, max_ratio = 0;
@@ -53,7 +53,7 @@ inline constexpr bench_target bench_targets[] = {
      "batch 32 kv 512 heads 32:32"},
 };
 
-/// How long the row may take; none: it has no target, or the row that it is held against is missing.
+/// Maximal time of the row; none if it has no target, or if the row that it is compared with is missing.
 inline std::optional<double> target_us(const bench_row& row, const std::vector<bench_row>& all,
                                        const device_limits& limits) {
   for (const bench_target& t : bench_targets) {

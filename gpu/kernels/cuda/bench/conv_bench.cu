@@ -1,5 +1,5 @@
-// Convolutions of ResNet-50, with bias and relu, and products of f32, in full and in TF32. Weights are cold;
-// what is convolved is where the layer before has left it.
+// Benchmark of ResNet-50's convolutions, with bias and ReLU, and of f32 products, in full precision and in
+// TF32. Weights are cold; inputs are where the layer before left them.
 #include <cstdio>
 
 #include "gpu/kernels/cuda/bench/bench.hpp"
@@ -18,12 +18,12 @@ constexpr layer layers[] = {
 
 device_memory random_floats(bench& b, size_t count) {
   device_memory numbers(count * sizeof(float));
-  // of two bf16 next to each other, the second one is a float's sign, exponent and first bits
+  // of two adjacent bf16, the second one is a float's sign, exponent and first bits
   b.fill(numbers.data(), count * 2, element::bf16, 0.1F);
   return numbers;
 }
 
-/// Microseconds; `sets` sets of weights take turns.
+/// Microseconds. Cycles through `sets` sets of weights.
 double gemm_us(bench& b, gemm& products, gemm_args a, uint32_t sets) {
   const device_memory x = random_floats(b, size_t{a.rows} * a.in), bias = random_floats(b, a.out);
   const device_memory w = random_floats(b, size_t{a.out} * a.in * sets);
@@ -38,7 +38,7 @@ double gemm_us(bench& b, gemm& products, gemm_args a, uint32_t sets) {
 
 double flops_of(const gemm_args& a) { return 2.0 * a.rows * a.in * a.out; }
 
-/// Rows of products. Returns what cuBLAS does of large ones in a second.
+/// Measures products. Returns cuBLAS's rate for large ones, in flops per second.
 double bench_gemms(bench& b, gemm& products, bool tf32) {
   const std::string type = tf32 ? "tf32" : "f32";
   gemm_args a;
@@ -67,7 +67,7 @@ void bench_layer(bench& b, conv& convolutions, const layer& l, uint32_t batch, b
   const size_t x_count = size_t{batch} * l.channels * a.in[0] * a.in[1];
   const size_t y_count = size_t{batch} * l.features * a.out[0] * a.out[1];
   const size_t w_count = size_t{l.features} * l.channels * l.kernel * l.kernel;
-  // what is convolved drives the weights out of L2 by itself if it is large
+  // large inputs evict the weights from L2
   const double moved = 4.0 * static_cast<double>(x_count + y_count);
   const uint32_t sets = moved > 2e8 ? bench::launches : bench::cold_sets(4.0 * static_cast<double>(w_count));
   const size_t step = (w_count + 3) / 4 * 4;  // aligned to 16 bytes

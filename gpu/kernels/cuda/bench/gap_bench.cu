@@ -1,10 +1,10 @@
-// gpu_gap_bench [--rows N] [--steps N]: how long a GPU waits between two decode steps, one at a time and a
-// step ahead, and what the host needs for one.
+// gpu_gap_bench [--rows N] [--steps N]: measures the idle time of a GPU between two decode steps, without and
+// with a step ahead, and the host's time for a step.
 //
-// A decoder of 32 layers, 2.4 GB of zeros, with a page table for sequences of 512 positions and more. A gap
-// is what a step takes by the clock beyond its graph's own time, which is measured where such graphs follow
-// each other at once: the copies of chosen tokens and tables, and the host and its launch of the graph, if
-// the GPU waits for them. The host does here what the device's thread of an engine does, but plans nothing
+// The decoder has 32 layers, 2.4 GB of zeros, and a page table for sequences of 512 positions and more. A gap
+// is the wall time of a step beyond its graph's own time, which is measured with back-to-back replays. It
+// consists of copies of chosen tokens and tables, and of host work and the graph's launch, if the GPU waits
+// for them. The host does the work of an engine device's thread here, but no planning
 // (docs/language-models.md has that).
 #include <algorithm>
 #include <chrono>
@@ -28,14 +28,14 @@ namespace {
 constexpr element type = element::bf16;
 constexpr uint32_t block_tokens = 16, first_position = 512;
 
-/// Knows which graph it ran last.
+/// Remembers the graph that it ran last.
 class timed_machine : public cuda_machine<8> {
  public:
   template <class Record>
   void replay(uint32_t key, Record record) {
     cuda_machine<8>::replay(last_ = key, record);
   }
-  /// Median microseconds of the last graph, run again and again with nothing between: the host is ahead.
+  /// Median microseconds of the last graph in back-to-back replays: the host is ahead.
   double graph_us() {
     if (graphs() == 0) throw std::runtime_error("a step is no graph: " + graph_error());
     constexpr size_t warm_up = 10, replays = 50;
@@ -70,7 +70,7 @@ llm::model_config model() {
   return c;
 }
 
-/// Layer `index` of the model, of zeros.
+/// Layer `index` of the model, all zeros.
 llm::layer_parameters zeros(const llm::model_config& c, uint32_t index) {
   llm::layer_parameters out;
   size_t bytes = 0;
@@ -102,7 +102,7 @@ struct outcome {
   double step_us = 0, host_us = 0, wall_us = 0;
 };
 
-/// Each step decodes a token of every sequence, as an engine's device has it.
+/// Runs decode steps with a row for every sequence, as an engine's device does.
 outcome run(timed_machine& machine, cuda_decoder<timed_machine, type>& decoder, uint32_t rows, uint32_t steps,
             bool ahead) {
   using clock = std::chrono::steady_clock;
@@ -142,7 +142,7 @@ outcome run(timed_machine& machine, cuda_decoder<timed_machine, type>& decoder, 
   outcome out;
   out.wall_us = us(clock::now() - begun) / steps;
   out.host_us = timed_machine::median(host);
-  begin(first_position + steps / 2, false);  // as long as all of them are on average
+  begin(first_position + steps / 2, false);  // the average length of the run
   take();
   out.step_us = machine.graph_us();
   return out;
@@ -170,7 +170,7 @@ int main(int argc, char** argv) {
         "the next; gap: wall - step, so copies, and the host if the GPU waits; host: to begin a step, not to "
         "plan it\n");
     std::printf("%-16s %10s %10s %10s %10s   us, rows %u\n", "", "gap", "step", "host", "wall", rows);
-    run(machine, decoder, rows, steps, false);  // graphs are captured
+    run(machine, decoder, rows, steps, false);  // warm-up: captures the graphs
     for (const bool ahead : {false, true}) {
       const outcome o = run(machine, decoder, rows, steps, ahead);
       std::printf("%-16s %10.1f %10.1f %10.1f %10.1f\n", ahead ? "a step ahead" : "one at a time",

@@ -11,7 +11,7 @@ namespace troupe::cuda {
 
 namespace {
 
-/// Reads `bytes` and does nothing with them.
+/// Reads `bytes` without using them.
 struct read_kernel {
   static constexpr uint32_t threads = 256, cluster = 1, min_blocks = 8, in_flight = 4;
   size_t shared_bytes() const { return 0; }
@@ -30,7 +30,7 @@ struct read_kernel {
       TROUPE_UNROLL for (uint32_t j = 0; j < in_flight; ++j) seen ^=
           v[j].word[0] ^ v[j].word[1] ^ v[j].word[2] ^ v[j].word[3];
     }
-    if (seen == 0x9e3779b9) *never = seen;  // so that the reads are not left out
+    if (seen == 0x9e3779b9) *never = seen;  // so that the reads are not optimised away
   }
 };
 
@@ -41,7 +41,7 @@ struct noop_kernel {
   TROUPE_DEVICE void operator()(Thread) const {}
 };
 
-/// Random bits of two short numbers a word (splitmix64 of its place).
+/// Fills words with two random short numbers each (splitmix64 of the position).
 struct fill_kernel {
   static constexpr uint32_t threads = 256, cluster = 1;
   size_t shared_bytes() const { return 0; }
@@ -82,7 +82,7 @@ double gemm_us(bench& b, uint32_t n) {
   cublasHandle_t handle = nullptr;
   check_cublas(cublasCreate(&handle));
   check_cublas(cublasSetStream(handle, b.stream()));
-  check_cublas(cublasSetWorkspace(handle, workspace.data(), workspace.size()));  // as graphs need
+  check_cublas(cublasSetWorkspace(handle, workspace.data(), workspace.size()));  // fixed, for graphs
   const float one = 1, zero = 0;
   const int side = static_cast<int>(n);
   const double us = b.time(bench::launches, [&](cudaStream_t, uint32_t) {
@@ -109,7 +109,7 @@ uint32_t bench::cold_sets(double bytes) {
 
 double bench::time(uint32_t sets, const std::function<void(cudaStream_t, uint32_t)>& launch_one) {
   std::vector<cudaGraphExec_t> graphs(sets / launches);
-  launch_one(stream_, 0);  // what is set up by a first launch cannot be captured
+  launch_one(stream_, 0);  // the set-up of a first launch cannot be captured
   check(cudaStreamSynchronize(stream_), "a first launch");
   for (uint32_t g = 0; g < graphs.size(); ++g) {
     cudaGraph_t graph = nullptr;
@@ -119,7 +119,7 @@ double bench::time(uint32_t sets, const std::function<void(cudaStream_t, uint32_
     check(cudaGraphInstantiate(&graphs[g], graph, 0), "a graph");
     check(cudaGraphDestroy(graph), "a graph");
   }
-  // all at once: a replay that waited for the host would count the time until its graph is there, too
+  // enqueued at once: a replay that waits for the host would include the launch latency
   const size_t warm_up = std::max<size_t>(5, graphs.size()), replays = std::max<size_t>(50, graphs.size());
   std::vector<cudaEvent_t> between(replays + 1);
   for (cudaEvent_t& event : between) check(cudaEventCreate(&event), "an event");

@@ -1,4 +1,4 @@
-// The LoRA operator for a decode step: batches of one row a request, by how many have the same adapter.
+// Benchmark of the LoRA kernel in a decode step: one row per request, by popularity of the adapters.
 #include <algorithm>
 #include <span>
 
@@ -17,18 +17,18 @@ struct lora_shape {
   const char* popularity = "distinct";
 };
 
-/// Punica's popularities: how many rows each adapter has.
+/// Rows per adapter for Punica's popularity distributions.
 std::vector<uint32_t> segments(const std::string& popularity, uint32_t batch) {
   if (popularity == "identical") return {batch};
   std::vector<uint32_t> rows;
   uint32_t left = batch;
   if (popularity == "distinct") rows.assign(batch, 1);
-  if (popularity == "uniform") {  // as many adapters as each has rows
+  if (popularity == "uniform") {  // square root of the batch: as many adapters as rows per adapter
     uint32_t each = 1;
     while (each * each < batch) ++each;
     for (; left > 0; left -= rows.back()) rows.push_back(std::min(each, left));
   }
-  if (popularity == "skewed") {  // each 1.5 times as popular as the next: a third of what is left
+  if (popularity == "skewed") {  // each 1.5 times as popular as the next: a third of the rest
     for (; left > 0; left -= rows.back()) rows.push_back(std::max(1U, left / 3));
   }
   return rows;
@@ -43,7 +43,7 @@ std::string text(const lora_shape& s) {
 
 template <lora_stage Stage>
 void bench_shape(bench& b, const std::string& op, const lora_shape& s, bool early) {
-  constexpr element E = element::f16;  // as the peers were measured
+  constexpr element E = element::f16;  // the type of the published figures
   const std::vector<uint32_t> rows = segments(s.popularity, s.batch);
   const auto adapters = static_cast<uint32_t>(rows.size()), count = static_cast<uint32_t>(s.outs.size());
   double a_bytes = 0, b_bytes = 0;
@@ -69,7 +69,7 @@ void bench_shape(bench& b, const std::string& op, const lora_shape& s, bool earl
     end.push_back(end.back() + n), slots.push_back(static_cast<uint32_t>(slots.size()));
   std::vector<lora_tile> tiles;
   cut_lora_tiles(end, slots, lora_tile_rows(s.batch), tiles);
-  tiles.resize(s.batch);  // as a captured step has it: a grid with room for a tile a row
+  tiles.resize(s.batch);  // as in a captured step: a grid for one tile per row
   const device_memory table = on_device(matrices), tile_table = on_device(tiles);
   const device_memory x(size_t{s.batch} * s.in * 2), v = zeros_on_device(size_t{s.batch} * 256 * 4 * count);
   std::vector<device_memory> y;
@@ -110,7 +110,7 @@ void bench_lora(bench& b) {
     one(op, {11008, {4096}, 16, 64, "distinct"});
     one(op, {4096, {4096}, 64, 64, "identical"});
   }
-  for (const bool early : {false, true}) {  // an engine starts them early
+  for (const bool early : {false, true}) {  // early: with programmatic dependent launch, as engines do
     const auto fused = [&](const char* what, const lora_shape& s) {
       const std::string op = std::string("lora fused ") + what + (early ? ", early start" : "");
       if (b.wanted(op)) bench_shape<lora_stage::both>(b, op, s, early);

@@ -1,5 +1,5 @@
-// gpu_bench [--json] [--filter TEXT]: what the kernels cost on this device, and how that compares with what
-// the device can do, measured in the same run, and with what they may take on an H200.
+// gpu_bench [--json] [--filter TEXT]: measures the kernels on this device, and compares them with the
+// device's limits, measured in the same run, and with the targets for an H200.
 #include <cstdio>
 #include <cstring>
 #include <stdexcept>
@@ -28,7 +28,7 @@ void print_table(const bench& b, const device_limits& limits) {
 void print_json(const bench& b, const device_limits& limits) {
   std::printf("[\n");
   for (size_t i = 0; i < b.rows.size(); ++i) {
-    const bench_row& row = b.rows[i];  // names have nothing to escape
+    const bench_row& row = b.rows[i];  // names need no escaping
     std::printf(R"(  {"op": "%s", "shape": "%s", "us": %.3f, "bytes": %.0f, "flops": %.0f, "share": %.4f)",
                 row.op.c_str(), row.shape.c_str(), row.us, row.bytes, row.flops, share_of_limit(row, limits));
     if (const auto target = target_us(row, b.rows, limits)) std::printf(R"(, "target_us": %.3f)", *target);
@@ -38,7 +38,7 @@ void print_json(const bench& b, const device_limits& limits) {
   std::printf("]\n");
 }
 
-/// Whether all went well. After one that fails no other is tried: it may have left a stream that captures.
+/// True if all benchmarks succeeded. Ends after a failure, which may have left a capturing stream.
 bool measure(bench& b) {
   static constexpr struct {
     const char* name;

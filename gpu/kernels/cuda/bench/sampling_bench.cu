@@ -1,4 +1,4 @@
-// The choice of tokens from logits that the head has just written, so that they come from L2.
+// Benchmark of sampling, with logits in L2, as the head has just written them.
 #include "gpu/kernels/cuda/bench/bench.hpp"
 #include "gpu/kernels/cuda/launch.cuh"
 #include "gpu/kernels/cuda/sampling_rows.hpp"

@@ -1,5 +1,5 @@
-// A decode step of a model with Llama-2-7B's shapes, as an engine runs it: one graph, tables on the device.
-// The copies of tables and chosen tokens, and what the host does between two steps, are not in it.
+// Benchmark of a decode step of a model with Llama-2-7B's shapes, as an engine runs it: one graph, tables on
+// the device. Without the copies of tables and chosen tokens, and without host work between steps.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -18,12 +18,12 @@ using machine = cuda_machine<8>;
 
 struct step_load {
   uint32_t sequences = 32;
-  uint32_t tokens = 512;   ///< of each sequence's keys and values, with the one of this step
+  uint32_t tokens = 512;   ///< context of each sequence, including this step's token
   uint32_t rank = 0;       ///< of each sequence's own adapter; 0: no adapters
   uint32_t kv_heads = 32;  ///< of 32
 };
 
-/// Random numbers on the device, and how many bytes a step reads of them.
+/// Random weights and caches on the device, and the number of bytes that a step reads.
 class step_data {
  public:
   step_data(bench& b, const step_load& load) : b_(b), load_(load) {
@@ -39,7 +39,7 @@ class step_data {
   double bytes() const { return bytes_; }
   void launch(machine& m) {
     step_extent extent = room_;
-    extent.decode_items = 1;  // as of an engine's graph
+    extent.decode_items = 1;  // as in an engine's graph
     decoder_step<machine, type> s(
         m, shape_, step_tables(tables_.data(), *layout_), activations_,
         {pages_.data(), shape_.layers, shape_.kv_heads, shape_.block_tokens, shape_.head_dim}, adapters_,
@@ -52,7 +52,7 @@ class step_data {
   }
 
  private:
-  /// [count] numbers that a step reads.
+  /// Allocates [count] random numbers. `read`: a step reads them.
   void* numbers(size_t count, float scale, bool read = true) {
     pieces_.emplace_back(count * 2);
     b_.fill(pieces_.back().data(), count, type, scale);
@@ -79,7 +79,7 @@ class step_data {
     frequencies_ = on_device(frequencies);
   }
 
-  /// Each sequence's pages lie scattered, as after hours of service.
+  /// Scatters the pages of each sequence, as after hours of service.
   void make_tables() {
     const uint32_t n = load_.sequences, each = ceil_div(load_.tokens, shape_.block_tokens), all = n * each;
     std::vector<uint32_t> rows(n), positions(n, load_.tokens - 1);
@@ -153,13 +153,13 @@ class step_data {
 double step_us(step_data& data) {
   machine m;
   const auto step = [&] { m.replay(0, [&] { data.launch(m); }); };
-  data.launch(m);  // cuBLASLt chooses its products outside of the capture
-  step();          // there is a graph
+  data.launch(m);  // cuBLASLt chooses its algorithms outside of the capture
+  step();          // captures the graph
   m.finish();
   if (m.graphs() == 0) throw std::runtime_error("a step is no graph: " + m.graph_error());
   constexpr size_t warm_up = 5, replays = 50;
   const std::vector<stream_event> between(replays + 1);
-  // all at once: a replay that waited for the host would count the time until its graph is there, too
+  // enqueued at once: a replay that waits for the host would include the launch latency
   for (size_t i = 0; i < warm_up + replays; ++i) {
     if (i >= warm_up) between[i - warm_up].record(m.stream());
     step();
@@ -172,7 +172,7 @@ double step_us(step_data& data) {
   return times[replays / 2];
 }
 
-/// The products of a layer of Llama-2-7B: what a step's time is mostly made of.
+/// The products of a layer of Llama-2-7B, the largest part of a step's time.
 void bench_products(bench& b, uint32_t rows) {
   struct product {
     const char* name;

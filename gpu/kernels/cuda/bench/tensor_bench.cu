@@ -1,5 +1,5 @@
-// Kernels of tensor models that calculate little: what they read and write is the limit. Data sets take turns,
-// so that nothing is in L2.
+// Benchmark of memory-bound kernels of tensor models. Launches cycle through data sets, so that none is in
+// L2.
 #include "gpu/kernels/cuda/bench/bench.hpp"
 #include "gpu/kernels/cuda/copy_kernel.hpp"
 #include "gpu/kernels/cuda/launch.cuh"
@@ -11,7 +11,7 @@ namespace troupe::cuda {
 
 namespace {
 
-/// `make(x, y)` gives the kernel that reads `in` floats from x and writes `out` to y.
+/// `make(x, y)` returns the kernel that reads `in` floats from x and writes `out` floats to y.
 template <class Make>
 void measure(bench& b, const std::string& op, const std::string& shape, size_t in, size_t out, const Make& make) {
   if (!b.wanted(op)) return;
@@ -26,7 +26,7 @@ void measure(bench& b, const std::string& op, const std::string& shape, size_t i
   b.add({op, shape, us, bytes, 0});
 }
 
-/// GELU as exporters spell it: five instructions.
+/// GELU as exporters write it: five instructions.
 void bench_gelu(bench& b, uint32_t rows, uint32_t columns) {
   const device_memory numbers = on_device(std::vector<float>{1.41421356F, 1, 0.5F});
   const uint32_t n = rows * columns;
@@ -63,7 +63,7 @@ void bench_bias(bench& b, uint32_t positions, uint32_t channels) {
           });
 }
 
-/// [batch, rows, columns] with the last two exchanged.
+/// Transposes the last two dimensions of [batch, rows, columns].
 void bench_turn(bench& b, uint32_t batch, uint32_t rows, uint32_t columns) {
   const uint32_t n = batch * rows * columns;
   measure(b, "copy", "turned, " + std::to_string(batch) + " x " + std::to_string(rows) + " x " + std::to_string(columns),
