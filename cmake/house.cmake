@@ -1,4 +1,4 @@
-# How every target of the house is built: C++20, warnings as errors, sanitizers, one library a folder.
+# Settings for all targets: C++20, warnings as errors, sanitizers, one library per folder.
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -7,37 +7,37 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 
 find_program(TROUPE_CCACHE ccache)
 if(TROUPE_CCACHE)
-  # by what the compiler says that it read, not by a run of the preprocessor: a build from nothing takes 7 % less
+  # uses the compiler's list of included files, not a preprocessor run: saves 7 % of a build from scratch
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_DEPEND=1 ${TROUPE_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
 
 find_program(TROUPE_LLD ld.lld)
 if(TROUPE_LLD)
-  add_link_options(-fuse-ld=lld)  # links in a fraction of the time
+  add_link_options(-fuse-ld=lld)  # links several times faster
 endif()
 
 add_library(troupe_house INTERFACE)
 target_compile_options(troupe_house INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Werror;-Wshadow;-Wnon-virtual-dtor>
-  # gcc 12 sees overlaps in std::string at -O3 that are not there.
+  # gcc 12 at -O3 reports false overlaps in std::string.
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-Wno-restrict>)
 target_include_directories(troupe_house INTERFACE ${CMAKE_SOURCE_DIR})
 if(TROUPE_SANITIZE)
   target_compile_options(troupe_house INTERFACE
-    # Plug-ins have type infos of their own, which the check of virtual calls takes for wrong ones.
+    # Plug-ins have type infos of their own, which the check of virtual calls reports as wrong.
     $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${TROUPE_SANITIZE};-fno-sanitize=vptr;-fno-omit-frame-pointer>
-    # Boost.Asio has fences, which the thread sanitizer does not know.
+    # Boost.Asio has fences, which ThreadSanitizer does not support.
     $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-Wno-tsan>)
   target_link_options(troupe_house INTERFACE -fsanitize=${TROUPE_SANITIZE})
 endif()
 
-# Sources are compiled a dozen at a time: most of a compiler's time goes into headers that all of them read.
+# Compiles a dozen sources at a time: most of the compiler's time goes into headers that all of them read.
 # TROUPE_UNITY=OFF compiles each alone, which shows missing includes (.ci/nightly) and suits work on one file.
 option(TROUPE_UNITY "Compile the sources of a target a dozen at a time" ON)
 function(troupe_unity name)
   set_target_properties(${name} PROPERTIES UNITY_BUILD ${TROUPE_UNITY} UNITY_BUILD_BATCH_SIZE 12)
-  if(TROUPE_UNITY)  # gcc takes every anonymous namespace of an included source for one of a header
+  if(TROUPE_UNITY)  # gcc treats every anonymous namespace of an included source like one of a header
     target_compile_options(${name} PRIVATE
       $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-Wno-subobject-linkage>)
   endif()
@@ -56,7 +56,7 @@ function(troupe_library name)
   endif()
 endfunction()
 
-# troupe_public(NAME): a library that plug-ins link into themselves, installed as Troupe::<name>.
+# troupe_public(NAME): a library for linking into plug-ins, installed as Troupe::<name>.
 function(troupe_public name)
   set_target_properties(${name} PROPERTIES
     POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
@@ -74,7 +74,7 @@ function(troupe_test name)
   troupe_unity(${name})
   target_link_libraries(${name} PRIVATE troupe_test_main ${TEST_LINK})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  # OpenMP's threads wait busily for each other: on a machine whose cores are taken, two are far slower than one
+  # OpenMP's threads spin while they wait: on a machine without free cores, two are far slower than one
   doctest_discover_tests(${name} TEST_PREFIX "${name}: " DISCOVERY_TIMEOUT 60
     PROPERTIES TIMEOUT 300 ENVIRONMENT OMP_NUM_THREADS=1)
 endfunction()

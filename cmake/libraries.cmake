@@ -1,5 +1,5 @@
-# Third-party packages, all from Debian 12 (tools/install lists them). Every one becomes a target; folders
-# link only the targets the house allows them (tools/check_includes enforces the same for headers).
+# Third-party packages, all from Debian 12 (tools/install lists them). Each becomes a target; folders link
+# only the targets that they may use (tools/check_includes enforces the same for headers).
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 find_package(fmt REQUIRED)
@@ -25,12 +25,12 @@ find_library(CAF_IO caf_io REQUIRED)
 add_library(troupe_caf INTERFACE)
 target_link_libraries(troupe_caf INTERFACE ${CAF_IO} ${CAF_CORE} Threads::Threads)
 
-# toml++ is shipped as a shared library, but its target does not say so.
+# toml++ is a shared library in Debian, but its target does not declare it.
 add_library(troupe_toml INTERFACE)
 target_link_libraries(troupe_toml INTERFACE tomlplusplus::tomlplusplus)
 target_compile_definitions(troupe_toml INTERFACE TOML_HEADER_ONLY=0 TOML_SHARED_LIB=1)
 
-# CBC's .pc file names libraries that only its static ones need.
+# CBC's .pc file lists libraries that only static linking needs.
 find_path(CBC_INCLUDE CbcModel.hpp PATH_SUFFIXES coin REQUIRED)
 add_library(troupe_cbc INTERFACE)
 target_include_directories(troupe_cbc SYSTEM INTERFACE ${CBC_INCLUDE})
@@ -39,7 +39,7 @@ foreach(part Cbc Cgl OsiClp Clp Osi CoinUtils)
   target_link_libraries(troupe_cbc INTERFACE ${CBC_${part}})
 endforeach()
 
-# sentencepiece's .pc file also names its trainer. The library exports a protobuf of its own: see gpu/CMakeLists.txt.
+# sentencepiece's .pc file also lists its trainer. The library exports its own protobuf: see gpu/CMakeLists.txt.
 find_library(SENTENCEPIECE sentencepiece REQUIRED)
 add_library(troupe_sentencepiece INTERFACE)
 target_link_libraries(troupe_sentencepiece INTERFACE ${SENTENCEPIECE})

@@ -1,11 +1,11 @@
-# Runs when the bundle is made: adds the licence of every package that a carried file is from, or that the program
-# holds parts of (libprotobuf, headers).
+# Runs when the bundle is made: adds the licence of every package with a file in the bundle, or with code in
+# the program (libprotobuf, headers).
 set(destination $ENV{DESTDIR}${CMAKE_INSTALL_PREFIX})
 set(packages libprotobuf-dev libonnx-dev libboost1.74-dev libcli11-dev nlohmann-json3-dev)
 file(GLOB_RECURSE carried ${destination}/${libraries_dir}/*.so*)
 foreach(file ${carried})
   cmake_path(GET file FILENAME name)
-  # by name: where the file was found may be a link of /usr to /
+  # by name: the path may contain a link from /usr to /
   execute_process(COMMAND dpkg-query --search *-linux*/${name}
     OUTPUT_VARIABLE owners ERROR_QUIET)
   if(owners MATCHES "^([^:,]+)")

@@ -1,7 +1,7 @@
-# What is installed, and the bundle that `cpack -G TGZ` makes of it.
+# Installation, and the bundle of `cpack -G TGZ`.
 #
 #   cmake --install build/release --prefix /opt/troupe     for this machine: uses its libraries
-#   cpack --config build/release/CPackConfig.cmake -G TGZ  for any machine with glibc: carries them in lib/troupe
+#   cpack --config build/release/CPackConfig.cmake -G TGZ  for any machine with glibc: libraries in lib/troupe
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Troupe)
 set(data_dir ${CMAKE_INSTALL_DATADIR}/troupe)
@@ -12,9 +12,8 @@ install(DIRECTORY examples DESTINATION ${data_dir} PATTERN build EXCLUDE)
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
-# What plug-ins are built with: headers that need nothing but the standard library (json.hpp and what is built on it want
-# nlohmann_json, too), static libraries (they install themselves), and how CMake and pkg-config
-# find them.
+# For building plug-ins: headers that need only the standard library (json.hpp and its dependents also need
+# nlohmann_json), static libraries (installed by their own rules), and the files for CMake and pkg-config.
 install(DIRECTORY messages policies DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe FILES_MATCHING PATTERN "*.hpp"
   PATTERN caf_types.hpp EXCLUDE PATTERN "codec*.hpp" EXCLUDE PATTERN inspect.hpp EXCLUDE PATTERN schema.hpp EXCLUDE
   PATTERN command_schema.hpp EXCLUDE)
@@ -34,8 +33,8 @@ cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_FUL
 configure_file(cmake/troupe.pc.in ${CMAKE_BINARY_DIR}/troupe.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/troupe.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-# What only the bundle carries: every library but glibc, and what they open by name, which no list of dependencies has:
-# UCX's transports (UCX looks next to itself), the parts of cuDNN and its compiler of kernels; licences.
+# Only in the bundle: every library but glibc, and those opened by name, which no list of dependencies has:
+# UCX's transports (UCX looks next to itself), the parts of cuDNN and its kernel compiler; licences.
 function(carry_opened folder)
   foreach(library ${ARGN})
     cmake_path(GET library FILENAME name)

@@ -1,4 +1,4 @@
-// A folder of a test's own, gone with it.
+// A temporary folder that is removed with the object.
 #pragma once
 #include <doctest/doctest.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ struct temporary_folder {
   temporary_folder& operator=(const temporary_folder&) = delete;
 
   std::filesystem::path operator/(std::string_view name) const { return path / name; }
-  /// A file in it; its path.
+  /// Writes a file into it; returns its path.
   std::filesystem::path write(std::string_view name, std::string_view content) const {
     std::ofstream out(path / name, std::ios::binary);
     out.write(content.data(), static_cast<std::streamsize>(content.size()));

@@ -1,4 +1,4 @@
-// troupe: the program. Each subcommand parses its flags into an options struct, calls one function and
+// The program `troupe`. Each subcommand parses its flags into an options struct, calls one function and
 // returns its exit code: 0 done, 1 failed, 2 usage or bad input.
 #include <fmt/core.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
@@ -46,7 +46,7 @@ void add_cluster_commands(CLI::App& app, cli_job& chosen) {
   up_command->add_option("--clock-offset-ms", a->clock_offset_ms, "Shift this process's clock (for tests)")
       ->check(finite_in(-1e9, 1e9));
   up_command->add_flag("--no-restart", a->no_restart, "Leave a node that dies as it is");
-  // From the supervisor:
+  // Passed by the supervisor:
   up_command->add_option("--restarts", a->restarts)->check(whole_in(0, UINT32_MAX))->group("");
   up_command->add_option("--last-end", a->last_end)->group("");
   up_command->callback([a, &chosen] {
@@ -228,7 +228,7 @@ void add_simulate(CLI::App& app, cli_job& chosen) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  ::prctl(PR_SET_TIMERSLACK, 1);  // nanoseconds, of all threads: by default every wake-up may be 50 us late
+  ::prctl(PR_SET_TIMERSLACK, 1);  // nanoseconds, for all threads: by default every wake-up may be 50 us late
   spdlog::set_default_logger(spdlog::stderr_color_mt("troupe"));
   spdlog::set_pattern("time=%Y-%m-%dT%H:%M:%S.%e level=%l %v");
   spdlog::set_level(spdlog::level::warn);
@@ -256,7 +256,7 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::RequiredError& e) {
-    const auto extra = app.remaining(true);  // CLI11 would only say that a subcommand is required
+    const auto extra = app.remaining(true);  // CLI11 only reports a missing subcommand
     if (extra.empty()) return app.exit(e) == 0 ? exit_done : exit_bad_input;
     fmt::print(stderr, "troupe: unknown command '{}'; troupe --help lists the commands\n", extra.front());
     return exit_bad_input;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Sends the real inputs of the quickstart's models to a running cluster and compares what comes back with the
-golden outputs: quickstart_check.py URL FOLDER. Python's standard library only."""
+"""Sends the real inputs of the quickstart's models to a running cluster and compares the answers with the golden
+outputs: quickstart_check.py URL FOLDER. Python's standard library only."""
 import array
 import json
 import math
@@ -29,7 +29,7 @@ def ask(url, about, raw):
             why = e.read().decode(errors="replace")
             if e.code not in (429, 503):
                 break
-            time.sleep(0.25)  # too busy to answer within the SLO: it asks to come again
+            time.sleep(0.25)  # too busy to answer within the SLO: asks for a retry
     sys.exit(f"{url}: {why}")
 
 

@@ -1,4 +1,4 @@
-// What the library tells Troupe when it is loaded.
+// The descriptor that Troupe reads when it loads the library.
 #include <memory>
 
 #include "patient.hpp"

@@ -12,7 +12,7 @@ patient::patient(const batching_parameters& p, shedding rule)
 time_point patient::exec_at(const gathered& batch) const {
   const auto& p = parameters();
   if (batch.rows >= p.max_rows) return batch.earliest;
-  // Deadline less objective is when the request came; from then until the latest start it has slack.
+  // The deadline minus the SLO is the arrival; the slack lasts from then until the latest start.
   const auto came = batch.finish_by + p.response - p.slo;
   const auto latest = batch.finish_by - p.latency(batch.rows) - p.margin;
   const auto slack = std::max(duration{0}, latest - came);

@@ -3,9 +3,9 @@
 
 namespace patience {
 
-/// A batch waits for a fixed share of the time that its most urgent request could wait: 0 is eager, 1 waits
-/// until the batch must start. Deferred batching waits about as long as 1 when load is low; a smaller share
-/// answers sooner and pays with smaller batches.
+/// A batch waits for a fixed share of the slack of its most urgent request: 0 is eager, 1 waits until the
+/// batch must start. Deferred batching waits about as long as 1 when load is low; a smaller share answers
+/// sooner with smaller batches.
 class patient final : public troupe::deadline_batching {
  public:
   /// Takes `fraction` from the settings.

@@ -1,4 +1,4 @@
-// Two requests, one policy, no clock but the numbers below.
+// Tests one policy with two requests at fixed times, without a clock.
 #include <cstdio>
 
 #include "patient.hpp"
@@ -15,7 +15,7 @@ void expect(bool right, const char* what) {
   ++failures;
 }
 
-/// When a batch of one row would start that came at 0 and may take 10 ms, of which it runs 2 ms.
+/// The start of a batch of one row that arrives at 0, has an SLO of 10 ms and runs for 2 ms.
 duration start_with(double fraction) {
   batching_parameters p{.latency = {1ms, 1ms}, .network = {}, .slo = 10ms, .max_rows = 4};
   p.settings.set("fraction", fraction);

@@ -32,7 +32,7 @@ void saver::on_time(time_point now) {
 }
 
 void saver::on_state(const arbiter_state& state) {
-  // What a command came to shows in the next answer, also if it was lost or the scheduler is a new one.
+  // The next answer shows the effect of a command, also if it was lost or the scheduler is a new one.
   std::vector<slot_id> idle;
   for (const auto& s : state.slots) {
     if (s.state == "idle") idle.push_back(s.slot);
@@ -47,7 +47,7 @@ void saver::on_state(const arbiter_state& state) {
   for (const auto& t : tallies_) send(t, plugin_message{spared_type_, std::vector<uint8_t>(out_.size())});
 }
 
-/// Token 0: nobody waits for the answer.
+/// Token 0: no answer is expected.
 void saver::send_slot_command(const char* command_name, slot_id slot) {
   send(arbiter_, command{0, command_name, to_json(take_slot_out{slot}).dump()});
 }

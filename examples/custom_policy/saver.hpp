@@ -7,11 +7,11 @@
 
 namespace patience {
 
-/// An actor that spares GPUs: asks the arbiter every `look_every_ms` how its slots are, takes one out of
-/// service while more than `idle_slots` are idle, and puts one back when none is; and tells every tally
-/// (tally.hpp) how many are out. It sends the commands that `troupe ask` sends, knows neither threads nor a
-/// clock, and runs in simulations as it is. It belongs on the scheduler's node: what it took out, it knows as
-/// long as the arbiter, which is as long as the process.
+/// An actor that takes idle GPUs out of service. Every `look_every_ms` it asks the arbiter for the state of
+/// its slots, disables one while more than `idle_slots` are idle, and enables one when none is. It sends
+/// every tally (tally.hpp) the number of disabled slots. It sends the same commands as `troupe ask`, knows
+/// neither threads nor a clock, and also runs in simulations. It belongs on the scheduler's node: its list of
+/// disabled slots then lasts as long as the arbiter's, until the process ends.
 class saver final : public troupe::actor {
  public:
   explicit saver(const troupe::extension_parts& parts);
@@ -32,7 +32,7 @@ class saver final : public troupe::actor {
   const size_t idle_slots_;
   const troupe::duration look_every_;
   troupe::time_point next_look_ = troupe::long_ago;
-  std::vector<troupe::slot_id> out_;  ///< of service, the newest last
+  std::vector<troupe::slot_id> out_;  ///< disabled slots, the newest last
   uint64_t asked_ = 0;
 };
 

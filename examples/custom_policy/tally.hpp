@@ -7,24 +7,24 @@
 
 namespace patience {
 
-/// How many slots the saver has out of service: a message of this plug-in's own, from it to every tally. Its
+/// Number of slots that the saver has disabled: a message type of this plug-in, from it to every tally. Its
 /// type is `extension_parts::first_type` plus this; its body is one byte for every slot.
 inline constexpr uint32_t slots_spared = 0;
 
-// What a tally can be asked, as `troupe ask FILE extension/1 --schema` shows it.
+// The commands of a tally, listed by `troupe ask FILE extension/1 --schema`.
 struct get_savings {
   static constexpr const char* about = "what was spared so far";
   TROUPE_MESSAGE(get_savings)
 };
 struct savings {
-  uint32_t slots = 0;            ///< out of service now
-  troupe::duration slot_time{};  ///< of all slots together, since the node began
+  uint32_t slots = 0;            ///< disabled now
+  troupe::duration slot_time{};  ///< total of all slots, since the node began
   TROUPE_MESSAGE(savings, slots, slot_time)
 };
 using tally_commands = troupe::type_list<troupe::exchange<get_savings, savings>>;
 
-/// An actor that keeps account of what the saver spares, on any node. The saver says again and again how it
-/// is, so a message that is lost costs nothing but a moment's precision.
+/// An actor that adds up the savings of the saver, on any node. The saver repeats its state, so that a lost
+/// message costs only a moment's precision.
 class tally final : public troupe::actor {
  public:
   explicit tally(const troupe::extension_parts& parts)

@@ -3,8 +3,8 @@
 
 namespace patience {
 
-/// Among the free slots the one that became free last, because its caches are still warm; equal: the lower
-/// id. Looks at every slot for a match: O(slots).
+/// Chooses the free slot that became free last, because its caches are still warm; on a tie the lower id.
+/// Checks every slot for a match: O(slots).
 class warmest final : public troupe::timer_matchmaking {
   uint32_t choose(const slot_times& free_at, troupe::time_point start) const override {
     uint32_t best = slot_times::npos;

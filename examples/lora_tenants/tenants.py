@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Four tenants ask one server at the same time, each for its own adapter, and each gets its own task done:
-tenants.py URL [ROUNDS]. Needs the package openai."""
+"""Four tenants send requests to one server at the same time, each for its own adapter, and each gets its task
+done: tenants.py URL [ROUNDS]. Needs the package openai."""
 import asyncio
 import codecs
 import random

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the tools see of a cluster's actors, and what actors do when they are told to."""
+"""State of a cluster's actors in the tools, and commands to actors."""
 import json
 import subprocess
 import tempfile
@@ -57,7 +57,7 @@ class Actors(ClusterTest):
             self.assertEqual(rows["gpu_worker/0@worker"]["state"], "idle")
             self.assertIn("gpu_worker/0@worker", run("actors", c.file, "--node", "worker"))
 
-            # Through the console of one node to an actor of another, both ways.
+            # Through the console of one node to an actor of another, in both directions.
             worker = json.loads(run("ask", c.file, "gpu_worker/0@worker", "get_state", "--via", "head", "--json"))
             self.assertEqual(worker["state"], "idle")
             queue = json.loads(run("ask", c.file, "model_queue/mlp", "get_state", "--via", "worker"))
@@ -66,7 +66,7 @@ class Actors(ClusterTest):
             run("ask", c.file, "model_queue/mlp", "get_state", "--wait", "queued_requests > 0", "0.3", code=1)
             self.assertIn("there are: ", run("ask", c.file, "model_queue/mlp", "get_state", "--wait", "queued == 0", code=2))
 
-            # A paused queue holds a request, which can be seen and given up.
+            # A paused queue holds a request, which can be listed and cancelled.
             run("tell", c.file, "model_queue/mlp", "pause_batching")
             fixture = Fixture("mlp")
             answers = []
@@ -79,7 +79,7 @@ class Actors(ClusterTest):
             self.assertEqual(answers[0][0], 499)
             run("ask", c.file, "model_queue/mlp", "resume_batching")
 
-            # Every answer names its request, and the cluster remembers why it came to that.
+            # Every answer names its request, and the cluster remembers the decisions about it.
             status, headers, _ = c.ask("POST", "/v2/models/mlp/infer", fixture.body())
             self.assertEqual(status, 200)
             story = json.loads(run("why", c.file, headers["Troupe-Request-Id"], "--json"))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Two thousand adapters on one engine, two hundred of them asked for at once beside one that is always in use: every
-request is answered rightly, slots and host memory stay within their bounds."""
+"""Two thousand adapters on one engine. Two hundred of them are requested at once, beside one that is always in
+use: every request is answered correctly, and slots and host memory stay within their bounds."""
 import concurrent.futures
 import json
 import os
@@ -53,7 +53,7 @@ kv_mb = 4
                 self.assertEqual(status, 200, text)
                 self.assertEqual(json.loads(text)["choices"][0]["text"], case["text"])
 
-            ask(used[0])  # what the first request allocates is no adapter's
+            ask(used[0])  # the first request allocates memory that belongs to no adapter
             worker = up.pid_of("worker")
             before = processes.resident_mb(worker)
             began = time.monotonic()
@@ -79,7 +79,7 @@ kv_mb = 4
             self.assertLessEqual(state["adapter_slots_taken"], SLOTS)
             self.assertGreaterEqual(state["adapter_loads"], USED - SLOTS)
             self.assertEqual(state["kv_blocks_free"], state["kv_blocks"])
-            # slots, host memory, and as much again for what is being packed or given back
+            # slots, host memory, and as much again for adapters being packed or freed
             self.assertLess(processes.resident_mb(worker) - before, 2 * (HOST_MB + SLOTS) + 32)
             self.assertGreater(served, SLOTS)
             print(f"{len(asked) + served} requests for {USED} of {REGISTERED} adapters in {whole:.1f} s, "

@@ -28,7 +28,7 @@ window_s = 2
 
 class Autoscale(ClusterTest):
     def wait_gpus(self, c, wanted):
-        """Until so many are in service, and `troupe status` says so."""
+        """Waits until this many are in service, and `troupe status` reports it."""
         end = time.monotonic() + PATIENCE
         while not wanted((seen := c.status()["autoscale"])["gpus"]):
             self.assertLess(time.monotonic(), end, seen)

@@ -22,7 +22,7 @@ class Browser:
         to_read, self.to_browser = os.pipe()
         self.from_browser, to_write = os.pipe()
 
-        def as_three_and_four():  # where Chromium looks for its pipe; the copies keep them from each other's way
+        def as_three_and_four():  # the pipe's file descriptors for Chromium; the copies avoid overwriting one with the other
             a, b = os.dup(to_read), os.dup(to_write)
             high_a, high_b = os.dup2(a, 60), os.dup2(b, 61)
             os.dup2(high_a, 3)
@@ -50,7 +50,7 @@ class Browser:
         self.folder.cleanup()
 
     def order(self, method, **parameters):
-        """What the browser answers to a command; events in between are passed over."""
+        """The browser's answer to a command; skips events in between."""
         self.last += 1
         message = {"id": self.last, "method": method, "params": parameters}
         if self.session:
@@ -74,13 +74,14 @@ class Browser:
         return json.loads(message)
 
     def value(self, script):
-        """What an expression in the page comes to."""
+        """The value of an expression in the page."""
         got = self.order("Runtime.evaluate", expression=script, returnByValue=True)
         assert "exceptionDetails" not in got, got
         return got["result"].get("value")
 
     def wait_for(self, script):
-        """Until the expression is true, and throws nothing (the page may still be on its way); says what it came to."""
+        """Waits until the expression is true, and throws nothing (the page may still be loading); returns its
+        value."""
         end = time.monotonic() + PATIENCE
         while not (value := self.value(f"(() => {{ try {{ return {script}; }} catch {{ return null; }} }})()")):
             assert time.monotonic() < end, f"never true: {script}\n{self.value('document.body.innerText')}"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Certificates of real clusters, and what strangers get who have none."""
+"""Certificates of real clusters, and the rejection of strangers without them."""
 import contextlib
 import json
 import shutil
@@ -26,7 +26,7 @@ def certify(c, folder="certs"):
 
 
 def expired(certs, name):
-    """A certificate of the cluster's CA for a node that is over since it was made; its path without .pem."""
+    """A certificate of the cluster's CA for a node that has expired; its path without .pem."""
     path = certs / "expired"
     if not path.with_suffix(".pem").exists():
         shutil.copy(certs / f"{name}.key", f"{path}.key")
@@ -54,7 +54,7 @@ class Certificates(ClusterTest):
                 return [s for s in head.lines["stderr"] if "control_connection_refused" in s]
 
             def stranger(talk):
-                """Connects, talks, and is cut off with a line in the log."""
+                """Connects, sends bytes, and is disconnected with a line in the log."""
                 time.sleep(1.1)  # one line a second
                 before = len(refusals())
                 with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as s:

@@ -1,4 +1,4 @@
-"""Clients of a cluster that count what became of their requests."""
+"""Clients of a cluster that count the outcomes of their requests."""
 import collections
 import http.client
 import math
@@ -14,7 +14,7 @@ def quantile(values, q):
 
 
 class Load:
-    """Clients that each send one request after the other until told to stop, and count what became of them."""
+    """Clients that each send one request after the other until stopped, and count the outcomes."""
 
     def __init__(self, cluster, fixtures, clients=8, pause=0.0, slo_ms=None, port=None):
         self.cluster, self.fixtures, self.pause, self.slo_ms, self.port = cluster, fixtures, pause, slo_ms, port
@@ -48,16 +48,16 @@ class Load:
             self.over.wait(self.pause)
 
     def finished(self):
-        """When each request that was answered with 200 was sent, and when it had its answer."""
+        """(sent, answered) times of each request that was answered with 200."""
         with self.lock:
             return [(began, began + took) for began, took, status, _, _ in self.results if status == 200]
 
     def finished_at(self):
-        """When the answers with 200 came, in their order."""
+        """Times of the answers with 200, in order."""
         return sorted(end for _, end in self.finished())
 
     def wait_finished(self, n):
-        """Until n more requests have been answered with 200."""
+        """Waits until n more requests have been answered with 200."""
         goal = self.count(200) + n
         end = time.monotonic() + PATIENCE
         while self.count(200) < goal:

@@ -1,4 +1,4 @@
-"""Clusters of real processes, and the ledgers that they must keep. Standard library only, as in the files beside it."""
+"""Clusters of real processes, and checks of their ledgers. Standard library only, as in the files beside it."""
 import collections
 import contextlib
 import http.client
@@ -105,14 +105,14 @@ max_batch = 16
         return json.loads(done.stdout)
 
     def asked(self, actor, command, **fields):
-        """What the actor answers to a command."""
+        """The actor's answer to a command."""
         done = subprocess.run([processes.PROGRAM, "ask", self.file, actor, command, json.dumps(fields)],
                               capture_output=True, text=True, timeout=PATIENCE)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
     def metric_of(self, node, name):
-        """The sum over all series of that name which the node tells `troupe status`."""
+        """The sum over all series of that name in the node's `troupe status`."""
         (status,) = [n for n in self.status()["nodes"] if n["node"] == node]
         values = [m["value"] for m in status["metrics"] if m["name"] == name]
         assert values, f"no metric {name} of node {node}"
@@ -143,7 +143,7 @@ max_batch = 16
         return status, text
 
     def metric(self, name, **labels):
-        """The sum over all series of that name with those labels, as Prometheus would scrape them."""
+        """The sum over all series of that name with those labels, as scraped by Prometheus."""
         code, text = self.get("/metrics")
         assert code == 200, text
         total, found = 0.0, False
@@ -168,7 +168,7 @@ max_batch = 16
         return response.status, answer
 
     def wait_until_served(self, fixture):
-        """Until the model answers; says how often it did not."""
+        """Waits until the model answers; returns the number of failed attempts."""
         end = time.monotonic() + PATIENCE
         body = fixture.body(1)
         refused = collections.Counter()
@@ -184,7 +184,7 @@ max_batch = 16
 
 class ClusterTest(unittest.TestCase):
     def assert_ledger_balances(self, cluster):
-        """The gateway's ledger balances, and agrees with what the clients were told."""
+        """The gateway's ledger balances, and agrees with the clients' counts."""
         end = time.monotonic() + PATIENCE
         while cluster.metric("troupe_requests_in_flight") > 0 and time.monotonic() < end:
             time.sleep(0.05)
@@ -197,11 +197,11 @@ class ClusterTest(unittest.TestCase):
             return sum(n for (_, error), n in cluster.told.items() if error.startswith(beginning))
         self.assertEqual(finished, sum(n for (code, _), n in cluster.told.items() if code == 200), cluster.told)
         self.assertEqual(failed, told("request failed"), cluster.told)
-        self.assertLessEqual(dropped, told("request dropped"), cluster.told)  # some at admission, unaccepted
+        self.assertLessEqual(dropped, told("request dropped"), cluster.told)  # some at admission, before acceptance
 
 
 def main():
-    """As unittest.main, but the program under test may be the first argument."""
+    """Like unittest.main, but the program under test may be the first argument."""
     if len(sys.argv) > 1 and "/" in sys.argv[1]:
         processes.PROGRAM = sys.argv.pop(1)
     unittest.main(module="__main__", verbosity=2)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every command explains itself, prints one JSON document if asked, and does what it says."""
+"""Every command explains itself, prints one JSON document if asked, and works as documented."""
 import array
 import json
 import re
@@ -42,7 +42,7 @@ class Help(unittest.TestCase):
         for command in self.COMMANDS:
             for option in re.findall(r"(?m)^ +(?:-\w,)?(--[\w-]+) U?INT(?![\w:])", run(*command.split(), "--help")):
                 without.append(f"{command} {option}")
-        self.assertEqual(without, ["generate --logits-at"])  # its range is the prompt's
+        self.assertEqual(without, ["generate --logits-at"])  # its range is that of the prompt
 
     def test_the_list_of_commands_is_complete(self):
         listed = run("--help").split("Subcommands:")[1].split("Example")[0]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tensors of every datatype through a cluster, there and back: as they came (Identity) and as FP64 (Cast), in binary
-and, where the type has a form there, in JSON.
+"""Tensors of every datatype through a cluster and back: unchanged (Identity) and as FP64 (Cast), in binary and, where
+the type has a JSON form, in JSON.
 
 Needs the Python of tests/requirements.txt.
 """
@@ -18,7 +18,7 @@ from tritonclient.utils import InferenceServerException
 import cluster
 from cluster import Cluster
 
-# How V2 and ONNX call a type, and what numpy has for it. No BYTES: the engine has no models of strings.
+# Names of types in V2 and ONNX, and their numpy types. No BYTES: the engine has no models of strings.
 TYPES = {"BOOL": (TensorProto.BOOL, np.bool_), "UINT8": (TensorProto.UINT8, np.uint8),
          "UINT16": (TensorProto.UINT16, np.uint16), "UINT32": (TensorProto.UINT32, np.uint32),
          "UINT64": (TensorProto.UINT64, np.uint64), "INT8": (TensorProto.INT8, np.int8),
@@ -69,7 +69,7 @@ class Datatypes(unittest.TestCase):
         cls.addClassCleanup(cls.client.close)
 
     def infer(self, name, values, binary_in, binary_out):
-        """What became of the values as they are, and as FP64."""
+        """The answers for the values unchanged, and as FP64."""
         x = triton.InferInput("x", values.shape, name)
         x.set_data_from_numpy(values, binary_data=binary_in)
         wanted = [triton.InferRequestedOutput(o, binary_data=binary_out) for o in ("same", "wide")]

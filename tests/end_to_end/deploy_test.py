@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Models that come and go while others are served; nodes that leave while they are needed."""
+"""Models are deployed and undeployed while others are served; nodes drain while they are needed."""
 import json
 import os
 import signal
@@ -81,7 +81,7 @@ class Deploy(ClusterTest):
             c.start()
             file = Path(c.folder.name, "encoder.toml")
             text = f'name = "encoder"\nsource = "{FIXTURES}/encoder.onnx"\n[profile]\nalpha_ms = 1\nbeta_ms = 5'
-            file.write_text(text)  # it ends in a table, without the end of a line
+            file.write_text(text)  # ends in a table, without a newline
             self.assertIn(f"{file}:1:1: slo_ms: is missing", troupe(c, "deploy", "--file", file, code=2))
             self.assertIn(f"{file}:1:8: name: --name gives it, too; remove one of the two",
                           troupe(c, "deploy", "--file", file, "--name", "x", "--slo-ms", 10000, code=2))
@@ -112,7 +112,7 @@ class Deploy(ClusterTest):
             self.assertTrue(c.status()["ready"])
             troupe(c, "undeploy", "odd", *WAIT)
             self.assertEqual(c.infer("odd", mlp.body(1))[0], 404)
-            # another definition under a name that is taken, names that nobody has, keys that are wrong
+            # a different definition under an existing name, unknown names, invalid keys
             self.assertIn("undeploy it first", deploy(c, "mlp", None, "--profile", "{ alpha_ms = 1, beta_ms = 1 }",
                                                       code=1)["detail"])
             self.assertIn("nobody", troupe(c, "undeploy", "nobody", code=1)["detail"])
@@ -129,7 +129,7 @@ class Deploy(ClusterTest):
             troupe(c, "undeploy", "resnet_a", *WAIT)
             for node in ("worker", "head"):
                 with self.subTest(node):
-                    os.kill(up.pid_of(node), signal.SIGKILL)  # its parent starts it again
+                    os.kill(up.pid_of(node), signal.SIGKILL)  # its parent restarts it
                     time.sleep(1)
                     for f in (mlp, encoder):
                         self.wait_until_served(c, f)
@@ -138,7 +138,7 @@ class Deploy(ClusterTest):
             self.assertEqual(c.infer("inception", Fixture("inception").body(1))[0], 200)
 
     def wait_until_served(self, c, fixture):
-        """Also while nobody listens."""
+        """Waits, also while no process listens."""
         end = time.monotonic() + PATIENCE
         while True:
             try:
@@ -167,11 +167,12 @@ class Drain(ClusterTest):
                         self.assertLess(time.monotonic(), end, up.output())
                         time.sleep(0.05)
                     if node == "worker":
-                        load.wait_finished(50)  # the other one serves on
+                        load.wait_finished(50)  # the other one continues to serve
                         self.assertEqual(set(s for _, _, s, *_ in load.results), {200}, load.summary())
                         back = c.start("--node", "worker")
                         self.assertIsNone(back.child.poll())
-                        # It is ready as soon as it has told its slot: the scheduler may yet have to hear of it.
+                        # It is ready after it has sent its slot report, which the scheduler may not have
+                        # received yet.
                         self.assertTrue(eventually(lambda: c.metric("troupe_queue_slots") == 2))
                 load.wait_finished(50)
             self.assertEqual(set(s for _, _, s, *_ in load.results), {200}, load.summary())

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Scheduling domains in real time: models move from one to the other while they serve, by command and by the placer.
+"""Scheduling domains in real time: models migrate between them while they serve, by command and by the placer.
 
     tests/end_to_end/domains_test.py build/release/troupe
 """

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""SIGTERM under load: whoever was accepted is answered, whoever comes later is told so. And SIGTERM when a node does not
-hear it."""
+"""SIGTERM under load: accepted requests are answered, later ones are refused. And SIGTERM while a node is frozen."""
 import http.client
 import os
 import signal
@@ -31,7 +30,7 @@ class Drain(ClusterTest):
                 end = time.monotonic() + PATIENCE
                 while True:
                     looked_at = time.monotonic()
-                    # soon after the last batch: the next one will not run before the signal comes
+                    # soon after the last batch: the next one does not run before the signal
                     fresh = looked_at - load.finished_at()[-1] < 0.3
                     if c.metric("troupe_requests_in_flight") == 12 and fresh:
                         break
@@ -45,7 +44,7 @@ class Drain(ClusterTest):
             for began, took, status, reason, _ in load.results:
                 if began + took < stopped_at:
                     continue
-                if began < looked_at:  # surely accepted before the signal
+                if began < looked_at:  # certainly accepted before the signal
                     self.assertEqual(status, 200, reason)
                     in_flight += 1
                 elif status != 200:
@@ -56,10 +55,10 @@ class Drain(ClusterTest):
 
 
 class Frozen(ClusterTest):
-    """A process that stands still hears SIGKILL and nothing else."""
+    """A frozen process reacts to SIGKILL only."""
 
     def end_of(self, up, seconds):
-        """The exit code and how long it took, of a parent that must end soon and leave nobody behind."""
+        """The exit code and the duration; the parent must end soon and leave no process behind."""
         children, began = descendants(up.child.pid), time.monotonic()
         try:
             up.child.wait(seconds)
@@ -77,14 +76,14 @@ class Frozen(ClusterTest):
                 up = c.start()
                 os.kill(up.pid_of(frozen), signal.SIGSTOP)
                 up.child.send_signal(signal.SIGTERM)
-                # two ranks, each with nodes that wait for the frozen one as long as they may
+                # two phases, each with nodes that wait for the frozen one as long as allowed
                 code, took = self.end_of(up, 2 * drain_s + GRACE_S + MACHINE_S)
                 self.assertGreater(took, drain_s + GRACE_S - 1, "it had that long")
                 self.assertEqual(code, 1)
                 self.assertIn(f"node '{frozen}' has not ended within {drain_s + GRACE_S} s of being told to stop; killing it",
                               up.output())
                 self.assertIn(f"node '{frozen}' was killed by SIGKILL", up.output())
-                for other in others:  # they ended with exit code 0, or it would have said how
+                for other in others:  # they ended with exit code 0, otherwise it would have reported it
                     self.assertNotIn(f"node '{other}'", up.output())
 
     def test_a_second_signal_does_not_wait(self):
@@ -95,7 +94,7 @@ class Frozen(ClusterTest):
                 os.kill(up.pid_of("worker"), signal.SIGSTOP)
                 up.child.send_signal(first)
                 end = time.monotonic() + PATIENCE
-                while self.is_ready(c):  # until the head drains: it was told
+                while self.is_ready(c):  # until the head drains, on request
                     self.assertLess(time.monotonic(), end)
                     time.sleep(0.05)
                 up.child.send_signal(second)

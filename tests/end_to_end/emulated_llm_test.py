@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A language model on a device that is a timer: a cluster without a GPU that takes the time of one, with adapters by the
-thousand and sequences that do not depend on what runs beside them."""
+"""A language model on an emulated device: a cluster without a GPU that takes the time of one, with thousands of
+adapters and sequences that do not depend on their batch."""
 import concurrent.futures
 import json
 import time

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What is wrong gets one clear message and the right exit code; a cluster that is up stays up."""
+"""Every error has one clear message and the right exit code; a running cluster stays up."""
 import json
 import socket
 import tempfile
@@ -131,7 +131,7 @@ class BadInput(unittest.TestCase):
 
 
 class Starting(ClusterTest):
-    """1 is for what cannot be done."""
+    """1 is for failures."""
 
     def fails_to_start(self, c, *arguments):
         p = c.start(*arguments, ready=None)

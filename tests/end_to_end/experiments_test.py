@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`troupe goodput` and `troupe experiment`, as users run them; the direction of every result of the papers."""
+"""`troupe goodput` and `troupe experiment` as users run them; the direction of every result of the papers."""
 import csv
 import json
 import shutil
@@ -69,7 +69,7 @@ class Goodput(unittest.TestCase):
     def test_where_nothing_is_served_a_word_says_so(self):
         scenario = EXAMPLES / "table2-resnet50.toml"
         with tempfile.TemporaryDirectory() as folder:
-            tight = Path(folder, "tight.toml")  # so tight that Clockwork, which plans 5 ms ahead, serves nothing
+            tight = Path(folder, "tight.toml")  # too tight for Clockwork, which plans 5 ms ahead and serves nothing
             tight.write_text(scenario.read_text().replace("slo_ms = 25", "slo_ms = 7"))
             code, out, err = run("goodput", tight, "--policy", "clockwork", "--requests", 500, "--seeds", 1, "--json")
             self.assertEqual((code, json.loads(out)["goodput_rps"]), (1, 0))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Schedulers that are killed, frozen and drained while a standby is there: service is back, nothing is lost.
+"""Schedulers are killed, frozen and drained while a standby is up: service resumes, nothing is lost.
 
     tests/end_to_end/failover_test.py build/release/troupe           what ctest runs: every request is answered, the ledger
     tests/end_to_end/failover_test.py build/release/troupe --full    with bounds that only a machine with nothing else to do
@@ -55,14 +55,14 @@ def limits():
 
 
 def back_after(clients, moment):
-    """Seconds from `moment` to the end of the pause that it brought: the longest that begins within 100 ms of it."""
+    """Seconds from `moment` to the end of the gap in service: the longest gap that begins within 100 ms of it."""
     ends = clients.finished_at()
     pauses = [(b - a, b) for a, b in zip(ends, ends[1:]) if b > moment and a < moment + 0.1]
     return max(pauses, default=(0, math.inf))[1] - moment
 
 
 def all_answered_after(clients, moment):
-    """Seconds from `moment` until all have their answers who waited for one then, or asked in the 50 ms after it."""
+    """Seconds from `moment` until all requests in flight at it, or sent in the 50 ms after it, have their answers."""
     asked = [end for began, end in clients.finished() if began <= moment + 0.05 and end >= moment]
     return max(asked, default=math.inf) - moment
 
@@ -123,7 +123,7 @@ class Failover(ClusterTest):
                     os.kill(pid, signal.SIGKILL)
                     clients.wait_finished(100)
                     self.wait_state(c, "head", scheduler=other)
-                    # `up` gives up a node that dies too often within a minute.
+                    # `up` stops restarting a node that dies too often within a minute.
                     pause = time.monotonic() + (13 if kills > 5 else 0)
                     up.wait_node(leader)
                     self.wait_state(c, leader, ready=True, scheduler=other)
@@ -176,7 +176,8 @@ class Failover(ClusterTest):
                     ran = {term: [b["times"]["started_at"] for b in batches
                                    if not b["refused"] and b["batch"] >> 48 == term & 0x7fff]
                            for term in (old, new)}
-                    # Every batch that ran is of one of the two terms, and none of the old one after one of the new.
+                    # Every batch belongs to one of the two terms, and none of the old one ran after one of
+                    # the new.
                     self.assertEqual(sum(map(len, ran.values())), sum(1 for b in batches if not b["refused"]))
                     self.assertLess(max(ran[old], default=-math.inf), min(ran[new], default=math.inf), f"slot {slot}")
                     served = [served[0] + len(ran[old]), served[1] + len(ran[new])]

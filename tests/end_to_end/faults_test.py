@@ -17,9 +17,9 @@ from cluster import Cluster, ClusterTest
 from fixtures import Fixture
 from processes import PATIENCE, cut_connections
 
-# What a request may take at most: its deadline, then the gateway's patience; the rest is for a busy machine.
+# The longest time of a request: its deadline, then the gateway's timeout; the rest is for a busy machine.
 SLO_S, TIMEOUT_S, MACHINE_S = 2, 1, 20
-HEAL_S = 5  # after a cut: a hello a second, and two or three of them
+HEAL_S = 5  # after a partition: a hello a second, and two or three of them
 LIMITS = f"request_timeout_ms = {TIMEOUT_S * 1000}\nnode_timeout_ms = 1000"
 MODELS = ("mlp", "resnet_a")
 EMULATED = """[[model]]
@@ -82,7 +82,7 @@ class Faults(ClusterTest):
             victim = up.pid_of("worker")
             files = Path(f"/proc/{up.child.pid}/fd")
             before = resource.prlimit(up.child.pid, resource.RLIMIT_NOFILE)
-            limit = 1 + max(int(f.name) for f in files.iterdir())  # the dead node's pipe leaves room for one end
+            limit = 1 + max(int(f.name) for f in files.iterdir())  # the dead node's pipe leaves room for one more file
             resource.prlimit(up.child.pid, resource.RLIMIT_NOFILE, (limit, before[1]))
             os.kill(victim, signal.SIGKILL)
             up.wait_error("node 'worker' was not started: cannot make a pipe: Too many open files; starting it again in")
@@ -146,7 +146,8 @@ class Faults(ClusterTest):
 
     def test_a_killed_gateway_is_forgotten_and_another_goes_on(self):
         fixtures = [Fixture(m) for m in MODELS]
-        # Deferred batching to the letter lets requests wait: the scheduler has many of the frontend's when that dies.
+        # Deferred batching to the letter makes requests wait: the scheduler has many of the frontend's when
+        # that dies.
         policy = 'batching = "deferred"\nshedding = "timeout"\nmargin_us = 300000'
         with Cluster(MODELS, SLO_S * 1000, policy, LIMITS, frontends=("frontend",)) as c:
             up = c.start()
@@ -168,7 +169,7 @@ class Faults(ClusterTest):
                 self.wait_metric(c, name, 0)
             self.assertEqual(c.metric("troupe_ledger_balanced"), 1)
             self.wait_metric(c, "troupe_requests_in_flight", 0)
-            up.wait_node("frontend")  # `up` has started it again
+            up.wait_node("frontend")  # `up` has restarted it
             end = time.monotonic() + PATIENCE
             while (code := self.ask(c, fixtures[0], c.frontend_ports["frontend"])) != 200:
                 self.assertLess(time.monotonic(), end, code)
@@ -206,7 +207,7 @@ class Faults(ClusterTest):
                      policy='batching = "eager"', env={"TROUPE_TEST_THROW_ON": "throw"}) as c:
             nodes = {name: c.start("--node", name, ready=None) for name in ("head", "left", "right")}
             nodes["head"].wait_line("ready")
-            status, answer = c.infer("slow", emulated_body("throws"))  # both workers try it, each ends with it
+            status, answer = c.infer("slow", emulated_body("throws"))  # both workers run it, and both die
             self.assertEqual((status, answer["reason"]), (500, "poison"), answer)
             for name in ("left", "right"):
                 self.assertEqual(nodes[name].wait(), 70)
@@ -261,7 +262,7 @@ class Faults(ClusterTest):
                 with Load(c, fixtures, clients=4) as load:
                     load.wait_finished(100)
                 self.assert_requests_ended(load)
-                # a deadline misread by hours would drop everything, or nothing ever
+                # a misread deadline would drop everything, or never anything
                 self.assertGreater(load.count(200), 0.9 * len(load.results), load.summary())
                 self.assert_ledger_balances(c)
 

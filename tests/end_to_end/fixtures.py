@@ -1,4 +1,4 @@
-"""ONNX models with inputs and the outputs that they must give."""
+"""ONNX models with inputs and golden outputs."""
 import array
 import json
 import math
@@ -10,7 +10,7 @@ ALL_FIXTURES = ("encoder", "inception", "mlp", "mobilenet", "resnet_a", "resnet_
 
 
 class Fixture:
-    """An ONNX model with an input and the output that it must give."""
+    """An ONNX model with an input and its golden output."""
     CODES = {"float32": ("f", "FP32"), "int64": ("q", "INT64")}
 
     def __init__(self, name, folder=FIXTURES):
@@ -47,7 +47,7 @@ class Fixture:
 
 
 class Emulated:
-    """A model of bytes that only emulated devices run: an answer is right if it came."""
+    """A model of bytes for emulated devices only: any answer is right."""
     rows = 1
 
     def __init__(self, name, size):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""troupe generate: texts from checkpoints and adapters on the CPU, as Transformers and PEFT generate them.
+"""troupe generate: texts from checkpoints and adapters on the CPU, compared with Transformers and PEFT.
 
     tests/end_to_end/generate_test.py PATH_TO_TROUPE
 """

@@ -26,10 +26,10 @@ class Golden(ClusterTest):
         self.serves_golden_outputs({"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "lo"})
 
     def test_the_deferred_policy_leaves_a_lonely_request_enough_time(self):
-        fixture = Fixture("mlp")  # its rows cost microseconds: nothing to spare between planned and latest start
+        fixture = Fixture("mlp")  # its rows take microseconds: no slack between planned and latest start
         with Cluster(("mlp",), slo_ms=100, policy="") as c:
             c.start()
-            for _ in range(20):  # a busy machine may be late, but not always
+            for _ in range(20):  # a busy machine may be late sometimes
                 code, answer = c.infer("mlp", fixture.body())
                 if code == 200:
                     break

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Many keep-alive connections with small requests at a given rate, by wrk: not one may fail.
+"""Many keep-alive connections with small requests at a given rate, by wrk: no request may fail.
 
     http_load_test.py PROGRAM                                                       a short run, as ctest does it
     http_load_test.py PROGRAM --connections 5000 --rate 3400 --at-least 3000        a long one, with its figures
@@ -41,7 +41,7 @@ ERRORS = ("connect", "read", "write", "status", "timeout")
 
 
 def load(c, connections, rate, seconds):
-    """What wrk saw, and the most connections that the gateway saw."""
+    """wrk's results, and the largest number of connections at the gateway."""
     with tempfile.TemporaryDirectory() as folder:
         body, script = Path(folder, "body.json"), Path(folder, "load.lua")
         body.write_text(Fixture("mlp").body(1))

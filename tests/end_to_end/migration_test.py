@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Sequences that change their engine while their clients read: moved by an operator, by a node that leaves, by an engine
-that dies. Three processes, real weights, every stream compared token by token with an undisturbed one."""
+"""Sequences migrate between engines while their clients read: moved by an operator, by a draining node, by a dying
+engine. Three processes, real weights, every stream compared token by token with an undisturbed one."""
 import contextlib
 import http.client
 import json
@@ -20,7 +20,7 @@ LENGTHS = range(100, 380, 35)  # of sequences, unequal: they do not all end at o
 
 
 class Streams:
-    """Clients that ask for the same sequences again and again, each over a stream; a context manager."""
+    """Clients that repeat the same sequences, each over a stream; a context manager."""
 
     def __init__(self, c, clients=12):
         self.cluster, self.clients = c, clients
@@ -83,7 +83,7 @@ class Streams:
             t.join(PATIENCE)
 
     def more(self, n=8):
-        """Until n more streams have come to their ends."""
+        """Waits until n more streams have ended."""
         with self.lock:
             enough = self.right + n
         assert eventually(lambda: self.right >= enough or self.wrong), "no stream ends"
@@ -110,7 +110,7 @@ class Migration(ClusterTest):
         return c.asked("llm_router/0", "get_state")
 
     def assert_clean(self, c):
-        """Nothing is left on any engine, and the ledger balances."""
+        """No sequence is left on any engine, and the ledger balances."""
         for engine in range(2):
             def empty():
                 s = c.asked(f"llm_engine/{engine}", "get_state")
@@ -166,7 +166,7 @@ class Migration(ClusterTest):
             with Streams(c) as streams:
                 for node in ("first", "second", "first"):
                     streams.more()
-                    os.kill(up.pid_of(node), signal.SIGKILL)  # its parent starts it again
+                    os.kill(up.pid_of(node), signal.SIGKILL)  # its parent restarts it
                     streams.more()
                     self.assertTrue(eventually(lambda: all(e["state"] == "open" for e in self.router(c)["engines"])))
             self.check(streams)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Nexus in real time: devices have models of their own, and those of a worker that dies run on the other at once.
+"""Nexus in real time: devices have different models, and those of a dying worker run on the other at once.
 
     tests/end_to_end/nexus_test.py build/release/troupe
 """
@@ -38,7 +38,7 @@ class Nexus(ClusterTest):
             for m in seen["models"].values():
                 self.assertGreater(m["finished"], 0.9 * m["sent"], m)
             os.kill(up.pid_of("left"), signal.SIGKILL)
-            self.load(c, 0.5)  # what was there is lost, or runs again
+            self.load(c, 0.5)  # requests in flight are lost, or run again
             again = self.load(c, 1.5)
             for m in again["models"].values():
                 self.assertGreater(m["finished"], 0.9 * m["sent"], m)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""OpenAI's client, as PyPI has it, against a cluster that serves a language model with adapters: texts against golden
-outputs of Transformers, streams, cancellation, errors, adapters that come and go.
+"""OpenAI's client from PyPI against a cluster that serves a language model with adapters: texts against golden
+outputs of Transformers, streams, cancellation, errors, adapters that are loaded and unloaded.
 
 Needs the Python of tests/requirements.txt.
 """
@@ -32,7 +32,7 @@ TEMPLATE = """{{ bos_token }}{% for message in messages %}{{ message['content'] 
 class OpenAI(ClusterTest):
     @classmethod
     def setUpClass(cls):
-        # few slots and KV blocks, so that adapters change places and sequences are preempted
+        # few slots and KV blocks, so that adapters are swapped and sequences are preempted
         cls.cluster = Cluster(model_text="""[[llm]]
 name = "tasks"
 model = "base"
@@ -221,7 +221,7 @@ adapter_api = true
                            ({"logit_bias": {"99999": 1}}, "logit_bias"), ({"prompt": [99999]}, "prompt"),
                            ({"prompt": ""}, None)):
             with self.subTest(bad=bad):
-                if bad == {"prompt": ""}:  # a BOS is enough of a prompt
+                if bad == {"prompt": ""}:  # a BOS token is a sufficient prompt
                     self.client.completions.create(model="tasks", prompt="")
                     continue
                 with self.assertRaises(openai.BadRequestError) as e:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Five times more load than the cluster can do: who is served is served in time, who is not is told so at once.
+"""Five times more load than the cluster's capacity: served requests are in time, the others are refused at once.
 
     tests/end_to_end/overload_test.py build/release/troupe           what ctest runs: status codes, memory, the ledger
     tests/end_to_end/overload_test.py build/release/troupe --full    30 s after a ramp, and how much is served how soon: bounds
@@ -18,7 +18,7 @@ from clients import quantile
 from cluster import Cluster, ClusterTest
 from processes import resident_mb
 
-# One emulated device: a batch of 16 takes 40 ms, so that 400 requests a second are all that it can do, and the load
+# One emulated device: a batch of 16 takes 40 ms, so its capacity is 400 requests a second, and the load
 # generator can offer five times that on the same cores.
 CAPACITY, SLO_MS = 400, 250
 MODEL = f"""[[model]]
@@ -47,7 +47,7 @@ def load(c, rate, seconds):
 
 
 class Sampler:
-    """A client of its own, one request after the other: what it sees of every answer."""
+    """A client that sends one request after the other; records every answer."""
 
     def __init__(self, c):
         self.cluster, self.answers, self.over = c, [], threading.Event()
@@ -85,9 +85,9 @@ class Overload(ClusterTest):
                 seen = load(c, rate * CAPACITY, SECONDS / 3)
                 below.append(seen["goodput_rps"])
                 print(f"offered {seen['offered_rps']:.0f}/s: goodput {seen['goodput_rps']:.0f}/s", file=sys.stderr)
-            peak = max(1, *below)  # a machine that stands still serves none
+            peak = max(1, *below)  # a stalled machine serves none
             heads = [up.pid_of("head"), up.pid_of("worker")]
-            load(c, 5 * CAPACITY, 2)  # what overload needs at all
+            load(c, 5 * CAPACITY, 2)  # warm-up: memory that any overload needs
             before = [resident_mb(p) for p in heads]
             with Sampler(c) as sampler:
                 seen = load(c, 5 * CAPACITY, SECONDS)
@@ -111,7 +111,7 @@ class Overload(ClusterTest):
             after = load(c, 0.5 * CAPACITY, 3)
             self.assertGreater(after["finished"], 0, "the overload is over, but not for the cluster")
             if FULL:
-                # They are told at admission, not when their time has run out.
+                # They are refused at admission, not when their time has run out.
                 self.assertGreater(seen["drop_reasons"]["queue_full"], 0.98 * dropped)
                 self.assertLess(quantile(refused, 0.99), 10)
                 self.assertGreater(seen["goodput_rps"], 0.95 * peak)

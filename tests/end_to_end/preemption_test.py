@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Shepherd in a real cluster: a long batch is stopped for larger ones, and its request is answered all the same."""
+"""Shepherd in a real cluster: a long batch is preempted by larger ones, and its request is answered nevertheless."""
 import concurrent.futures
 import json
 import time

@@ -1,4 +1,4 @@
-"""Processes of the program under test, which TROUPE_PROGRAM names: started, watched, and gone in the end."""
+"""Processes of the program under test, named by TROUPE_PROGRAM: started, watched, and killed in the end."""
 import collections
 import contextlib
 import os
@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 PROGRAM = os.environ.get("TROUPE_PROGRAM", str(Path(__file__).resolve().parents[2] / "build/dev/troupe"))
-PATIENCE = 120  # seconds for what should take less than one: the machine may be very busy
+PATIENCE = 120  # seconds for an operation of usually less than one: the machine may be very busy
 
 
 def run(*arguments, patience=PATIENCE, **environment):
@@ -35,8 +35,8 @@ _ports_given = set()
 
 
 def free_ports(n):
-    """Ports that nobody listens on now. Below those that the kernel gives to outgoing connections: one of
-    them would be gone by the time that it is listened on, with the thousands that other tests make."""
+    """Ports without a listener, below the kernel's range for outgoing connections: with thousands of connections
+    of other tests, one of those would be taken before the test listens on it."""
     given = []
     while len(given) < n:
         port = random.randrange(12000, 32000)
@@ -56,7 +56,7 @@ def resident_mb(pid):
 
 
 def descendants(pid):
-    """The living processes that `pid` started, and theirs."""
+    """The living descendants of `pid`."""
     found = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(OSError):
@@ -66,7 +66,7 @@ def descendants(pid):
 
 
 def cut_connections(pid, others):
-    """Resets established TCP connections between these processes; False if the kernel does not let us."""
+    """Resets established TCP connections between these processes; False if the kernel does not allow it."""
     try:
         listed = subprocess.run(["ss", "-Htnp", "state", "established"], capture_output=True, text=True).stdout
     except FileNotFoundError:
@@ -88,8 +88,8 @@ def cut_connections(pid, others):
 
 
 class Process:
-    """A `troupe` process whose lines are read as they come, and which does not outlive its test. `command` starts it
-    in another way."""
+    """A `troupe` process whose output lines are read as they come, and which does not outlive its test. `command`
+    starts it in another way."""
 
     def __init__(self, *arguments, env=None, command=None):
         self.arguments = arguments
@@ -114,7 +114,7 @@ class Process:
         return "\n".join(self.lines["stdout"] + self.lines["stderr"])
 
     def wait_error(self, text):
-        """Until a line of standard error contains the text."""
+        """Waits until a line of standard error contains the text."""
         end = time.monotonic() + PATIENCE
         while not any(text in line for line in self.lines["stderr"]):
             if time.monotonic() > end:
@@ -122,7 +122,7 @@ class Process:
             time.sleep(0.02)
 
     def wait_node(self, node):
-        """The process of a node, once there is one besides this."""
+        """Waits until a node has a process other than this one; returns it."""
         end = time.monotonic() + PATIENCE
         while (pid := self.pid_of(node)) == self.child.pid:
             assert time.monotonic() < end, f"node {node} has no process"
@@ -159,7 +159,7 @@ class Process:
         return code
 
     def terminate(self):
-        """SIGTERM, and the exit code that comes of it."""
+        """Sends SIGTERM; returns the exit code."""
         self.child.send_signal(signal.SIGTERM)
         return self.wait()
 

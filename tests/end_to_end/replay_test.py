@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Traces against a cluster on an emulated device: the published formats, our generator, what comes out."""
+"""Traces against a cluster on an emulated device: the published formats, our generator, the reports."""
 import csv
 import json
 import subprocess
@@ -77,7 +77,7 @@ class Replay(ClusterTest):
             rows[1]["slo_ms"] = 10000
             trace.write_text("\n".join(map(json.dumps, rows)))
             told = simulated("--ttft-slo", 0.001)
-            self.assertEqual((told["completed"], told["good"]), (3, 1))  # a row's own objective goes before
+            self.assertEqual((told["completed"], told["good"]), (3, 1))  # a row's own objective overrides the common one
             code, _, err = run("replay", trace, "--simulate", EXAMPLES / "quickstart" / "cluster.toml")
             self.assertEqual(code, 2)
             self.assertIn("wants one [[llm]]", err)

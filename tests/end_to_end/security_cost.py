@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What keys and certificates cost: CPU time a request, of two clusters asked in turns, one with and one without them.
+"""The cost of keys and certificates: CPU time a request of two clusters in turns, one with and one without them.
 
     tests/end_to_end/security_cost.py [build/dev/troupe] [--requests 2000]
 """

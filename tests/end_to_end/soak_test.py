@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Mixed load while processes are killed, frozen and cut off, as a seed says: nothing leaks, hangs or goes missing.
+"""Mixed load while processes are killed, frozen and disconnected in a seeded order: nothing leaks, hangs or is lost.
 
     tests/end_to_end/soak_test.py build/dev/troupe --minutes 30 --seed 7     (tools/soak does it with the last build)
 
@@ -32,10 +32,10 @@ from fixtures import Fixture
 from processes import PATIENCE, cut_connections, resident_mb
 
 SLO_S, TIMEOUT_S, NODE_TIMEOUT_S = 4, 1, 1.5
-MACHINE_S = 30  # what a busy machine may add before we call it a hang
+MACHINE_S = 30  # extra time for a busy machine before a request counts as hanging
 GATEWAYS, WORKERS = ("head", "frontend"), ("left", "right")
 NODES = GATEWAYS + WORKERS
-SPARED = (("frontend", "right"), ("head", "left"))  # by kills, in the first half and in the second
+SPARED = (("frontend", "right"), ("head", "left"))  # not killed in the first half, and in the second
 CALM_S = 20  # at the end, without faults
 
 
@@ -48,7 +48,7 @@ class Soak:
         self.lock = threading.Lock()
         self.counts = collections.Counter()  # (kind of request, status)
         self.faults = collections.Counter()
-        self.down = {g: [] for g in GATEWAYS}  # [from, until] of what their clients may notice
+        self.down = {g: [] for g in GATEWAYS}  # [from, until] of outages that clients may notice
         self.killed_at = collections.defaultdict(lambda: -1e9)
         self.memory = collections.defaultdict(list)  # (node, pid) -> [(time, MB)]
         self.calm, self.over = threading.Event(), threading.Event()
@@ -101,7 +101,7 @@ class Soak:
             if not distance <= 1e-4:
                 self.problem(f"a wrong output of {fixture.name}: {distance}")
         elif status == 500 and b'"poison"' in text:
-            pass  # twice among our victims by chance: from inside that looks the same
+            pass  # twice among our victims by chance: a queue cannot tell this apart
         elif status not in (429, 503, 504):
             self.problem(f"HTTP {status}: {text[:300]}")
         return status
@@ -136,7 +136,7 @@ class Soak:
     # ---- faults ----
 
     def harm(self):
-        """One fault; gives the seconds until the next."""
+        """Injects one fault; returns the seconds until the next."""
         node = self.random.choice(NODES)
         kind = self.random.choices(("kill", "freeze", "cut"), (3, 4, 3))[0]
         spared = node in SPARED[self.now() > 30 * self.options.minutes]
@@ -157,7 +157,7 @@ class Soak:
     def kill(self, node, pid):
         self.killed_at[node] = self.now()
         if node in GATEWAYS:
-            self.down[node].append([self.now() - MACHINE_S, 1e9])  # also those that were waiting
+            self.down[node].append([self.now() - MACHINE_S, 1e9])  # also waiting requests
         os.kill(pid, signal.SIGKILL)
         if node in GATEWAYS:
             self.wait_frontend(node)
@@ -181,7 +181,7 @@ class Soak:
             os.kill(pid, signal.SIGCONT)
 
     def cut(self, node, pid):
-        """Breaks the TCP connections between this node and the others, where the kernel can; else freezes shortly."""
+        """Breaks the TCP connections between this node and the others, if the kernel can; else freezes it shortly."""
         others = {self.up.pid_of(n) for n in NODES} - {pid, self.up.child.pid}
         if not cut_connections(pid, others):
             self.faults["cut"] -= 1
@@ -228,7 +228,7 @@ class Soak:
             code = self.up.terminate()
             if code != 0:
                 self.problem(f"troupe up ended with exit code {code}")
-            if not self.problems:  # what the nodes logged of the faults is of no interest then
+            if not self.problems:  # the nodes' logs of the faults do not matter then
                 self.up.lines["stderr"].clear()
         return self.report()
 
@@ -266,7 +266,7 @@ class Soak:
             self.problem(w)
 
     def check_memory(self):
-        self.longest = {}  # node -> seconds of its longest life, and what its memory did
+        self.longest = {}  # node -> seconds of its longest incarnation, and its memory over that time
         for (node, pid), samples in self.memory.items():
             life = [mb for at, mb in samples if at > samples[0][0] + 20]
             if len(life) < 30:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the nodes of a cluster file that names no host listen on and talk through: this machine's loopback alone."""
+"""The sockets of a cluster whose file names no host: loopback addresses only."""
 import ipaddress
 import re
 import subprocess
@@ -24,7 +24,7 @@ def tcp_sockets(pids, listening):
 
 
 def has_another_address():
-    """Whether this machine has an address that a socket could be bound to by mistake."""
+    """Whether this machine has another address, to which a socket could be bound by mistake."""
     text = subprocess.run(["ip", "-o", "address"], capture_output=True, text=True, timeout=PATIENCE, check=True).stdout
     return any(not ipaddress.ip_interface(a).is_loopback for a in re.findall(r"inet6? (\S+)", text))
 
@@ -43,7 +43,7 @@ class Sockets(ClusterTest):
             nodes = {up.pid_of("head"), up.pid_of("worker")}
             self.assertEqual(len(nodes), 2)
             listening = tcp_sockets(nodes, True)
-            for node in nodes:  # its control port and its data lane, at least
+            for node in nodes:  # at least its control port and its data lane
                 self.assertGreaterEqual(len([s for s in listening if s[0] == node]), 2, listening)
             self.assertLessEqual({own for _, own, _ in listening}, LOOPBACK, listening)
             connections = tcp_sockets(nodes, False)

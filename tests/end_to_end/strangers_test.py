@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A control port without certificates, and HTTP, as a rude stranger uses them."""
+"""Malicious clients on a control port without certificates, and on HTTP."""
 import contextlib
 import gzip
 import json
@@ -62,7 +62,7 @@ class Strangers(ClusterTest):
                 self.assertLess(time.monotonic() - began, 10)
                 mb = resident_mb(up.pid_of("head"))
                 self.assertLess(mb, 1000)
-                self.assertIn(b"408", slow[0].recv(64))  # in the end they are told to go
+                self.assertIn(b"408", slow[0].recv(64))  # finally they are disconnected with an answer
             finally:
                 for s in slow:
                     s.close()

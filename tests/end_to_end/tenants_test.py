@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""API keys and tenants of a real cluster: who may ask what, and how much."""
+"""API keys and tenants of a real cluster: permissions and limits."""
 import concurrent.futures
 import json
 import os
@@ -127,7 +127,7 @@ class Keys(ClusterTest):
                     code, out, err = run(*arguments, **environment)
                     self.assertEqual(code, 0, out + err)
                     seen = json.loads(out)
-                    self.assertEqual(list(seen["models"]), ["mlp"])  # all that it may see
+                    self.assertEqual(list(seen["models"]), ["mlp"])  # the only one it may see
                     self.assertEqual(seen["total"]["finished"], seen["total"]["sent"])
                 for arguments, environment, word, wrong in (
                         (load, {}, "--key-file", 1), (load, {"TROUPE_API_KEY": "no-such-key-0123456789"}, "401", 1),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""NVIDIA's tritonclient, as PyPI has it, against a cluster: every method that makes sense, results against golden outputs.
+"""NVIDIA's tritonclient from PyPI against a cluster: all applicable methods, results against golden outputs.
 
 Needs the Python of tests/requirements.txt.
 """
@@ -50,7 +50,7 @@ class TritonClient(unittest.TestCase):
         cls.mlp, cls.encoder = Fixture("mlp"), Fixture("encoder")
 
     def golden(self, fixture):
-        """Its input as the client wants it, and the output that must come."""
+        """Its input in the client's format, and the golden output."""
         kind = {"FP32": np.float32, "INT64": np.int64}[fixture.datatype]
         values = np.array(fixture.input, dtype=kind).reshape(fixture.input_shape)
         tensor = triton.InferInput(fixture.input_name, values.shape, fixture.datatype)
@@ -255,7 +255,7 @@ class TritonClient(unittest.TestCase):
             self.client.get_log_settings()
 
     def test_requests_made_without_the_client(self):
-        """Bodies that the client makes and reads, over a connection of our own; and one that is all tensor."""
+        """Bodies that the client makes and reads, over a connection of our own; and one that is entirely binary."""
         import http.client
         a, b, inputs = self.sums()
         body, head = triton.InferenceServerClient.generate_request_body(inputs)

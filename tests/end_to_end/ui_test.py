@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The page of a gateway: what it is fed with, who may see it, and the page itself in a browser."""
+"""The web page of a gateway: its data, its authorization, and the page itself in a browser."""
 import contextlib
 import http.client
 import json
@@ -36,7 +36,7 @@ def events(port, key=None):
 class Ui(ClusterTest):
     @contextlib.contextmanager
     def asked(self, c):
-        """Meanwhile two clients ask for the model."""
+        """Meanwhile two clients send requests to the model."""
         over = threading.Event()
         body = Fixture("mlp").body(1)
 
@@ -100,7 +100,7 @@ class Ui(ClusterTest):
                 page.wait_for("document.getElementById('nodes').innerText.includes('worker')")
 
     def test_the_page_shows_a_cluster_at_work(self):
-        """With TROUPE_SCREENSHOT it leaves a picture there."""
+        """With TROUPE_SCREENSHOT it saves a picture there."""
         models = "".join(f"""[[model]]
 name = "{name}"
 slo_ms = 4000
@@ -154,7 +154,7 @@ max_sequences = 4
                         .getImageData(0, 0, c.width, c.height).data.some(x => x > 0))"""
                     page.wait_for(painted)
                     if picture := os.environ.get("TROUPE_SCREENSHOT"):
-                        time.sleep(22)  # until the time lines are full
+                        time.sleep(22)  # until the timelines are full
                         page.screenshot(Path(picture))
                     over.set()
                     for t in clients:

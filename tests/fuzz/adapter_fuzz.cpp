@@ -1,6 +1,6 @@
-// Any text is a model's configuration, or an adapter's, or gets a message. The input is, with a NUL after
-// each text, config.json, generation_config.json, adapter_config.json and adapter_model.safetensors; each
-// text is also read by itself.
+// Reading any text as the configuration of a model or an adapter gives a configuration or a message. The
+// input is config.json, generation_config.json, adapter_config.json and adapter_model.safetensors, with a NUL
+// after each text; each text is also read by itself.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

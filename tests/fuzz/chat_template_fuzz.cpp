@@ -1,5 +1,5 @@
-// Whatever text a chat template is, it is refused when read, or renders a conversation, or refuses it: always
-// the same, within its bounds of time, memory and stack.
+// Any text is refused as a chat template, or renders a conversation, or refuses it: deterministically, and
+// within its bounds of time, memory and stack.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,7 +1,7 @@
-// Whatever a command says, an actor answers it: with JSON, or with a sentence; and what the check before it
-// is sent refuses, the actor refuses. Input: a byte that chooses the actor, then the command's name, a
-// newline and its fields. The same text is also read as an actor's name, and as what a console is asked to
-// have done; if that is an order, its actor gets it.
+// An actor answers any command with JSON or with a sentence, and refuses the commands that the check before
+// sending refuses. Input: a byte that chooses the actor, then the command's name, a newline and its fields.
+// The same text is also read as an actor's name, and as a console's request; if that is an order, its actor
+// gets it.
 #include <cstdint>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -49,7 +49,7 @@ struct no_client final : client_port {
   void answer(request_id, const outcome&, std::vector<std::byte>) override {}
 };
 
-/// Its batch never ends.
+/// Its batches never end.
 struct busy_device final : device {
   loaded_model load(model_id, const model_source&) override { return {}; }
   void unload(model_id) override {}

@@ -1,6 +1,6 @@
-// Any text is a cluster file or gets problems; what is accepted can be dumped and means the same again. The
-// rest of the input, after a NUL, is read as a workload of an example cluster, all of it as the JSON of a
-// model.
+// Reading any text as a cluster file gives a cluster or problems; an accepted file has the same meaning after
+// a dump. The rest of the input, after a NUL, is read as a workload of an example cluster, and all of it as
+// the JSON of a model.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

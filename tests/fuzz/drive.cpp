@@ -1,10 +1,10 @@
-// Drives a fuzz target where there is no libFuzzer: every file of the corpus as it is, then seeded mutations
-// of it. Takes libFuzzer's own flags:
+// Drives a fuzz target without libFuzzer: every file of the corpus unchanged, then seeded mutations of it.
+// Takes libFuzzer's flags:
 //
 //   x_fuzz [-max_total_time=SECONDS] [-runs=N] [-seed=S] [-max_len=BYTES] CORPUS...
 //
-// Run i of seed s has always the same input. What crashes, aborts or hangs is left in crash-<seed>-<run>;
-// `x_fuzz crash-...` runs it again.
+// Run i of seed s always has the same input. The input of a crash, abort or hang is saved in
+// crash-<seed>-<run>; `x_fuzz crash-...` runs it again.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
@@ -34,13 +34,13 @@ using input = std::string;
 
 struct options {
   int64_t max_total_time = 0;  ///< 0: no limit
-  int64_t runs = -1;           ///< of mutations; -1: no limit, if there is one of time
+  int64_t runs = -1;           ///< of mutations; -1: no limit if there is a time limit
   int64_t seed = 1;
   int64_t max_len = 1 << 20;
   std::vector<std::string> corpus;
 };
 
-// What a dying process leaves behind.
+// Saved by a dying process.
 const input* current = nullptr;
 std::atomic<uint64_t> run_number{0};
 char crash_file[64];
@@ -63,7 +63,7 @@ void on_crash(int signal_number) {
   raise(signal_number);
 }
 
-/// Every ten seconds; an input that takes longer than that hangs.
+/// Every ten seconds; an input that takes longer is reported as a hang.
 void on_timer(int) {
   static uint64_t last = ~uint64_t{0};
   const auto now = run_number.load();
@@ -95,7 +95,7 @@ void run_one(const input& x, uint64_t number, int64_t seed) {
   current = nullptr;
 }
 
-/// A random place in `x`, its end included.
+/// A random position in `x`, its end included.
 size_t place(const input& x, random_stream& random) { return random.below(x.size() + 1); }
 
 void change_number(input& x, random_stream& random) {
@@ -126,7 +126,7 @@ void mutate_once(input& x, const std::vector<input>& corpus, random_stream& rand
     case 4: x.insert(place(x, random), x.substr(at, length)); break;
     case 5: change_number(x, random); break;
     case 6: x.resize(at); break;
-    default: {  // a piece of another input, inserted or written over
+    default: {  // a part of another input, inserted or overwriting
       const auto& other = corpus[random.below(corpus.size())];
       const auto from = place(other, random);
       const auto piece = other.substr(from, 1 + random.below(64));
@@ -168,7 +168,7 @@ std::vector<input> read_corpus(const std::vector<std::string>& paths) {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(path))
       if (entry.is_regular_file()) files.push_back(entry.path());
   }
-  std::sort(files.begin(), files.end());  // directories have no order of their own
+  std::sort(files.begin(), files.end());  // the order of directory entries is unspecified
   std::vector<input> corpus;
   for (const auto& file : files) {
     std::ifstream in(file, std::ios::binary);

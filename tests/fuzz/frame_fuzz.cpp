@@ -1,6 +1,6 @@
-// Whatever arrives as a frame, the data lane delivers a message or counts it as malformed, stale or forged;
-// what it can read means the same again when written. An even first byte: the rest is the frame. An odd one:
-// a seed makes a valid message, and the rest of the input damages it.
+// For any frame, the data lane delivers a message or counts it as malformed, stale or forged; a decoded
+// message has the same meaning after encoding. With an even first byte, the rest is the frame. With an odd
+// one, a seed makes a valid message, and the rest of the input damages it.
 #include <cstdlib>
 #include <cstring>
 #include <random>
@@ -17,7 +17,7 @@ void require(bool condition) {
   if (!condition) std::abort();
 }
 
-/// Sends nothing, runs what is posted at once.
+/// Sends nothing; runs posted functions at once.
 class null_fabric final : public fabric {
  public:
   registered_memory allocate(memory_kind, size_t) override { return {}; }
@@ -63,7 +63,7 @@ std::vector<std::byte> frame_of(const T& x, size_t type) {
   return frame;
 }
 
-/// A lane that knows its peer and the peer's clock, so that every frame of it is read.
+/// A lane that knows its peer and the peer's clock, so that it reads every frame.
 struct lane_under_test {
   null_fabric carrier;
   stopped_clock time;
@@ -129,7 +129,7 @@ void check_meaning(std::span<const std::byte> frame) {
     const auto again = decode<T>(once);
     encode(again, twice);
     require(once == twice);
-    require(x == again || !(x == x));  // a number may be none, which equals nothing
+    require(x == again || !(x == x));  // NaN does not equal itself
   });
 }
 
@@ -139,7 +139,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   static lane_under_test test;
   const std::span<const uint8_t> rest{data + 1, size - 1};
-  const auto raw = std::as_bytes(rest);  // vectors are aligned as fabrics promise
+  const auto raw = std::as_bytes(rest);  // vectors are aligned as fabrics guarantee
   const auto frame = data[0] % 2 == 0 ? std::vector(raw.begin(), raw.end()) : damaged_frame({rest});
 
   const auto& counts = test.lane.stats();

@@ -1,6 +1,6 @@
-// A stream of bytes gives the same requests, or the same refusal, in whatever pieces it arrives; the memory
-// of bodies stays within its budget and comes back; where a request ends is never in doubt. The first byte of
-// the input chooses the size of the pieces.
+// A stream of bytes gives the same requests, or the same refusal, however it is split; the memory of bodies
+// stays within its budget and is returned; the end of a request is never ambiguous. The first byte of the
+// input chooses the size of the pieces.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -26,7 +26,7 @@ struct outcome {
   bool refused = false;
 };
 
-/// Chunked or of a length, not both.
+/// Chunked or with a length, not both.
 void require_an_end(const http_received& got) {
   const auto coding = got.request.headers.find("Transfer-Encoding");
   const auto length = got.request.headers.find("Content-Length");
@@ -60,7 +60,7 @@ outcome read(std::string_view bytes, size_t piece) {
         text += got.request.body;
         moved = true;
       }
-      // What is left over is the beginning of something bounded.
+      // The rest is the beginning of a bounded element.
       require(buffer.size() <= 1024 + piece || reader.where() == stage::refused);
     }
     out.refused = reader.where() == stage::refused;

@@ -1,6 +1,6 @@
-// What parse_infer and write_inputs take is JSON with binary data behind it, and what comes out of
-// format_infer reads back as the same bytes. The first byte of the input chooses the model, the next two how
-// long the JSON is. What the model repository takes is read from the same text.
+// Bodies accepted by parse_infer and write_inputs are JSON followed by binary data, and the output of
+// format_infer reads back as the same bytes. The first byte of the input chooses the model, the next two the
+// length of the JSON. The same text is also read as a model repository request.
 #include <cstdint>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -29,7 +29,7 @@ void require(bool ok) {
   if (!ok) std::abort();
 }
 
-// The library also refuses numbers that overflow a double, also where we only skip them.
+// The library also refuses numbers that overflow a double, even where the parser only skips them.
 bool may_overflow(std::string_view body) {
   return body.find_first_of("eE") != std::string_view::npos || body.size() > 300;
 }
@@ -68,7 +68,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   if (write_inputs(*request, model, values)) return 0;
   require(body->json.empty() || may_overflow(body->json) || nlohmann::json::accept(body->json));
 
-  const auto response = format_infer({"m"}, *request, model, values, 0);  // its outputs are like its inputs
+  const auto response = format_infer({"m"}, *request, model, values, 0);  // outputs are like inputs
   if (!response) {
     require(response.error().status == 500 &&
             response.error().message.find("no JSON form") != std::string::npos);
@@ -82,7 +82,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   require(bool(again));
   std::vector<std::byte> back(again->input_bytes);
   require(!write_inputs(*again, model, back));
-  require(back == values || model.inputs[0].type == data_type::bytes);  // JSON mends what is not UTF-8
+  require(back == values || model.inputs[0].type == data_type::bytes);  // JSON replaces invalid UTF-8
   require(again->id == request->id);
   return 0;
 }

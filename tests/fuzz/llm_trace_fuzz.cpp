@@ -1,5 +1,5 @@
-// Any bytes are a trace of generation requests, or get a message with a line; what was read is written and
-// read again.
+// Reading any bytes as a trace of generation requests gives a trace or a message with a line; a trace is the
+// same after writing and reading.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Whatever bytes a model file holds, reading it, planning how to run it and running it end in outputs or in a
-// message. Models that would take long or much memory are only planned.
+// Reading, planning and running any bytes as a model file gives outputs or a message. Models that would take
+// long or much memory are only planned.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,7 +17,7 @@ namespace {
 constexpr uint64_t max_bytes = 1 << 22;
 constexpr double max_operations = 1e8;
 
-/// Numbers of every sign and size, and bytes that are no boolean; the same ones each time.
+/// Numbers of every sign and size, and bytes that are not booleans; deterministic.
 std::vector<std::byte> some_bytes(uint64_t size) {
   std::vector<std::byte> bytes(size);
   uint32_t x = 1;
@@ -25,7 +25,7 @@ std::vector<std::byte> some_bytes(uint64_t size) {
   return bytes;
 }
 
-/// In two parts if it can: the rows of each must be its own.
+/// In two parts if possible: each must get its own rows.
 void run(const std::shared_ptr<const onnx::model>& m, const std::shared_ptr<onnx::weights>& w,
          uint32_t rows) {
   const auto& s = m->signature();

@@ -1,4 +1,4 @@
-// A request that was read, as a client would write it: read again it must be the same.
+// Writes a parsed request as a client would: reading it again must give the same request.
 #pragma once
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@ inline void require(bool ok) {
   if (!ok) std::abort();
 }
 
-/// In the digits of a float: 0.01f is less than 0.01.
+/// With the digits of a float: 0.01f is less than 0.01.
 inline nlohmann::json number_of(float value) { return nlohmann::json::parse(fmt::format("{}", value)); }
 
 inline nlohmann::json shared_fields(const base_request& r) {
@@ -42,7 +42,7 @@ inline nlohmann::json shared_fields(const base_request& r) {
   return j;
 }
 
-/// What the header promises.
+/// Bounds that the header promises.
 inline void check_bounds(const base_request& r) {
   const auto within = [](float value, float min, float max) { require(value >= min && value <= max); };
   within(r.sampling.temperature, 0, 2);
@@ -64,7 +64,7 @@ inline void check_bounds(const base_request& r) {
   require(!r.max_tokens || *r.max_tokens >= 1);
 }
 
-/// A refusal that a client can read.
+/// A refusal must be readable for a client.
 inline void check_refusal(const error& e) {
   require(e.status == 400 && !e.message.empty());
   require(nlohmann::json::accept(error_body(e)));

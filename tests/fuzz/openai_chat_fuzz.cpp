@@ -1,6 +1,6 @@
-// What parse_chat takes is within its bounds and has messages as templates want them, and written again it
-// reads back as the same. What /tokenize, /detokenize and the adapters' paths take is read from the same
-// text.
+// A request accepted by parse_chat is within its bounds, has messages in the format of templates, and reads
+// back as the same after writing. The same text is also read as a request of /tokenize, /detokenize and the
+// adapters' paths.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -16,7 +16,7 @@ using namespace troupe;
 using namespace troupe::openai;
 using json = nlohmann::ordered_json;
 
-/// Arguments as text again: as objects they would be nested deeper than they came.
+/// Tool arguments as text again: as objects they would be nested deeper than they came.
 json again(const json& messages) {
   auto all = messages;
   for (auto& m : all)

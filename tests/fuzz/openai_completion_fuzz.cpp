@@ -1,5 +1,5 @@
-// What parse_completion takes is within its bounds and JSON, and written again it reads back as the same. The
-// body, given out as a text in pieces, ends where its stop strings say, and every event of it is JSON.
+// A request accepted by parse_completion is within its bounds and valid JSON, and reads back as the same
+// after writing. Its body, streamed as generated text, ends at its stop strings, and every event is JSON.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -38,7 +38,7 @@ void stream(const completion_request& r, std::string_view text) {
   for (size_t at = 0; at < text.size() && !stops.found(); at += 7) show(stops.add(text.substr(at, 7)));
   show(stops.finish());
 
-  size_t end = text.size();  // of the first stop string that is complete
+  size_t end = text.size();  // of the first complete stop string
   for (const auto& s : r.stop)
     if (const auto at = text.find(s); at != text.npos) end = std::min(end, at + s.size());
   require(text.starts_with(shown) && shown.size() <= end);

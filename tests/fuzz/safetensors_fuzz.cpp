@@ -1,5 +1,5 @@
-// Whatever bytes a safetensors file holds, it is refused with a message, or its tensors lie in it, one after
-// the other, and their shapes are theirs.
+// Any bytes as a safetensors file are refused with a message, or its tensors are contiguous within the file
+// and match their shapes.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -18,7 +18,7 @@ void require(bool condition) {
   if (!condition) std::abort();
 }
 
-/// As a weight of the shape that it has.
+/// Reads it as a weight of its own shape.
 void use(const std::string& name, const stored_tensor& t) {
   try {
     const auto w = weight_of(t, name, t.shape, "fuzz");

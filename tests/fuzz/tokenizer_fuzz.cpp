@@ -1,5 +1,5 @@
-// Whatever a tokenizer.json says, reading it ends in a tokenizer or in a message; and what was read takes any
-// text and gives text back.
+// Reading any text as a tokenizer.json gives a tokenizer or a message; a tokenizer encodes any text and
+// decodes to text.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -50,7 +50,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   } catch (const model_error&) {
     return 0;
   }
-  // the beginning of the file has bytes of all kinds, too, and its end the merges
+  // the beginning of the file has bytes of all kinds, its end the merges
   for (const bool special : {false, true}) {
     use(t,
         "Hello, w\xc3\xb6rld's 12345  \n\n <|eot|> e\xcc\x81 \xf0\x9f\x98\x80\xff "

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""examples/custom_policy as its reader would try it: built against an installed Troupe, checked, simulated, served with.
+"""examples/custom_policy in the way of its readers: built against an installed Troupe, checked, simulated, served
+with.
 
     tests/package/custom_policy_test.py BUILD-FOLDER [test names]
 """
@@ -116,7 +117,7 @@ class CustomPolicy(unittest.TestCase):
             up.kill()
 
     def check_tally(self, file):
-        """What the saver on one node tells the tally on the other, and what that can be asked."""
+        """The messages from the saver on one node to the tally on the other, and the tally's commands."""
         ask = (self.troupe, "ask", file, "extension/1")
         run(*ask, "get_savings", "--wait", "slots == 2", PATIENCE)
         run(*ask, "get_savings", "--wait", "slot_time > 0", PATIENCE)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The examples of deployment fit the program and each other: systemd, Kubernetes, Slurm.
+"""The deployment examples fit the program and each other: systemd, Kubernetes, Slurm.
 
     tests/package/deploy_test.py PROGRAM [test names]
 """
@@ -18,8 +18,8 @@ MODEL = ROOT / "examples/quickstart/models/mlp.onnx"
 PROGRAM = ""
 DRAIN_S = 10  # the cluster file's default drain_timeout_ms
 
-# What of the Kubernetes schema the example uses: kind → field → what is in it. A type is a leaf, a list of one holds
-# such elements, None is anything.
+# The part of the Kubernetes schema that the example uses: kind → field → content. A type is a leaf, a list of
+# one has such elements, None is anything.
 NAMED_PORT = {"name": str, "port": int, "targetPort": None}
 PROBE = {"httpGet": {"path": str, "port": None}, "tcpSocket": {"port": None}, "periodSeconds": int}
 CONTAINER = {
@@ -62,7 +62,7 @@ def fits(value, schema, at):
 
 
 def check(text):
-    """`troupe check` of a cluster file with its models where this machine has them."""
+    """`troupe check` of a cluster file, with its models at their place on this machine."""
     with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
         file.write(re.sub(r'source = ".*"', f'source = "{MODEL}"', text))
         file.flush()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What is installed serves strangers: from any folder, to build against, and without this machine's libraries.
+"""An installed Troupe works for others: from any folder, to build against, and without this machine's libraries.
 
     tests/package/package_test.py BUILD-FOLDER [test names]
 """
@@ -26,9 +26,9 @@ from processes import PATIENCE, Process, descendants, free_ports  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 BUILD = Path()
-# What every Linux has; the bundle carries all others.
+# Libraries of every Linux; the bundle has all others.
 GLIBC = re.compile(r"(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|nss_\w+))(-[\d.]+)?\.so[.\d]*")
-# Belongs to the machine's network cards, as their kernel drivers do: UCX uses it where it is.
+# Belongs to the drivers of the machine's network cards: UCX uses it if it is installed.
 RDMA = re.compile(r"lib(ibverbs|rdmacm|mlx\d|nl)[-.].*")
 MAX_MIB = 45
 
@@ -55,7 +55,7 @@ class Folder(unittest.TestCase):
 
 
 class Installed(Folder):
-    """`cmake --install`, and then moved: nothing may remember where it was."""
+    """`cmake --install`, then moved: no path may be hard-coded."""
 
     @classmethod
     def setUpClass(cls):
@@ -163,14 +163,14 @@ class Bundle(Folder):
         self.assertIn("libcudnn_graph.so", opened)
         self.assertIn("libnvrtc.so", opened)
         self.assertLessEqual(opened, {re.sub(r"[.\d]*$", "", f.name) for f in libraries})
-        for f in cudnn:  # with what they need, from where they are
+        for f in cudnn:  # with their dependencies, from the right place
             run(sys.executable, "-c", f"import ctypes; ctypes.CDLL('{f}')", env={"PATH": "/usr/bin:/bin"})
 
     def test_it_serves_where_there_is_nothing_but_glibc(self):
         bare = self.bare_root()
         file, _ = self.quickstart()
         shutil.copytree(self.root, bare / "opt")
-        shutil.rmtree(bare / "opt/share/troupe")  # as strangers see it: a program and their own files
+        shutil.rmtree(bare / "opt/share/troupe")  # as for users: a program and their own files
         shutil.copytree(file.parent, bare / "site")
         troupe = (*self.own_root(bare, 'exec chroot "$0" "$@"'), "/opt/bin/troupe")
         with self.subTest("infer"):
@@ -188,19 +188,20 @@ class Bundle(Folder):
                     up.wait_line("^troupe: ready")
                     self.assert_serves(http_port)
                     (inside,) = children(up.child.pid)
-                    os.kill(inside, signal.SIGTERM)  # unshare itself would pass nothing on
+                    os.kill(inside, signal.SIGTERM)  # unshare itself would not forward it
                     self.assertEqual(up.wait(), 0, up.output())
                 finally:
                     up.kill()
 
     @staticmethod
     def own_root(bare, script):
-        """A command: with the machine's /sys and a /proc of its own in place there, the script; more words are its."""
+        """A command that runs the script with the machine's /sys and its own /proc mounted; further words are its
+        arguments."""
         return ("unshare", "--map-root-user", "--pid", "--fork", f"--mount-proc={bare}/proc", "sh", "-c",
                 f'mount --rbind /sys "$0/sys" && {script}', bare)
 
     def bare_root(self):
-        """A folder for glibc, and for what every Linux has mounted."""
+        """A folder for glibc, and for the usual mounts of a Linux."""
         bare = self.folder / "bare"
         for name in ("proc", "sys", "dev/shm", "tmp"):
             (bare / name).mkdir(parents=True)
@@ -222,7 +223,7 @@ class Bundle(Folder):
         self.assertLessEqual(mlp.distance(answer), 1e-4)
 
     def infer(self, port, fixture):
-        """Until it is answered in time: the quickstart's deadline is short for a busy machine."""
+        """Repeats until the answer is in time: the quickstart's deadline is short for a busy machine."""
         client = Cluster.__new__(Cluster)
         client.http_port = port
         client.told, client.lock = collections.Counter(), threading.Lock()

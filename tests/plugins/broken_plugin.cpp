@@ -1,4 +1,4 @@
-// A descriptor, and nothing to call.
+// A plug-in with a descriptor but without functions.
 #include "plugins/descriptor.hpp"
 
 extern "C" [[gnu::section(".troupe_plugin"), gnu::used,

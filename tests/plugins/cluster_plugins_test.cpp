@@ -1,4 +1,4 @@
-// Plug-ins as the cluster file names them.
+// Plug-ins in cluster files.
 #include "tests/config/cluster_text.hpp"
 #include "tests/plugins/plugin_files.hpp"
 

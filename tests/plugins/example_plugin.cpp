@@ -1,4 +1,4 @@
-// A plug-in for the tests of the loader. The environment says how it misbehaves.
+// A plug-in for the tests of the loader. An environment variable chooses its misbehaviour.
 #include <cstdlib>
 #include <memory>
 #include <stdexcept>
@@ -23,7 +23,7 @@ struct heard {
 };
 using listener_commands = type_list<exchange<add, heard>>;
 
-/// Says of itself how often it was told something.
+/// Reports the number of messages it received.
 class listener final : public actor {
  public:
   explicit listener(const extension_parts& parts) : actor(parts.self, parts.out) {}
@@ -62,7 +62,7 @@ TROUPE_PLUGIN("example", "2.1", host) {
                   return std::make_unique<eager>(p, rule);
                 });
   host.matchmaking("example", [](const plugin_settings& s) {
-    static_cast<void>(s.integer("share"));  // it is a number: the mistake of a plug-in
+    static_cast<void>(s.integer("share"));  // it is a number: a bug of the plug-in
     return std::unique_ptr<matchmaking_policy>();
   });
   host.actor(

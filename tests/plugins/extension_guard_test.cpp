@@ -8,7 +8,7 @@ using namespace troupe;
 
 namespace {
 
-/// The second plug-in's listener, as its node makes it.
+/// The second plug-in's listener, created like on a node.
 struct guarded_listener {
   guarded_listener() {
     const auto& p = load_plugin(TROUPE_EXAMPLE_PLUGIN);
@@ -62,6 +62,6 @@ TEST_CASE("extension_guard: commands are checked against what the plug-in said t
 
 TEST_CASE("extension_guard: goes by the name of its actor, in a new incarnation too") {
   guarded_listener l;
-  l.guard->begin_incarnation(incarnation_id{2});  // as its group does
+  l.guard->begin_incarnation(incarnation_id{2});  // as by its group
   CHECK(l.guard->self().incarnation == incarnation_id{2});
 }

@@ -19,7 +19,7 @@ TEST_CASE("an actor of a plug-in is made by its position in the cluster file, an
   made->on(e, time_point{});
   std::vector<metric> report;
   made->report(report);
-  REQUIRE(report.size() == 2);  // one is its guard's
+  REQUIRE(report.size() == 2);  // one belongs to the guard
   CHECK(report[0].value == 1);
   CHECK_THROWS_WITH(make_extension(cluster, {node_id{0}, incarnation_id{1}, role::extension, 0}, out),
                     "plug-in 'example' made no actor 'nobody'");

@@ -19,8 +19,8 @@ std::string why(const std::filesystem::path& library) {
   return "loaded";
 }
 
-/// With the example plug-in told to misbehave. A copy each time, and under another name: a library is loaded
-/// once.
+/// The refusal of the example plug-in with this misbehaviour. Loads a copy with a new name each time, because
+/// a library is loaded only once.
 std::string why_if(const temporary_folder& in, const char* wish) {
   setenv("TROUPE_EXAMPLE_PLUGIN", wish, 1);
   const auto said = why(spoilt(in, std::string(wish) + ".so", offsetof(plugin_descriptor, name),
@@ -48,7 +48,7 @@ TEST_CASE("a file that is no plug-in is named, with what it lacks") {
 }
 
 TEST_CASE("a plug-in that was built for something else is refused with both versions before its code runs") {
-  setenv("TROUPE_EXAMPLE_PLUGIN", "throw", 1);  // it would, if it ran
+  setenv("TROUPE_EXAMPLE_PLUGIN", "throw", 1);  // misbehaviour that would need the plug-in to run
   const temporary_folder in;
   const auto told = [&](const char* name, size_t offset, std::string_view bytes) {
     const auto file = spoilt(in, name, offset, bytes);
@@ -109,12 +109,12 @@ TEST_CASE("any bytes are safe to look for a descriptor in") {
   const temporary_folder in;
   auto good = bytes_of(TROUPE_EXAMPLE_PLUGIN);
   const auto magic = good.find("troupe plug-in");
-  good.replace(magic, 6, "TROUPE");  // never loaded, whatever else happens to it
+  good.replace(magic, 6, "TROUPE");  // never loaded, regardless of the other damage
   random_stream r(7, "bytes");
   for (int i = 0; i < 300; ++i) {
     auto bad = good;
     for (int k = 0; k < 20; ++k) bad[r.below(k % 2 ? 64 : bad.size())] = static_cast<char>(r.below(256));
-    // the table of sections lies at the end
+    // the section table is at the end
     for (int k = 0; k < 20; ++k) bad[bad.size() - 1 - r.below(2000)] = static_cast<char>(r.below(256));
     CHECK(why(in.write("bad.so", bad)) != "loaded");
   }

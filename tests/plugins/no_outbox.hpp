@@ -1,4 +1,4 @@
-// For actors whose messages no test reads.
+// An outbox for actors whose messages are not tested.
 #pragma once
 #include "actors/runtime/actor.hpp"
 

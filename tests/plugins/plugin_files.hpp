@@ -1,4 +1,4 @@
-// Libraries to load, good ones and spoilt copies of them.
+// Libraries for the loader: valid ones and corrupted copies.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -18,7 +18,7 @@ inline std::string bytes_of(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// A copy of the example plug-in in which the bytes after `text` of its descriptor are others.
+/// A copy of the example plug-in with different bytes after `text` of its descriptor.
 inline std::filesystem::path spoilt(const temporary_folder& in, std::string_view name, size_t offset,
                                     std::string_view bytes) {
   auto content = bytes_of(TROUPE_EXAMPLE_PLUGIN);

@@ -1,4 +1,4 @@
-// Symphony §3.5: the flat top, and the advice that it makes possible, over time.
+// Symphony §3.5: the flat top, and the autoscale advice based on it, over time.
 #include <cmath>
 
 #include "tests/sim/small_cluster.hpp"
@@ -55,8 +55,7 @@ struct fleet {
   workload_spec workload;
 };
 
-/// The highest goodput at which at most 1 % end badly, of eight GPUs: about 5 % below what they do in the
-/// staggered schedule.
+/// The goodput of eight GPUs with a bad rate of at most 1 %: about 5 % below the staggered schedule.
 constexpr double peak_of_eight = 6400;
 
 }  // namespace

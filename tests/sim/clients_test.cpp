@@ -5,7 +5,7 @@ using namespace troupe::sim;
 
 namespace {
 
-/// One model alone at this rate, and what the segments make of it.
+/// One model alone at this rate, with these segments.
 world_result run_at(double rate_rps, std::vector<rate_segment> segments, duration length) {
   const auto c = small_cluster();
   auto w = small_workload(c, length);
@@ -22,15 +22,15 @@ world_result run_at(double rate_rps, std::vector<rate_segment> segments, duratio
 TEST_CASE("clients: requests come at the rate of each segment") {
   const auto offered = run_at(100, {{1s, 3}, {2s, 0}, {4s, 0.5}}, 6s).total.offered;
   CHECK(offered > 400);
-  CHECK(offered < 600);  // 500 are due
+  CHECK(offered < 600);  // 500 expected
 }
 
 TEST_CASE("clients: a rate may rise from next to nothing") {
-  // Of a model whose requests are drawn at 1e-9 a second, nine would fill 64 bits of nanoseconds.
+  // Nine requests at a rate of 1e-9 a second would overflow 64 bits of nanoseconds.
   for (const auto& segments : {std::vector<rate_segment>{{1s, 1e11}}, {{1s, 1e11}, {2s, 1e11}, {3s, 0}}}) {
     const auto result = run_at(1e-9, segments, 3s);
     CHECK(result.total.offered > 140);
-    CHECK(result.total.offered < 260);  // 200 are due
+    CHECK(result.total.offered < 260);  // 200 expected
     CHECK(result.ledger_balanced);
   }
 }

@@ -1,5 +1,4 @@
-// Punica's promise to whoever pays for GPUs (section 5): few are busy, with large batches, and the others
-// idle.
+// Consolidation (Punica, §5): few GPUs are busy with large batches, and the others are idle.
 #include "tests/sim/llm_cluster.hpp"
 
 using namespace troupe;
@@ -7,7 +6,7 @@ using namespace troupe::sim;
 
 namespace {
 
-/// Sixteen engines as the paper has them: an A100 each, 32 sequences at once
+/// Sixteen engines as in the paper: an A100 each, 32 sequences at once
 /// (examples/profiles/punica-7b-a100.toml).
 cluster_spec sixteen_engines(std::string_view routing) {
   auto c = llm_cluster(routing);
@@ -34,7 +33,7 @@ cluster_spec sixteen_engines(std::string_view routing) {
   return c;
 }
 
-/// Short sequences; at 55 a second three tenths of the tokens that sixteen full batches give.
+/// Short sequences; at 55 a second they need three tenths of the token rate of sixteen full batches.
 workload_spec steady() {
   workload_spec w;
   w.length = 80s;
@@ -71,7 +70,7 @@ TEST_CASE("consolidation: at three tenths of the load nine of sixteen engines id
     idle += !ever;
   }
   CHECK(idle >= 9);
-  // what the profile says of a full batch of such sequences
+  // the profile's time for a full batch of such sequences
   llm::step_shape full;
   full.decodes = 32;
   full.decode_context = 32 * (32 + 100);

@@ -9,7 +9,7 @@ struct deployment_scenario {
   cluster_spec cluster = small_cluster();
   workload_spec workload = small_workload(cluster);
 
-  /// A fourth model, which is asked for from then on.
+  /// Deploys a fourth model, with load from then on.
   deployment_scenario& deploy(duration at) {
     auto m = cluster.models[1];
     m.name = "late";

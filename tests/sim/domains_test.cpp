@@ -1,4 +1,4 @@
-// Scheduling domains: two workers apart, models that move between them, and the placer that moves them.
+// Scheduling domains: two separate workers, migration of models, and the placer.
 #include "tests/sim/small_cluster.hpp"
 
 using namespace troupe;
@@ -6,7 +6,7 @@ using namespace troupe::sim;
 
 namespace {
 
-/// "quick" and "rare" are served by the worker of the domain "west", "slow" by that of "east".
+/// The worker of the domain "west" serves "quick" and "rare", that of "east" serves "slow".
 struct domain_scenario {
   cluster_spec cluster = apart();
   workload_spec workload = small_workload(cluster);
@@ -27,7 +27,7 @@ struct domain_scenario {
     workload.changes.push_back(e);
     return *this;
   }
-  /// For good.
+  /// Drains the node permanently.
   domain_scenario& drain(duration at, node_id node) {
     workload.changes.push_back({change::drain, at, {}, node, {}, {}});
     return *this;
@@ -45,7 +45,7 @@ struct domain_scenario {
 TEST_CASE("domains: a model is served by the workers of its domain, and by no others") {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     domain_scenario s;
-    s.workload.warmup = 1200ms;  // counted is what comes after
+    s.workload.warmup = 1200ms;  // only later requests count
     const auto r = s.drain(1s, left).run(seed);
     CHECK(r.models[quick_model].of(client_outcome::finished) == 0);
     CHECK(r.models[rare_model].of(client_outcome::finished) == 0);
@@ -117,7 +117,7 @@ TEST_CASE("placer: models that crowd one domain are spread over both, and none o
     CHECK(r.total.of(client_outcome::failed) + r.total.of(client_outcome::lost_with_gateway) +
               r.total.of(client_outcome::refused) ==
           0);
-    // After the west has gone, what was moved is served on: either "quick" or the two others.
+    // After the west is gone, the migrated models are served: either "quick" or the two others.
     const auto served = [&](size_t m) {
       return r.models[m].of(client_outcome::finished) > r.models[m].offered / 2;
     };

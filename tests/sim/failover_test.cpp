@@ -33,7 +33,7 @@ TEST_CASE("failover: a scheduler that dies costs no request, over two hundred se
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     const auto c = standby_cluster();
     auto w = small_workload(c, 1s);
-    for (auto& m : w.models) m.slo = 1s;  // longer than a silence that counts as an end
+    for (auto& m : w.models) m.slo = 1s;  // longer than the node timeout
     w.faults.push_back({fault_kind::crash, drawn(seed, 100ms, 900ms), {}, head, head});
     const auto r = run(c, w, {.seed = seed});
     check(r, seed);
@@ -53,10 +53,10 @@ TEST_CASE(
     const auto c = standby_cluster(1 + seed % 2);
     auto w = small_workload(c, 1500ms);
     for (auto& m : w.models) m.slo = 1s;
-    // Some shorter than what counts as an end, some longer than an incarnation can be silent.
+    // Some shorter than the node timeout, some longer than an incarnation can be silent.
     w.faults.push_back(
         {fault_kind::freeze, drawn(seed, 100ms, 700ms), drawn(seed + 1000, 20ms, 500ms), head, head});
-    const bool both = seed % 3 == 0;  // perhaps at once: then nobody schedules
+    const bool both = seed % 3 == 0;  // possibly at once: then no node schedules
     if (both)
       w.faults.push_back({fault_kind::freeze, drawn(seed + 2000, 100ms, 900ms),
                           drawn(seed + 3000, 20ms, 500ms), standby, standby});
@@ -133,7 +133,7 @@ TEST_CASE("failover: whatever goes wrong, all invariants hold, over two hundred 
     const auto c = standby_cluster(1 + seed % 2);
     auto w = small_workload(c);
     w.random_faults.count = 4;
-    // Who was suspected of killing workers is not known to a new scheduler: poison has tests of its own.
+    // A new scheduler does not know the poison suspects: poison has its own tests.
     for (size_t k = 0; k < fault_kind_count; ++k)
       if (static_cast<fault_kind>(k) != fault_kind::poison)
         w.random_faults.kinds.push_back(static_cast<fault_kind>(k));

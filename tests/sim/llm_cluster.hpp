@@ -1,10 +1,10 @@
-// A cluster that serves one language model and nothing else, and requests for it.
+// A cluster that serves only one language model, and requests for it.
 #pragma once
 #include "tests/sim/small_cluster.hpp"
 
 namespace troupe::sim {
 
-/// A head, a second gateway, three workers with two engines each; memory for three sequences or so.
+/// A head, a second gateway, three workers with two engines each; memory for about three sequences.
 inline cluster_spec llm_cluster(std::string_view routing = "punica") {
   auto c = small_cluster();
   c.models.clear();

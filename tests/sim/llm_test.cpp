@@ -1,5 +1,5 @@
-// Language models with many engines, while everything goes wrong: every stream has the tokens that it would
-// have had undisturbed, and everything comes back.
+// Language models on many engines under faults: every stream has the tokens of an undisturbed run, and all
+// resources are returned.
 #include "policies/llm/routing_policy.hpp"
 #include "tests/sim/llm_cluster.hpp"
 
@@ -88,7 +88,7 @@ TEST_CASE("llm: a crashed engine's sequences go on elsewhere, and none fails") {
 
 TEST_CASE("llm: a router that dies costs no stream that has begun") {
   auto c = llm_cluster();
-  c.nodes[0].roles = {node_role::scheduler};  // the other is the only gateway
+  c.nodes[0].roles = {node_role::scheduler};  // the other node is the only gateway
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     auto w = llm_workload(0);
     fault_spec f;

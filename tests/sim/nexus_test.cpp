@@ -1,5 +1,5 @@
-// Nexus in whole clusters: it plans where models run, plans again when slots and models come and go, and with
-// the rates that it measures.
+// Nexus in whole clusters: it plans the placement of models, and plans again when slots or models change and
+// when measured rates change.
 #include "tests/sim/small_cluster.hpp"
 
 using namespace troupe;
@@ -32,7 +32,7 @@ TEST_CASE("nexus: every model of a cluster is served in time") {
 TEST_CASE("nexus: after an epoch the plan is for the load that there is") {
   const auto c = planned(small_cluster());
   auto w = small_workload(c, 3s);
-  w.models[quick_model].rate_rps = 2500;  // more than two slots for it, planned is for as much of each model
+  w.models[quick_model].rate_rps = 2500;  // more than two slots serve; the plan has equal shares
   w.warmup = 1s;
   const auto before = run(c, w, {.seed = 3, .caf_host_per_actor = false});
   check(before, 3);
@@ -48,7 +48,7 @@ TEST_CASE("nexus: when a worker dies or leaves, its share runs on the others at 
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     const auto c = planned(small_cluster());
     auto w = small_workload(c);
-    w.warmup = 1s;  // counted is what comes after
+    w.warmup = 1s;  // only later requests count
     if (seed % 2 == 0)
       w.changes.push_back({change_event::kind::drain, 500ms, {}, left, {}, {}});
     else

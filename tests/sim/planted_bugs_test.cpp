@@ -21,19 +21,20 @@ workload_spec many_small_requests(const cluster_spec& c) {
 
 world_result three_faults(uint64_t seed) { return faulty_run(seed); }
 
-/// Outputs are overwritten while a reader is far away: their worker loses its scheduler, begins a new
-/// incarnation, and runs other batches before the reader hears of it.
+/// Outputs are overwritten while a reader is unreachable: their worker loses its scheduler, begins a new
+/// incarnation, and runs other batches before the reader is notified.
 world_result distant_reader(uint64_t seed) {
   const auto c = small_cluster();
   auto w = many_small_requests(c);
-  // Nodes that lost each other meet again when they next say hello, once a second.
+  // Nodes that lost each other reconnect with the next hello, sent once a second.
   const auto at = 500ms + seed % 50 * 10ms;
   w.faults.push_back({fault_kind::delay, at, 500ms, frontend, left, 140ms});
   w.faults.push_back({fault_kind::cut, at + 5ms, 5ms, head, left});
   return run(c, w, {.seed = seed});
 }
 
-/// Completions get lost on their way while the scheduler hears that the batch is done: only time tells then.
+/// Completions are lost while the scheduler learns that the batch is done: only the timeout ends these
+/// requests.
 world_result lost_answers(uint64_t seed) {
   const auto c = small_cluster();
   auto w = many_small_requests(c);
@@ -42,14 +43,14 @@ world_result lost_answers(uint64_t seed) {
   return run(c, w, {.seed = seed});
 }
 
-/// Models that take fewer requests at once than come, and nothing goes wrong.
+/// More requests than the models' batches take, without faults.
 world_result crowded(uint64_t seed) {
   auto c = small_cluster();
   for (auto& m : c.models) m.max_batch = 2;
   return run(c, many_small_requests(c), {.seed = seed});
 }
 
-/// More load than the slots can take, and nothing goes wrong.
+/// More load than the slots can take, without faults.
 world_result busy_calm(uint64_t seed) {
   const auto c = small_cluster();
   auto w = small_workload(c, 500ms);
@@ -57,7 +58,7 @@ world_result busy_calm(uint64_t seed) {
   return run(c, w, {.seed = seed});
 }
 
-/// Requests that kill the worker that runs them, in deadlines that allow for several attempts.
+/// Requests that kill their worker, with deadlines that allow for several attempts.
 world_result poisonous(uint64_t seed) {
   const auto c = small_cluster();
   auto w = small_workload(c, 1500ms);
@@ -68,7 +69,7 @@ world_result poisonous(uint64_t seed) {
   return run(c, w, {.seed = seed});
 }
 
-/// A model goes while batches run for which nobody waits any more: all clients hang up.
+/// A model is retired while batches run without waiting clients: all clients hang up.
 world_result retiring_unwatched(uint64_t seed) {
   const auto c = small_cluster();
   auto w = small_workload(c, 1s);
@@ -81,7 +82,7 @@ world_result retiring_unwatched(uint64_t seed) {
   return run(c, w, {.seed = seed, .hang_up = 1});
 }
 
-/// A tenant asks for much more than it may have at once, and hangs up on half of what it gets.
+/// A tenant requests much more than its quota, and hangs up on half of the accepted requests.
 world_result impatient_tenant(uint64_t seed) {
   auto c = small_cluster();
   c.policy.batching = "eager";
@@ -96,7 +97,7 @@ world_result impatient_tenant(uint64_t seed) {
   return run(c, w, {.seed = seed, .hang_up = 1});
 }
 
-/// The scheduler leaves while requests are on their way to it.
+/// The scheduler drains while requests are on their way to it.
 world_result leaving_scheduler(uint64_t seed) {
   const auto c = small_cluster();
   auto w = small_workload(c, 1s);
@@ -116,7 +117,7 @@ world_result undeployed_while_gateway_away(uint64_t seed) {
   return run(c, w, {.seed = seed});
 }
 
-/// A scheduler stands still with orders on their way, and goes on when a standby has taken over.
+/// A scheduler freezes with orders on their way, and resumes when a standby has taken over.
 world_result frozen_scheduler(uint64_t seed) {
   auto c = standby_cluster();
   c.policy.batching = "eager";
@@ -129,7 +130,7 @@ world_result frozen_scheduler(uint64_t seed) {
   return run(c, w, {.seed = seed});
 }
 
-/// A scheduler stands still while its orders are on a long way: a standby has taken over when they arrive.
+/// A scheduler freezes while its orders travel with a long delay: a standby has taken over when they arrive.
 world_result orders_under_way(uint64_t seed) {
   auto c = standby_cluster();
   c.policy.batching = "eager";
@@ -154,13 +155,13 @@ world_result dying_scheduler(uint64_t seed) {
   return run(c, w, {.seed = seed});
 }
 
-/// Batches that are stopped for larger ones, and nothing goes wrong.
+/// Preempted batches, without faults.
 world_result preempting(uint64_t seed) {
   const auto c = preempting_cluster();
   return run(c, bursts(c, 500ms), {.seed = seed});
 }
 
-/// The invariants that runs with the bug break, until `wanted` is among them.
+/// The invariants that runs with the bug violate; stops when `wanted` is among them.
 std::set<std::string> broken_by(bug b, const std::string& wanted, world_result (*play)(uint64_t)) {
   std::set<std::string> broken;
   planted_bug = b;

@@ -8,7 +8,7 @@ using namespace troupe::sim;
 
 namespace {
 
-/// The invariants that runs with the bug break; operators move sequences, and clients leave.
+/// The invariants that runs with the bug violate; operators migrate sequences, and clients hang up.
 std::set<std::string> broken_with_texts(bug b, const char* wanted) {
   std::set<std::string> broken;
   planted_bug = b;

@@ -1,4 +1,4 @@
-// Shepherd stops batches for larger ones: what must hold holds all the same.
+// Invariants under Shepherd, which preempts batches for larger ones.
 #include "tests/sim/small_cluster.hpp"
 
 using namespace troupe;

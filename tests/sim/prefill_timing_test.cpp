@@ -1,5 +1,5 @@
-// Prompts that wait while their targets allow it (policies/llm/prefill_timing.hpp): where that wins, and
-// where not.
+// Prompts that wait while their targets allow it (policies/llm/prefill_timing.hpp): cases where that wins,
+// and cases where it does not.
 #include "tests/sim/llm_cluster.hpp"
 
 using namespace troupe;
@@ -51,7 +51,7 @@ run_result serve(std::string_view prefill, const sequences& asked) {
   t.min_tokens = asked.tokens / 2, t.max_tokens = asked.tokens * 3 / 2;
   t.ttft = 500ms;
   w.llms = {t};
-  const auto r = run(one_engine(prefill), w, {.seed = 1, .steps_ahead = 0});  // as Punica's
+  const auto r = run(one_engine(prefill), w, {.seed = 1, .steps_ahead = 0});  // as in Punica
   CHECK(r.violations.empty());
   const auto& b = r.llms[0];
   run_result f{b.offered, b.of(client_outcome::finished)};

@@ -18,8 +18,8 @@ TEST_CASE("recording: a recorded run is the same run, told in true time though a
   CHECK(r.requests.size() == recorded.total.offered);
   REQUIRE(r.batches.size() > 50);
 
-  // Clocks drift apart by up to 100 ppm for some 200 ms until the collection, and when a worker says that it
-  // was ordered something is early by up to the error of the lane's conversion.
+  // Clocks drift apart by up to 100 ppm for some 200 ms until the collection, and a worker's time of
+  // receiving an order is early by up to the error of the lane's clock conversion.
   constexpr duration tolerance = 100us;
   std::map<std::pair<model_id, batch_id>, const batch_trace*> batches;
   for (const auto& b : r.batches) {

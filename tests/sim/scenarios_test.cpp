@@ -5,7 +5,7 @@ using namespace troupe::sim;
 
 namespace {
 
-/// Two seconds of load of which only what is offered after `from` is looked at.
+/// Two seconds of load; only requests offered after `from` are evaluated.
 struct scenario {
   cluster_spec cluster = small_cluster();
   workload_spec workload = small_workload(cluster);
@@ -25,7 +25,7 @@ struct scenario {
     CHECK_MESSAGE(result.violations.empty(), why);
     return *this;
   }
-  /// Of the requests looked at, 0–1.
+  /// Fraction of the evaluated requests, 0–1.
   double share(client_outcome f) const {
     uint64_t offered = 0, such = 0;
     for (const auto& m : result.models) {
@@ -65,13 +65,13 @@ TEST_CASE("a worker that stood still comes back, hands nobody another's bytes, a
 TEST_CASE("a worker's crash costs at most its batches, and the models recover when it is back") {
   for (const uint64_t seed : {1, 2, 3, 4, 5}) {
     scenario s;
-    // Both workers, so that nobody else could serve meanwhile.
+    // Both workers, so that no worker can serve meanwhile.
     s.with({fault_kind::restart, 500ms, 200ms, left, left})
         .with({fault_kind::restart, 500ms, 200ms, right, right})
         .watch_from(1200ms)
         .run(seed);
     CHECK(s.result.hits[static_cast<size_t>(fault_kind::restart)] > 0);
-    CHECK(s.result.total.of(client_outcome::dropped) > 10);  // nobody to run them
+    CHECK(s.result.total.of(client_outcome::dropped) > 10);  // no worker is left
     CHECK(s.share(client_outcome::finished) > 0.99);
   }
 }
@@ -80,7 +80,7 @@ TEST_CASE("requests of a worker that dies are run by another, within their deadl
   uint64_t finished = 0, hit = 0;
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     scenario s;
-    for (auto& m : s.workload.models) m.slo = 1s;  // longer than it takes to notice a death
+    for (auto& m : s.workload.models) m.slo = 1s;  // longer than the node timeout
     s.with({fault_kind::crash, 1s, {}, left, left}).run(seed);
     hit += s.result.hits[static_cast<size_t>(fault_kind::crash)];
     finished += s.result.total.of(client_outcome::finished);
@@ -97,7 +97,8 @@ TEST_CASE("a request that kills its worker twice fails as poison, and its neighb
   uint64_t failed = 0, killed = 0;
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     scenario s;
-    // A third worker: else nobody lives until the first of the two is back, and newcomers are dropped.
+    // A third worker: otherwise no worker is up until the first of the two is back, and new requests are
+    // dropped.
     auto& spare = s.cluster.nodes.emplace_back();
     spare.name = "spare";
     spare.roles = {node_role::worker};
@@ -111,8 +112,8 @@ TEST_CASE("a request that kills its worker twice fails as poison, and its neighb
     CHECK(s.share(client_outcome::finished) > 0.98);
   }
   CHECK(killed == 40);
-  // Now and then one more, as worker_lost: its batch was done, its gateway was still pulling the output, and
-  // the poison in the next batch of the same slot killed the worker.
+  // Sometimes one more, as worker_lost: its batch was done, its gateway was still pulling the output, and the
+  // poison in the next batch of the same slot killed the worker.
   CHECK(failed >= killed);
   CHECK(failed <= killed + 4);
 }
@@ -122,19 +123,19 @@ TEST_CASE("a request whose workers stood still, one after the other, is not take
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     scenario s;
     for (auto& m : s.workload.models) m.slo = 2s;
-    // What `left` had is tried on `right` as soon as the death of `left` is known.
+    // The requests of `left` run on `right` as soon as the death of `left` is detected.
     s.with({fault_kind::freeze, 500ms, 600ms, left, left})
         .with({fault_kind::freeze, 801ms, 600ms, right, right});
     s.run(seed);
     failed += s.result.total.of(client_outcome::failed);
   }
-  CHECK(failed > 0);  // as worker_lost; that none was poison is an invariant
+  CHECK(failed > 0);  // as worker_lost; an invariant checks that none was poison
 }
 
 TEST_CASE("a scheduler's restart fails what it held, and the cluster goes on") {
   for (const uint64_t seed : {1, 2, 3, 4, 5}) {
     scenario s;
-    // It is back at 600 ms and says hello to all at once; clocks are known a few heartbeats later.
+    // It is back at 600 ms and sends hello to all; clocks are known a few heartbeats later.
     s.with({fault_kind::restart, 500ms, 100ms, head, head}).watch_from(800ms).run(seed);
     CHECK(s.result.total.of(client_outcome::lost_with_gateway) + s.result.total.of(client_outcome::failed) >
           0);
@@ -153,7 +154,7 @@ TEST_CASE("a gateway's death is its clients' loss alone") {
 TEST_CASE("lanes that overtake each other change nothing but latency") {
   for (const uint64_t seed : {1, 2, 3, 4, 5}) {
     scenario s;
-    s.cluster.policy.network.control = 5ms;  // or orders would come too late
+    s.cluster.policy.network.control = 5ms;  // otherwise orders would come too late
     for (const auto node : {head, frontend, left, right})
       s.with({fault_kind::reorder, 1ms, 1999ms, node, node, 2ms});
     s.run(seed);

@@ -15,7 +15,8 @@ struct finished {
   std::string output;
 };
 
-/// `troupe simulate` of the quickstart cluster with this workload; standard output, or errors if asked for.
+/// Runs `troupe simulate` on the quickstart cluster with this workload; returns standard output, or errors if
+/// requested.
 finished simulate(const std::string& workload, const std::string& flags, bool errors = false) {
   const auto file = std::filesystem::temp_directory_path() / fmt::format("troupe_simulate_{}.toml", getpid());
   std::ofstream(file) << workload;

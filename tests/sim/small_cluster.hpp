@@ -1,4 +1,4 @@
-// A cluster small enough to see through: a head, a second gateway, two workers with two slots each.
+// A small cluster: a head, a second gateway, two workers with two slots each.
 #pragma once
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -54,7 +54,7 @@ inline cluster_spec small_cluster() {
   return c;
 }
 
-/// The same with the scheduler on a node of its own and that many `standbys`; `frontend` is the only gateway.
+/// The same with the scheduler on a node of its own and `standbys` standbys; `frontend` is the only gateway.
 inline cluster_spec standby_cluster(size_t standbys = 1) {
   auto c = small_cluster();
   c.nodes[0].roles = {node_role::scheduler};
@@ -83,7 +83,7 @@ inline workload_spec small_workload(const cluster_spec& c, duration length = 2s)
   return w;
 }
 
-/// The same under Shepherd, which stops what runs for what is three times as large.
+/// The same under Shepherd, which preempts a running batch for one that is three times as large.
 inline cluster_spec preempting_cluster() {
   auto c = small_cluster();
   c.policy.batching = "eager";
@@ -93,7 +93,7 @@ inline cluster_spec preempting_cluster() {
   return c;
 }
 
-/// Models that come in bursts, so that small batches run when large ones come.
+/// Bursty loads, so that small batches run when large ones arrive.
 inline workload_spec bursts(const cluster_spec& c, duration length = 1s) {
   auto w = small_workload(c, length);
   for (auto& m : w.models) {
@@ -105,11 +105,11 @@ inline workload_spec bursts(const cluster_spec& c, duration length = 1s) {
 }
 
 inline world_result run(const cluster_spec& c, const workload_spec& w, const world_options& o = {}) {
-  spdlog::set_level(spdlog::level::off);  // what nodes say of faults that a test injects
+  spdlog::set_level(spdlog::level::off);  // nodes log the faults that a test injects
   return world(c, w, o).run();
 }
 
-/// Faults of any kind in two seconds.
+/// A run of two seconds with faults of any kind.
 inline world_result faulty_run(uint64_t seed, const cluster_spec& c, uint32_t faults) {
   auto w = small_workload(c);
   w.random_faults.count = faults;
@@ -125,7 +125,7 @@ inline std::string told(const world_result& r, uint64_t seed) {
   return out;
 }
 
-/// No invariant is broken, and whatever was offered has an outcome.
+/// No invariant is violated, and every request has an outcome.
 inline void check(const world_result& r, uint64_t seed) {
   const auto why = told(r, seed);
   CHECK_MESSAGE(r.violations.empty(), why);

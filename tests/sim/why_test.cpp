@@ -21,7 +21,7 @@ TEST_CASE("why: a simulated cluster tells what it decided about a request, and r
   REQUIRE(r.drops.size() == 1);
   CHECK(r.drops[0].rule == "batching");
   CHECK(r.drops[0].rows > 0);
-  CHECK(r.drops[0].finish > r.deadline);  // that is why
+  CHECK(r.drops[0].finish > r.deadline);  // which is the reason
   CHECK_FALSE(r.candidates.empty());
 
   cluster.policy.decision_log = 0;

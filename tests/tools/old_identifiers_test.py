@@ -47,7 +47,7 @@ class OldIdentifiers(unittest.TestCase):
         names = old_identifiers()
         uses = []
         for name in project_files():
-            # Weights and golden outputs are bytes of other programs.
+            # Weights and golden outputs are binary data.
             if name == LIST or name.startswith("tests/fixtures/") or not (ROOT / name).is_file():
                 continue
             uses += [f"{name}: the file's name" for part in Path(name).parts

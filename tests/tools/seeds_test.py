@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tools/seeds: which seeds it runs, and what it says of one that fails. The program is a stub."""
+"""tools/seeds: the seeds that it runs, and its report of a failing one. The program is a stub."""
 import os
 import re
 import subprocess

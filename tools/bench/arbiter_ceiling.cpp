@@ -24,7 +24,7 @@ class busy_neighbours final : public outbox {
       ready.slot = slot_id{i};
       ready.worker = actor_here(role::gpu_worker, i);
       deliver(ready, ready.worker);
-      // Their batches end one after the other, so that they are free one after the other for ever.
+      // The first batches end one after the other, so that the GPUs stay staggered.
       first_ends_.push_back(start_ + time_a_batch * i / gpus);
     }
     for (uint32_t m = 0; m < models; ++m) offer(m);
@@ -35,7 +35,7 @@ class busy_neighbours final : public outbox {
     const auto from = clock.now();
     const auto before = matches_;
     auto until = from;
-    // A look at the clock costs as much as a match.
+    // Reading the clock costs as much as a match.
     for (; until - from < time; until = clock.now())
       for (int i = 0; i < 256; ++i) step();
     return static_cast<double>(matches_ - before) / to_seconds(until - from);
@@ -62,7 +62,7 @@ class busy_neighbours final : public outbox {
             actor_here(role::model_queue, model));
   }
 
-  /// The next batch to end, or the arbiter's own next moment.
+  /// The next event: the end of a batch, or the arbiter's wake-up.
   void step() {
     const auto ended = running_.empty() ? never : running_.front().at;
     now_ = std::max(now_, std::min(ended, arbiter_.next_wakeup()));

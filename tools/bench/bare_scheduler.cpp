@@ -16,7 +16,7 @@ namespace troupe {
 namespace {
 
 constexpr uint32_t largest_batch = 1024;
-/// Requests reach their queues in the turns of a gateway, which come this far apart.
+/// Requests reach their queues in the turns of a gateway, which are this far apart.
 constexpr duration gateway_turn = 250us;
 
 double cpu_seconds() {
@@ -126,7 +126,7 @@ class bare_scheduler::impl final : public message_sink {
     }
   }
 
-  /// A GPU starts what is ordered when it was planned: it is free by then.
+  /// A GPU starts an order at its planned time: it is free by then.
   void begin(const batch_order& o) {
     const auto rows = static_cast<uint32_t>(o.requests.size());
     const auto start = std::max(now_, o.exec_at);
@@ -142,7 +142,7 @@ class bare_scheduler::impl final : public message_sink {
   const bare_scheduler_options options_;
   time_point now_{};
   actor_group group_{*this};
-  message_batch turn_;  ///< what the next turn brings
+  message_batch turn_;  ///< messages for the next turn
   std::vector<stream> streams_;
   std::priority_queue<batch_done, std::vector<batch_done>, later> running_;
   time_point next_arrivals_{};

@@ -1,4 +1,4 @@
-// Model queues and their arbiter by themselves: in virtual time, without threads, and nothing is ever late.
+// Model queues and their arbiter alone: in virtual time, without threads, and without any delay.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -13,21 +13,21 @@ struct bare_scheduler_options {
   latency_model latency{1082us, 5204us};  ///< of every model
   duration slo = 100ms;
   std::string batching = "deferred";
-  double requests_per_second = 0.8e6;  ///< of all models together, a Poisson stream each
-  uint32_t decision_log = 0;           ///< requests a model
+  double requests_per_second = 0.8e6;  ///< total of all models, an independent Poisson stream each
+  uint32_t decision_log = 0;           ///< remembered requests a model
 };
 
-/// The actors of a cluster's scheduler; their clients and GPUs are no more than what these need to go on.
+/// The actors of a cluster's scheduler. Its clients and GPUs do only the minimum.
 class bare_scheduler {
  public:
   explicit bare_scheduler(const bare_scheduler_options& o);
   ~bare_scheduler();
 
-  /// Lets so much time pass.
+  /// Advances virtual time.
   void run(duration time);
 
-  uint64_t requests() const;  ///< that were sent
-  uint64_t batches() const;   ///< that ended
+  uint64_t requests() const;  ///< sent so far
+  uint64_t batches() const;   ///< ended so far
   uint64_t dropped() const;   ///< requests
 
  private:
@@ -35,11 +35,11 @@ class bare_scheduler {
   std::unique_ptr<impl> impl_;
 };
 
-/// What the scheduler takes of a CPU, in nanoseconds a request: the least of some runs, as whatever else a
-/// machine does adds to them. Takes about two seconds.
+/// CPU time of the scheduler in nanoseconds a request: the minimum of several runs, because other work on the
+/// machine adds to it. Takes about two seconds.
 struct scheduler_cost {
   double ns = 0;         ///< without a decision log
-  double logged_ns = 0;  ///< with one of so many requests as the options say
+  double logged_ns = 0;  ///< with a decision log as large as in the options
 };
 scheduler_cost cost_of_scheduling(bare_scheduler_options o);
 

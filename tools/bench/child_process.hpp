@@ -1,4 +1,4 @@
-// Programs that a command starts beside itself, and what they need.
+// Child processes of a command, and helpers to start them.
 #pragma once
 #include <sys/types.h>
 
@@ -7,22 +7,22 @@
 
 namespace troupe {
 
-/// A program that runs until it ends or is told to. Its standard output can be read here.
+/// A program that runs until it ends or is stopped. Its standard output can be read here.
 class child_process {
  public:
-  /// `words[0]` is looked for on the PATH. Its standard error is ours, or nowhere if `quiet`. Throws
-  /// std::runtime_error if it cannot be started.
+  /// Looks `words[0]` up on the PATH. Standard error is inherited, or discarded if `quiet`. Throws
+  /// std::runtime_error if the program cannot be started.
   explicit child_process(const std::vector<std::string>& words, bool quiet = false);
   /// Kills it if it still runs.
   ~child_process();
   child_process(const child_process&) = delete;
   child_process& operator=(const child_process&) = delete;
 
-  /// The next line of its output, without its end; empty at the end.
+  /// The next line of its output, without the newline; empty at the end.
   std::string read_line();
-  /// All that is left of its output; waits until it has closed it.
+  /// The rest of its output; waits until the program closes it.
   std::string read_all();
-  /// Asks it to end (SIGTERM) and waits until it has.
+  /// Sends SIGTERM and waits until it has ended.
   void stop();
 
  private:
@@ -35,7 +35,7 @@ class child_process {
 /// Whether a program of this name can be started.
 bool is_on_path(const std::string& program);
 
-/// A TCP port of this host that nobody listens on at the moment. Throws std::runtime_error.
+/// A TCP port of this host without a listener at the moment. Throws std::runtime_error.
 int free_port();
 
 }  // namespace troupe

@@ -34,8 +34,8 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// Keeps this process, and what it starts, on the first or the second of the CPUs that it may use: two
-/// spinning processes that happen to share one measure the scheduler. Alike for both sides of a comparison.
+/// Pins this process, and its children, to the first or the second of its allowed CPUs: two spinning
+/// processes on one CPU would measure the scheduler. The same for both sides of a comparison.
 void pin(int which) {
   static const cpu_set_t allowed = [] {
     cpu_set_t set;
@@ -53,7 +53,7 @@ void pin(int which) {
   }
 }
 
-// ---- ours ----
+// ---- Troupe ----
 
 /// Calls a function for every frame.
 class listener final : public fabric_events {
@@ -67,7 +67,7 @@ class listener final : public fabric_events {
   void on_tick(time_point) override {}
 };
 
-/// The process that is measured against: sends every frame back until its socket closes.
+/// The peer of the measurement: sends every frame back until its socket closes.
 void run_far_side(int fd) {
   pin(1);
   machine_clock clock;
@@ -96,7 +96,7 @@ class near_side {
   }
   ~near_side() { fabric_->stop(); }
 
-  /// Microseconds one way: half the median round trip, from the fabric's thread to the fabric's thread.
+  /// One-way latency in microseconds: half the median round trip, from fabric thread to fabric thread.
   double latency(int rounds) {
     std::promise<void> done;
     std::vector<double> took;
@@ -117,12 +117,12 @@ class near_side {
     return median(std::move(took));
   }
 
-  /// GB/s of pulls of `bytes` each, all from and to the same place, as ucx_perftest does: the median over
+  /// GB/s of pulls of `bytes` each, all from and to the same place, as in ucx_perftest: the median over
   /// groups of pulls.
   double pull_bandwidth(size_t bytes, int groups) {
     constexpr int group = 8;
-    // Another place every time: which physical pages they have decides what the caches hold, and ucx_perftest
-    // gets others with every run.
+    // A different place every time: the physical pages decide which bytes stay in the caches, and
+    // ucx_perftest gets other pages with every run.
     const size_t place = pulled_++ % 8 * (pool_bytes / 16);
     const auto into = target_.bytes.subspan(place, bytes);
     std::promise<void> done;
@@ -165,7 +165,7 @@ class near_side {
 
 // ---- ucx_perftest ----
 
-/// The median time of an operation, in microseconds, from the line of figures that `ucx_perftest -f -v`
+/// The median time of an operation in microseconds, from the line of numbers that `ucx_perftest -f -v`
 /// prints: iterations, median latency, average latency, ...
 std::optional<double> median_of(const std::string& output) {
   std::istringstream lines(output);
@@ -177,7 +177,7 @@ std::optional<double> median_of(const std::string& output) {
   return out;
 }
 
-/// Microseconds for one operation, with so many under way at a time; 0: as the test is by itself.
+/// Microseconds per operation, with `outstanding` operations in flight; 0: the test's default.
 double perftest(const std::string& test, size_t bytes, int rounds, int outstanding) {
   const std::vector<std::string> words = {
       "ucx_perftest", "-t", test, "-s", std::to_string(bytes),       "-n", std::to_string(rounds),
@@ -237,7 +237,7 @@ int bench_fabric(const bench_fabric_options& options) {
     fmt::print(stderr, "bench fabric: ucx_perftest is not on the PATH; install the package ucx-utils\n");
     return exit_failed;
   }
-  // For both sides of every comparison, alike.
+  // For both sides of every comparison.
   ::setenv("UCX_TLS", options.transports.c_str(), 0);
   ::setenv("UCX_NET_DEVICES", "lo", 0);
   for (const auto& [name, value] : ucx_options{}.environment) ::setenv(name.c_str(), value.c_str(), 0);

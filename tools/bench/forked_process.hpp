@@ -1,5 +1,4 @@
-// The other process of a benchmark: a fork of this one, with a socket between them. Fork before any thread
-// starts.
+// The peer process of a benchmark: a fork of this one, connected by a socket. Fork before any thread starts.
 #pragma once
 #include <sys/types.h>
 
@@ -9,9 +8,9 @@ namespace troupe {
 
 class forked_process {
  public:
-  /// Runs `be(fd)` in a new process, which ends when that returns.
+  /// Runs `be(fd)` in a new process, which ends when the function returns.
   explicit forked_process(void (*be)(int fd));
-  /// Closes the socket, which the other process takes as the end, and waits for it.
+  /// Closes the socket, which tells the other process to end, and waits for it.
   ~forked_process();
   forked_process(const forked_process&) = delete;
   forked_process& operator=(const forked_process&) = delete;
@@ -22,7 +21,7 @@ class forked_process {
   int fd_ = -1;
 };
 
-// One datagram there, one back. Throw std::runtime_error if the other process is gone.
+// Send and receive one datagram. Throw std::runtime_error if the other process is gone.
 void send_text(int fd, const std::string& text);
 std::string receive_text(int fd);
 /// Waits until the other side has closed its end.

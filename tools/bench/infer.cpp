@@ -26,7 +26,7 @@ namespace {
 constexpr int turns = 15;  // of one engine after the other
 constexpr duration time_a_round = 15ms, time_of_peak = 100ms;
 
-/// Random numbers in FP32 tensors; zeros, which every index table has, in others.
+/// Random numbers for FP32 tensors; zeros, which are valid in every index table, for others.
 std::vector<std::byte> random_input(const model_signature& signature, uint32_t rows) {
   std::mt19937 random(1);
   std::normal_distribution<float> normal;
@@ -52,7 +52,8 @@ std::vector<std::filesystem::path> models_in(const std::string& folder) {
   return files;
 }
 
-/// Of the convolutions and matrix products of a batch: the CPU engine's plan says it for every device.
+/// Floating-point operations of the convolutions and matrix products of a batch, from the CPU engine's plan;
+/// valid for every device.
 double flops_of(const std::filesystem::path& file, uint32_t batch) {
   const auto model = onnx::model::load(file);
   return onnx::executor(model, onnx::load_weights(*model)).flops(batch);
@@ -63,13 +64,13 @@ void measure(const std::filesystem::path& file, const model_maker& load, onnxrun
              std::vector<bench_row>& rows) {
   const machine_clock clock;
   for (const uint32_t batch : {1U, 8U}) {
-    // anew: a GPU chooses by it how it runs the model
+    // loads it anew: a GPU chooses its execution by the batch size
     const auto model = load({.name = file.string(), .path = file.string(), .max_batch = batch});
     const auto& signature = model->signature();
     bench_row row{.name = fmt::format("{} batch {}", file.stem().string(), batch), .unit = "us"};
     const double flops = flops_of(file, batch);
-    // Before each row anew: the machine's speed drifts with what else it does. For the same reason the
-    // engines run in turns.
+    // Measured again before each row, because the machine's speed drifts with other load. For the same reason
+    // the engines take turns.
     if (peer != nullptr) row.reference = flops / measure_peak_flops(clock, time_of_peak) * 1e6;
     const auto input = random_input(signature, batch);
     std::vector<std::byte> output(batch * output_row_bytes(signature));

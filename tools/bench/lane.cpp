@@ -34,13 +34,13 @@ class echo final : public actor {
   void report(std::vector<metric>&) const override {}
 };
 
-/// Sends a message, and the next one a pause after the answer.
+/// Sends a message, and the next one after the answer and a pause.
 class pinger final : public actor {
  public:
   using finished = std::promise<std::vector<duration>>;
   pinger(address self, outbox& out, const clock& time) : actor(self, out), clock_(time) {}
 
-  /// What to do when `node_up` says so.
+  /// The task that starts with `node_up`.
   struct task {
     duration pause{};
     size_t rounds = 0;
@@ -137,7 +137,7 @@ lane_latency measure_lane(int fd) {
   receive_text(fd);
   const auto measure = [&](duration pause, size_t rounds) {
     pinger::finished done;
-    asking.errand = {pause, rounds, &done};  // it is at rest, and the message is behind this
+    asking.errand = {pause, rounds, &done};  // idle; its start message comes after this
     here.post.send(actor_on(near_node), node_up{});
     auto took = done.get_future();
     if (took.wait_for(60s) != std::future_status::ready) throw std::runtime_error("no answer for a minute");

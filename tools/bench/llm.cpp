@@ -30,7 +30,7 @@ constexpr int fewest_rounds = 3;
 constexpr duration time_of_gemm = 50ms;
 constexpr double host_us_allowed_at_32 = 50, host_us_allowed_at_256 = 200;
 
-/// What the calling thread has used of its core: does not see who else uses it.
+/// CPU time of the calling thread: independent of other users of its core.
 class thread_clock final : public clock {
  public:
   time_point now() const override {
@@ -40,7 +40,7 @@ class thread_clock final : public clock {
   }
 };
 
-/// Steps of one kind, in turns with what they are held against.
+/// Steps of one kind, measured in turns with their reference.
 struct measured_step {
   step_time best;
   double spread = 1;  ///< the median over the best
@@ -71,7 +71,7 @@ class bench {
         timer_(decoder_, clock_) {
     for (uint32_t l = 0; l < o.shape.layers + 2; ++l)
       decoder_.load(l, random_layer(decoder_.config(), l, type_, 1));
-    // keys and values of sequences that nobody has prefilled: small numbers
+    // keys and values of sequences without a prefill: small numbers
     const auto cache = decoder_.blocks();
     for (size_t i = 0; i < cache.size() / element_bytes(type_); ++i)
       set_element(cache.data(), type_, i, static_cast<float>(i % 17) / 64);
@@ -99,7 +99,7 @@ class bench {
             {"rows", rows_json(rows_)}};
   }
 
-  /// What the rows were held against, after them.
+  /// Prints the references below the rows.
   void print_limits() const {
     fmt::print(
         "\n{:.2f} billion parameters, {}, {} thread{}, {} tokens of context; memory was read at up to {:.1f} "
@@ -109,7 +109,7 @@ class bench {
   }
 
  private:
-  /// Calls `round` until its time is over.
+  /// Calls `round` until the time is over.
   template <class Round>
   void in_turns(Round round) {
     const auto begin = clock_.now();

@@ -1,4 +1,4 @@
-// onnxruntime in a Python process beside this one, measured on request: what the CPU engine is held against.
+// onnxruntime in a Python process, measured on request: the reference of the CPU engine.
 #pragma once
 #include <cstdio>
 #include <optional>
@@ -10,9 +10,8 @@ namespace troupe {
 
 class onnxruntime_peer {
  public:
-  /// Starts tools/bench/onnxruntime_peer.py (so it wants the source folder as working directory) with this
-  /// interpreter. If that or onnxruntime is not there, `available()` is false and `problem()` says what to
-  /// do.
+  /// Starts tools/bench/onnxruntime_peer.py with this interpreter; the working directory must be the source
+  /// folder. If the script or onnxruntime is missing, `available()` is false and `problem()` names the fix.
   explicit onnxruntime_peer(const std::string& python);
   ~onnxruntime_peer();
   onnxruntime_peer(const onnxruntime_peer&) = delete;
@@ -22,7 +21,7 @@ class onnxruntime_peer {
   const std::string& version() const { return version_; }
   const std::string& problem() const { return problem_; }
 
-  /// Median time in µs of a batch of random rows in one thread, runs for `budget`. Waits. Nothing if it
+  /// Median time in µs of a batch of random rows on one thread, measured for `budget`. Blocks. Nothing if it
   /// cannot run the model; then `problem()` says why.
   std::optional<double> measure(const std::string& model_file, uint32_t rows, duration budget);
 

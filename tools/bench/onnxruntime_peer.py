@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Measures onnxruntime on request, one thread, for `troupe bench infer`. It says what it is in a line of JSON; then
-every line {"model", "rows", "seconds"} on standard input is answered with {"us"}, the median time of a batch of
+"""Measures onnxruntime on request, on one thread, for `troupe bench infer`. Prints its version in a line of JSON;
+then answers every line {"model", "rows", "seconds"} on standard input with {"us"}, the median time of a batch of
 random numbers, or with {"error"}."""
 import json
 import statistics
@@ -31,7 +31,7 @@ def session_of(model):
 
 
 def bind(session, rows):
-    """Inputs and outputs bound once: nothing is converted from run to run."""
+    """Inputs and outputs are bound once, so that no run converts them."""
     binding = session.io_binding()
     for i in session.get_inputs():
         dims = [rows, *i.shape[1:]]
@@ -61,5 +61,5 @@ for line in sys.stdin:
     request = json.loads(line)
     try:
         answer({"us": measure(**request)})
-    except Exception as e:  # onnxruntime's share no base class
+    except Exception as e:  # onnxruntime's exceptions have no common base class
         answer({"error": str(e).splitlines()[0]})

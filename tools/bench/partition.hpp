@@ -1,5 +1,5 @@
-// `troupe bench partition`: how evenly models are partitioned into sub-clusters, against random search in
-// about the same time (Symphony, Figure 16).
+// `troupe bench partition`: the search for a balanced partition of models into sub-clusters, against random
+// search in about the same time (Symphony, Figure 16).
 #pragma once
 #include <string>
 
@@ -11,7 +11,7 @@ struct bench_partition_options {
   std::string zoo;  ///< CSV file with the sizes of the models
   lab::partition_study_options study;
   bool json = false;
-  bool csv = false;  ///< every configuration
+  bool csv = false;  ///< print every configuration
 };
 
 int bench_partition(const bench_partition_options& options);

@@ -33,7 +33,7 @@ void say(request_router& router, const bench_route_options& o, time_point now) {
   }
 }
 
-/// Engines that have all adapters, and much memory.
+/// Registers engines that have all adapters, and much memory.
 void introduce(request_router& router, const bench_route_options& o, time_point now) {
   say(router, o, now);
   adapters_known all{{}, {}, true, {}, {}};
@@ -81,7 +81,7 @@ routing_times measure(std::string_view routing, const bench_route_options& o) {
     } else {
       open.push_back(r.id);
     }
-    if (decided != 1) break;  // cannot be: there is room
+    if (decided != 1) break;  // impossible: there is room
   }
   std::ranges::sort(took);
   routing_times f;

@@ -1,4 +1,4 @@
-// `troupe bench route`: what a decision of the request router costs, with many engines and adapters.
+// `troupe bench route`: the cost of a decision of the request router, with many engines and adapters.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -7,16 +7,16 @@ namespace troupe {
 
 struct bench_route_options {
   uint32_t engines = 64;
-  uint32_t adapters = 10'000;  ///< that every engine has
-  uint32_t sequences = 32;     ///< that run on an engine at once
-  double load = 0.95;          ///< of all places for sequences that are taken
+  uint32_t adapters = 10'000;  ///< on every engine
+  uint32_t sequences = 32;     ///< running on an engine at once
+  double load = 0.95;          ///< fraction of the sequence places that are taken
   uint32_t requests = 200'000;
-  std::string routing;  ///< empty: every one
+  std::string routing;  ///< empty: every policy
   bool json = false;
 };
 
-/// A decision: a request ends, one comes and is placed. Prints microseconds a decision, or one JSON document.
-/// Returns 0, or 2 if it makes no sense.
+/// A decision: a request ends, another arrives and is placed. Prints microseconds a decision, or one JSON
+/// document. Returns 0, or 2 for invalid options.
 int bench_route(const bench_route_options& options);
 
 }  // namespace troupe

@@ -1,4 +1,4 @@
-// A figure of `troupe bench`, next to what it is held against.
+// A result of `troupe bench`, with its reference.
 #pragma once
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -12,15 +12,15 @@ struct bench_row {
   double value = 0;
   std::string unit;
   std::optional<double> reference = {};                            ///< in the same unit
-  nlohmann::ordered_json more = nlohmann::ordered_json::object();  ///< what else there is to say
+  nlohmann::ordered_json more = nlohmann::ordered_json::object();  ///< further fields
 
-  /// Requires: a reference.
+  /// value / reference. Requires: a reference.
   double ratio() const { return value / *reference; }
 };
 
 /// {name, value, unit, reference, ratio, ...}; without a reference, both of its keys are missing.
 nlohmann::ordered_json row_json(const bench_row& row);
-/// Of each row, in their order.
+/// The objects of all rows, in order.
 nlohmann::ordered_json rows_json(const std::vector<bench_row>& rows);
 
 }  // namespace troupe

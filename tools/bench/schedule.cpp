@@ -22,11 +22,11 @@ namespace {
 
 constexpr double bad_rate_allowed = 0.01;
 constexpr int rates_to_try = 10;
-/// Symphony's published code, everything included: 0.31–0.36 million.
+/// Symphony's published code, all work included: 0.31–0.36 million.
 constexpr double symphony_per_cpu_second = 0.36e6;
 
-/// What the GPUs could do if batches of the largest size that meets the SLO followed each other without a
-/// gap, evenly staggered: (1 + 1/N) ℓ(b) ≤ SLO gives N b / ℓ(b) requests a second.
+/// The GPUs' rate if batches of the largest size that meets the SLO follow each other without a gap, evenly
+/// staggered: (1 + 1/N) ℓ(b) ≤ SLO gives N b / ℓ(b) requests a second.
 struct staggered {
   double batch, rate;
 };
@@ -36,12 +36,12 @@ staggered bound_of(const bench_schedule_options& o) {
   return {batch, batch < 1 ? 0 : 1e3 * n * batch / (o.alpha_ms * batch + o.beta_ms)};
 }
 
-/// A core of 2 GHz carries that many requests a second, clients and GPUs included, with room to spare.
+/// Requests a second that a core of 2 GHz sustains, clients and GPUs included, with room to spare.
 constexpr double a_thread_carries = 1e6;
 
-/// As many domains as the load of `rate` requests a second needs threads and there are cores; a single domain
-/// whose load is too much for a thread has two, as clients and GPUs need not share the scheduler's. What the
-/// user gave stays.
+/// Chooses as many domains as a load of `rate` requests a second needs threads, at most one per core. A
+/// single domain with too much load for one thread gets a second thread for clients and GPUs. Values from the
+/// user stay.
 void choose_threads(bench_schedule_options& o, double rate) {
   const uint32_t cores = lab::available_cores();
   const double wanted = std::max(1.0, std::ceil(rate / a_thread_carries));
@@ -55,7 +55,7 @@ struct found {
   double rate = 0;
 };
 
-/// What a stage takes of the CPU time of a run of its own, with the clocks in it.
+/// A stage's share of the CPU time, from a separate run with timing.
 struct share {
   const char* name;
   double of_cpu, ns_a_request;
@@ -78,7 +78,7 @@ std::vector<share> profile(caf::actor_system& system, const bench_schedule_optio
     out.push_back({name, ns / cpu_ns, ns});
     rest -= ns;
   }
-  rest = std::max(0.0, rest);  // on a busy machine the stages' clocks also count when others run
+  rest = std::max(0.0, rest);  // on a busy machine the stages' clocks also count the time of other processes
   out.push_back({"turns: taking messages in, freeing them, sleep", rest / cpu_ns, rest});
   out.push_back({"of all that, in the kernel", t.cpu.kernel / t.cpu.all,
                  1e9 * t.cpu.kernel / static_cast<double>(t.offered)});
@@ -98,7 +98,7 @@ found search(caf::actor_system& system, const bench_schedule_options& o, double 
     } else {
       high = rate;
     }
-    // Far from the bound something else than the GPUs limits: come down fast until a rate is served.
+    // Far from the bound something other than the GPUs limits: lower the rate fast until one is served.
     rate = low == 0 ? 0.8 * high : (low + high) / 2;
   }
   return f;
@@ -168,7 +168,7 @@ void print(const bench_schedule_options& o, const found& f, const staggered& bou
     fmt::print("{:<48} {:>10.1f} % {:>13.0f}\n", x.name, 100 * x.of_cpu, x.ns_a_request);
 }
 
-/// One run a cell: a search in each would take an hour.
+/// One run per cell: a search in each would take an hour.
 void sweep(caf::actor_system& system, const bench_schedule_options& asked) {
   constexpr uint32_t models[] = {1, 8, 64, 512}, gpus[] = {1, 16, 256, 1024, 4096};
   constexpr double usual_rate = 0.5e6;

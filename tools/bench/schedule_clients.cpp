@@ -8,7 +8,7 @@ namespace troupe {
 namespace {
 
 constexpr duration time_for_last = 100ms;
-/// Arrivals reach the scheduler in the turns of their frontend, which come this far apart.
+/// Arrivals reach the scheduler in the turns of their frontend, which are this far apart.
 constexpr duration frontend_turn = 250us;
 
 schedule_trial::cpu_time cpu_now() {

@@ -1,4 +1,4 @@
-// The clients of a trial of the scheduler, and their gateway: an open loop of requests without bytes.
+// The clients of a trial of the scheduler, and their gateway: open-loop requests without bytes.
 #pragma once
 #include <future>
 #include <optional>
@@ -10,18 +10,19 @@
 
 namespace troupe {
 
-/// Sends what has arrived since its last turn, counts what comes back. The id of a request says when it
-/// arrived and for which model, so that nothing is kept for it. Begins with the first `node_up`.
+/// Sends the requests that arrived since its last turn, and counts the answers. The id of a request encodes
+/// its arrival and its model, so that no state is kept for it. Begins with the first `node_up`.
 class schedule_clients final : public actor {
  public:
   struct options {
-    std::vector<model_id> models;  ///< whose clients these are
-    double rate_of_model = 0;      ///< requests a second
+    std::vector<model_id> models;  ///< the models of these clients
+    double rate_of_model = 0;      ///< requests a second, per model
     uint64_t seed = 0;
     duration slo{};
-    duration hop{};  ///< what a queue allows for an order's way: a grant is that much ahead of its plan
+    duration hop{};  ///< the queue's allowance for the delay of an order: a grant comes that much ahead of
+                     ///< its plan
   };
-  /// `done` is given what they have seen, once all must have come back.
+  /// `done` gets the results once all answers must have arrived.
   schedule_clients(address self, outbox& out, options o, std::promise<schedule_trial> done);
 
   void on(envelope& e, time_point now) override;

@@ -21,12 +21,12 @@
 namespace troupe {
 namespace {
 
-/// Left free for threads that wake late: from a decision to its order, to start, and to answer. It costs
+/// Slack for threads that wake late: from a decision to its order, to the start, and to the answer. It costs
 /// little: a batch that is 5 % smaller is 0.3 % less efficient.
 constexpr duration time_to_hop = 500us, time_to_start = 2ms, time_to_answer = 3ms;
 constexpr caf_host_timing prompt_timing{0us, 0us, 100us};
 
-/// What one thread runs, with clocks in it if `timed`.
+/// The actor group of one thread, with timing if `timed`.
 class thread_group {
  public:
   thread_group(message_sink& beyond, bool timed)
@@ -47,7 +47,7 @@ class thread_group {
     return std::make_unique<Timed>(std::move(policy), *clock_);
   }
 
-  /// Its host runs it from now on.
+  /// Hands the group over to its host.
   std::unique_ptr<actor_group> leave() { return std::move(group_); }
   stage_clock* clock() { return clock_.get(); }
 
@@ -57,8 +57,8 @@ class thread_group {
   std::unique_ptr<actor_group> group_;
 };
 
-/// A cluster in one process. Each thread runs a domain, with clients for its models and with its GPUs; or,
-/// with one thread more than domains, the last one runs all clients and GPUs.
+/// A cluster in one process. Each thread runs a domain, with the clients of its models and its GPUs. With one
+/// thread more than domains, the last one runs all clients and GPUs.
 class trial_cluster {
  public:
   trial_cluster(caf::actor_system& system, const bench_schedule_options& o, double rate, bool timed)
@@ -173,7 +173,7 @@ class trial_cluster {
     }
   }
 
-  /// Until all know all slots: with many models on many GPUs that takes longer than the warm-up.
+  /// Waits until all actors know all slots: with many models on many GPUs that takes longer than the warm-up.
   void settle() {
     std::vector<address> one_of_each_caf_host{actor_here(role::gateway)};
     for (uint32_t d = 0; d < options_.domains; ++d)

@@ -1,5 +1,5 @@
 // One run of the scheduler on emulated GPUs, in real time and on real threads, at a given rate of requests
-// without bytes. What `troupe bench schedule` (schedule.hpp) tries many of.
+// without bytes. `troupe bench schedule` (schedule.hpp) runs many of them.
 #pragma once
 #include <array>
 #include <caf/fwd.hpp>
@@ -14,17 +14,17 @@ namespace troupe {
 struct schedule_trial {
   static constexpr duration warmup = 1s, measured = 2500ms;
 
-  uint64_t offered = 0, good = 0, late = 0, dropped = 0;  ///< of the requests that arrived while it measured
+  uint64_t offered = 0, good = 0, late = 0, dropped = 0;  ///< requests that arrived while it measured
   uint64_t batches = 0, rows = 0;
   latency_histogram admit_to_grant;  ///< of requests: from arrival to the order that answers the grant
-  latency_histogram grant_behind;    ///< of batches: how much later than planned that was
+  latency_histogram grant_behind;    ///< of batches: how much later than planned that order was
   struct cpu_time {
-    double all = 0, kernel = 0;  ///< seconds; in the kernel, of these
+    double all = 0, kernel = 0;  ///< seconds; `kernel`: the part spent in the kernel
   };
   cpu_time cpu;                                ///< of the process, while it measured
-  std::array<duration, stage_count> stages{};  ///< what each took, from beginning to end, if it was timed
+  std::array<duration, stage_count> stages{};  ///< time of each stage over the whole run, if timed
 
-  /// Adds what other clients of the same run have seen.
+  /// Adds the results of other clients of the same run.
   void merge(const schedule_trial& other);
   double bad_rate() const;
   double mean_batch() const;
@@ -32,8 +32,7 @@ struct schedule_trial {
   double per_cpu_second() const { return static_cast<double>(good) / cpu.all; }
 };
 
-/// Takes under four seconds. Requires: `domains` and `threads` are given. `timed`: with a clock in every
-/// stage.
+/// Takes under four seconds. Requires: `domains` and `threads` are not 0. `timed`: measures every stage.
 schedule_trial run_schedule_trial(caf::actor_system& system, const bench_schedule_options& options,
                                   double requests_per_second, bool timed = false);
 

@@ -19,7 +19,7 @@
 namespace troupe {
 namespace {
 
-/// A folder with a cluster file, gone in the end.
+/// A temporary folder with a cluster file.
 class cluster_folder {
  public:
   explicit cluster_folder(const bench_serve_options& o) {
@@ -66,7 +66,7 @@ batching = "{}"
   std::filesystem::path folder_;
 };
 
-/// All samples: quantiles of differences can be negative, which histograms cannot.
+/// All samples: quantiles of differences can be negative, which histograms cannot represent.
 struct samples {
   std::string name;
   std::vector<duration> all{};
@@ -97,8 +97,7 @@ class stages {
       inside += timing->stages[i];
     }
     auto* more = &rows_[request_stage_count];
-    // Together, because where it crosses between nodes one has the error of their clocks that the other
-    // lacks.
+    // Summed, because messages between two nodes shift the error of their clocks from one stage to the other.
     more[0].all.push_back((*timing)[request_stage::queue] + (*timing)[request_stage::order]);
     more[1].all.push_back(latency - inside);  // the client, its socket and ours
     more[2].all.push_back(latency);

@@ -1,5 +1,5 @@
-// `troupe bench serve`: what the cluster adds to a model's own time. Starts a gateway with the scheduler and
-// a worker as two processes, sends load over HTTP, and shows where each microsecond goes.
+// `troupe bench serve`: the latency that the cluster adds to a model's execution. Starts a gateway with the
+// scheduler and a worker as two processes, sends load over HTTP, and breaks the latency down by stage.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -17,9 +17,9 @@ struct bench_serve_options {
 };
 
 /// Prints median, 99th percentile and minimum of every stage (actors/frontend/request_timing.hpp), of the
-/// whole, of what was added to the execution, and by how much batches started later than planned; or, with
+/// total, of the overhead over the execution, and of the delay of batch starts after their plan; or, with
 /// `json`, {requests, finished, stages: [{name, p50_us, p99_us, min_us}]}. Returns 0, 1 if it could not
-/// measure, 2 if the options make no sense.
+/// measure, 2 for invalid options.
 int bench_serve(const bench_serve_options& options);
 
 }  // namespace troupe

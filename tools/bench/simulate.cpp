@@ -15,13 +15,13 @@
 namespace troupe {
 namespace {
 
-/// CPU time, which other work on the machine does not change: there is one thread.
+/// CPU time, which is independent of other work on the machine: there is one thread.
 double seconds_since(std::clock_t start) {
   return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
 }
 
-/// One node for requests and decisions, eight with eight GPUs each; ten models with the paper's ResNet50 on a
-/// 1080Ti (α = 1.053 ms, β = 5.072 ms).
+/// One node for requests and decisions, eight workers with eight GPUs each; ten models with the latency of
+/// the paper's ResNet50 on a 1080Ti (α = 1.053 ms, β = 5.072 ms).
 cluster_spec big_cluster() {
   cluster_spec c;
   c.name = "bench";
@@ -66,7 +66,7 @@ workload_spec busy(const cluster_spec& c, duration length) {
   return w;
 }
 
-/// Messages a second that the same scheduler passes between two bare actors: what the simulator stands on.
+/// Messages a second between two bare actors under the same scheduler: the upper bound of the simulator.
 double bare_messages_per_second() {
   caf::actor_system_config config;
   config.set("scheduler.policy", caf::atom("testing"));
@@ -93,7 +93,7 @@ double bare_messages_per_second() {
   return messages / took;
 }
 
-/// What is simulated in a second of CPU time.
+/// Simulated quantities per second of CPU time.
 struct simulated_rate {
   std::string what, how;
   double value;

@@ -1,5 +1,5 @@
-// Where the time of a run goes: what each stage of the scheduler takes, measured inside the run by wrapping
-// its actors and policies. Times are the machine's, so measure on a machine that is not busy with other work.
+// Times the stages of the scheduler inside a run by wrapping its actors and policies. Times are wall time, so
+// measure on an idle machine.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -25,8 +25,8 @@ enum class stage : uint8_t {
 };
 inline constexpr size_t stage_count = 7;
 
-/// Adds up, without counting anything twice: a stage that calls another one stands still meanwhile. Of one
-/// thread; read the sums when it is done.
+/// Accumulates the time of each stage exclusively: the clock of a stage stops while it calls another. For one
+/// thread; read the sums at the end.
 class stage_clock {
  public:
   class scope {
@@ -53,7 +53,7 @@ class stage_clock {
     duration inside_{};
   };
 
-  /// Before the stages run, or while they have nothing to do.
+  /// Call before the stages run, or while they are idle.
   void reset() { sums_ = {}; }
   duration of(stage s) const { return sums_[static_cast<size_t>(s)]; }
 
@@ -63,7 +63,7 @@ class stage_clock {
   std::array<duration, stage_count> sums_{};
 };
 
-/// An actor whose time is counted.
+/// An actor with timing.
 template <class Actor>
 class timed_actor final : public actor {
  public:
@@ -89,7 +89,7 @@ class timed_actor final : public actor {
   Actor inner_;
 };
 
-/// What hands the messages of a turn over to the hosts of their receivers, and wakes those.
+/// A timed message sink: hands the messages of a turn over to the hosts of their receivers, and wakes those.
 class timed_message_sink final : public message_sink {
  public:
   timed_message_sink(message_sink& inner, stage_clock& times) : inner_(inner), times_(times) {}
@@ -103,7 +103,7 @@ class timed_message_sink final : public message_sink {
   stage_clock& times_;
 };
 
-/// A batching policy whose time is counted, but for what merely looks something up.
+/// A batching policy with timing, except of mere lookups.
 class timed_batching final : public batching_policy {
  public:
   timed_batching(std::unique_ptr<batching_policy> inner, stage_clock& times)
@@ -136,14 +136,14 @@ class timed_batching final : public batching_policy {
   }
 
  private:
-  /// Lives to the end of the expression that it stands in.
+  /// Counts until the end of the full expression.
   stage_clock::scope counted() { return {times_, stage::batching}; }
 
   std::unique_ptr<batching_policy> inner_;
   stage_clock& times_;
 };
 
-/// A matchmaking policy whose time is counted, likewise.
+/// A matchmaking policy with timing, likewise.
 class timed_matchmaking final : public matchmaking_policy {
  public:
   timed_matchmaking(std::unique_ptr<matchmaking_policy> inner, stage_clock& times)

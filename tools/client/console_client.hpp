@@ -1,4 +1,4 @@
-// How the tools talk to a running cluster: commands to the consoles of its nodes, over the control lane.
+// The tools' client of a running cluster: sends commands to the consoles of its nodes over the control lane.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -11,17 +11,17 @@ namespace troupe {
 
 class console_client {
  public:
-  /// Connects when it must. Throws std::runtime_error if the operator's certificate cannot be used. `cluster`
+  /// Connects on demand. Throws std::runtime_error if the operator's certificate is not usable. `cluster`
   /// outlives it.
   explicit console_client(const cluster_spec& cluster);
 
-  /// The console's answer; not `ok`: `body` says why, also if nobody answers in 3 s.
+  /// The console's answer. If not `ok`, `body` says why; also if there is no answer in 3 s.
   command_reply send(node_id node, const std::string& verb, const std::string& argument = {});
 
   /// The answer as JSON, or {"node", "error"}.
   nlohmann::json query(node_id node, const std::string& verb);
 
-  /// Lets the actor do `type` with `fields`, through the console of `via`. `verb`: "ask" or "tell".
+  /// Sends command `type` with `fields` to the actor, through the console of `via`. `verb`: "ask" or "tell".
   command_reply order(node_id via, const std::string& verb, const std::string& actor, const std::string& type,
                       const nlohmann::json& fields);
 

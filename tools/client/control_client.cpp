@@ -35,7 +35,7 @@ struct control_client::state {
   caf::actor_system system{config};
   std::shared_ptr<const tls_context> tls;
   control_middleman middleman;
-  std::map<std::pair<std::string, uint16_t>, caf::actor> endpoints;  ///< that answered last time
+  std::map<std::pair<std::string, uint16_t>, caf::actor> endpoints;  ///< of nodes that answered last time
 };
 
 control_client::control_client(const cluster_spec& cluster) : state_(std::make_unique<state>(cluster)) {}

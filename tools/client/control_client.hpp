@@ -1,5 +1,5 @@
-// The command tools' way to the nodes: asks their consoles over the control lane, with the operator's
-// certificate if the cluster has certificates.
+// Client of the control lane: sends commands to the nodes' consoles, with the operator's certificate if the
+// cluster has certificates.
 #pragma once
 #include <chrono>
 #include <memory>
@@ -11,11 +11,11 @@ namespace troupe {
 
 class control_client {
  public:
-  /// Throws std::runtime_error if the operator's certificate cannot be used. `cluster` outlives it.
+  /// Throws std::runtime_error if the operator's certificate is not usable. `cluster` outlives it.
   explicit control_client(const cluster_spec& cluster);
   ~control_client();
 
-  /// What the node's console replies; not ok, with one sentence, if it does not.
+  /// The reply of the node's console; not ok, with one sentence, if there is none.
   command_reply ask(const node_spec& node, command asked,
                     std::chrono::milliseconds timeout = std::chrono::seconds(3));
 

@@ -1,4 +1,4 @@
-// Server-sent events, read as they come.
+// Server-sent events, read incrementally.
 #pragma once
 #include <functional>
 #include <string>
@@ -9,14 +9,14 @@
 
 namespace troupe {
 
-/// Cuts the bytes of a text/event-stream into events (WHATWG HTML, 9.2.6). Of an event's fields only `data`
-/// is kept; events without any are none.
+/// Splits the bytes of a text/event-stream into events (WHATWG HTML, 9.2.6). Only the `data` field is kept;
+/// events without data are ignored.
 class event_reader {
  public:
   using on_data = std::function<void(std::string data)>;
 
-  /// Takes the next bytes, and calls for each event that ends in them. False, and nothing more is taken, once
-  /// an event is larger than 16 MiB.
+  /// Takes the next bytes, and calls `event` for each event completed by them. Returns false, and ignores
+  /// further bytes, once an event is larger than 16 MiB.
   bool put(std::string_view bytes, const on_data& event);
 
  private:
@@ -31,14 +31,14 @@ class event_reader {
 
 /// How an event stream ended.
 struct event_stream_end {
-  std::string error;       ///< the connection's: why the body is not whole; empty: it is
-  http_response response;  ///< with the body of an answer that is no event stream, such as a refusal
-  bool streamed = false;   ///< whether it was one, with status 200
+  std::string error;       ///< error of the connection: the body is incomplete; empty: complete
+  http_response response;  ///< with the body of an answer that is not an event stream, such as a refusal
+  bool streamed = false;   ///< whether it was an event stream with status 200
 };
 
 struct event_stream_handlers {
-  /// An event's data, and when it came: on the client's thread, which it must not block. False: no more is
-  /// wanted.
+  /// Called with an event's data and arrival time, on the client's thread, which it must not block. Return
+  /// false to stop.
   std::function<bool(std::string data, time_point at)> event;
   /// Once, on the client's thread, after the last event.
   std::function<void(event_stream_end)> end;

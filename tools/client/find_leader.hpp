@@ -1,4 +1,4 @@
-// Who is the leader, as a running cluster says.
+// Finds the leader of a running cluster.
 #pragma once
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -7,10 +7,9 @@
 
 namespace troupe {
 
-/// `status` gives what a node's console says of itself, or anything else if it does not answer. Of the nodes
-/// that may lead, the one that knows the latest term is believed: a leader that was deposed while
-/// it stood still may not know it yet. The first of the file if none says anything, or if there is no standby
-/// (then nobody is asked).
+/// `status` returns the status of a node's console, or any other value if it does not answer. Of the leader
+/// candidates' answers, the one with the latest term counts: a deposed leader that was frozen may not know
+/// the new term yet. Returns the first node of the file if none answers. Without standbys no node is asked.
 node_id find_leader(const cluster_spec& cluster, const std::function<nlohmann::json(node_id)>& status);
 
 }  // namespace troupe

@@ -36,12 +36,12 @@ namespace {
 
 constexpr size_t read_size = 16 << 10;
 constexpr uint64_t response_limit = 1 << 30;
-constexpr size_t min_chunk_bytes = 5;  // "0\r\n\r\n"; Beast asserts that it has so many to look at again
+constexpr size_t min_chunk_bytes = 5;  // "0\r\n\r\n"; Beast asserts that a buffer has at least this size
 
-/// A request on its way.
+/// A request in flight.
 struct pending_call {
   http_request request;
-  http_client::on_piece piece;  // may be none
+  http_client::on_piece piece;  // may be empty
   http_client::on_done done;
 };
 
@@ -53,7 +53,7 @@ void copy_head(const http::response_header<>& from, http_response& to) {
 
 struct connection {
   explicit connection(net::io_context& context) : socket(context) {}
-  /// Whether the server has kept it open and owes nothing.
+  /// Whether the server has kept the connection open and no response is pending.
   bool usable() {
     char byte;
     error_code ec;
@@ -98,7 +98,7 @@ std::optional<http_url> parse_http_url(std::string_view url) {
   return u;
 }
 
-// Everything below runs on the client's one thread.
+// The state below is used by the client's thread only.
 struct http_client::state {
   explicit state(http_client_options o)
       : options(std::move(o)), sweeper(context), work(context.get_executor()) {
@@ -150,7 +150,7 @@ struct http_client::state {
     e.done(std::move(outcome));
   }
 
-  /// Why it failed; empty if the response is in `parser`.
+  /// Returns the error; empty if the response is in `parser`.
   net::awaitable<std::string> exchange(connection& c, std::string bytes,
                                        http::response_parser<http::string_body>& parser,
                                        const on_piece& piece) {

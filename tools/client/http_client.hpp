@@ -1,5 +1,4 @@
-// An HTTP/1.1 client: many requests in flight to one server, one connection each, kept alive between
-// requests.
+// An HTTP/1.1 client: many requests in flight to one server, one connection each, with keep-alive.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -18,7 +17,8 @@ struct http_url {
   uint16_t port = 80;
   std::string path;  ///< with its leading '/', or empty
 };
-/// "http://HOST[:PORT][/PATH]", the scheme optional, an IPv6 address in brackets; nothing if it is none.
+/// Parses "http://HOST[:PORT][/PATH]" with an optional scheme; an IPv6 address is in brackets. Nothing if it
+/// is invalid.
 std::optional<http_url> parse_http_url(std::string_view url);
 
 struct http_client_options {
@@ -38,23 +38,23 @@ struct http_outcome {
 class http_client {
  public:
   using on_done = std::function<void(http_outcome)>;
-  /// More of a body has come. `head`: of the answer, without its body. May take what is in `body`; what it
-  /// leaves there it gets again, with the next piece or in the outcome. False: no more is wanted, and the
-  /// request ends with the error "broken off".
+  /// Called for each piece of a body. `head`: the response without its body. The callback may take bytes out
+  /// of `body`; the rest is passed again with the next piece, or in the outcome. Returning false ends the
+  /// request with the error "broken off".
   using on_piece = std::function<bool(const http_response& head, std::string& body)>;
 
   explicit http_client(http_client_options options);
-  /// Ends what is in flight with an error.
+  /// Ends the requests in flight with an error.
   ~http_client();
   http_client(const http_client&) = delete;
   http_client& operator=(const http_client&) = delete;
 
   /// From any thread. `done` is called once, on the client's thread, and must not block it.
   void send(http_request request, on_done done);
-  /// The same for an answer whose body comes piece by piece: `piece`, on the client's thread, sees each at
-  /// once.
+  /// The same for an answer with a streamed body: `piece` is called on the client's thread for each piece as
+  /// it arrives.
   void send(http_request request, on_piece piece, on_done done);
-  /// Sends and waits; not from `done`.
+  /// Sends and waits. Do not call it from `done`.
   http_outcome fetch(http_request request);
 
  private:

@@ -1,4 +1,4 @@
-// The API key that a client of a cluster shows.
+// The API key of a client of a cluster.
 #pragma once
 #include <stdexcept>
 #include <string>
@@ -7,14 +7,14 @@
 
 namespace troupe {
 
-/// There is no key where one should be; `what()` says where.
+/// A required key is missing; `what()` names the place.
 class api_key_error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// With the header for the key in `file`, or if that is empty in the environment's TROUPE_API_KEY; as they
-/// are if there is none. Throws api_key_error.
+/// Adds the header with the key from `file`, or if that is empty from the environment variable
+/// TROUPE_API_KEY. Without a key, the headers are unchanged. Throws api_key_error.
 http_headers with_api_key(http_headers headers, const std::string& file);
 
 }  // namespace troupe

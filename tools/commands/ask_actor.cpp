@@ -26,7 +26,7 @@ int bad_usage(const std::string& why) {
   return exit_bad_input;
 }
 
-/// A field as people write it: "slo: integer, ns".
+/// A field for people: "slo: integer, ns".
 std::string in_words(const ordered_json& field) {
   std::string out = field["type"];
   if (field.contains("of")) out += " of " + in_words(field["of"]);
@@ -58,14 +58,14 @@ time_to_wait read_wait(const std::vector<std::string>& words) {
   if (words.size() == 1) return out;
   char* end = nullptr;
   const double seconds = std::strtod(words[1].c_str(), &end);
-  if (*end != '\0' || !(seconds >= 0 && seconds <= 86'400))  // which NaN is not
+  if (*end != '\0' || !(seconds >= 0 && seconds <= 86'400))  // false for NaN
     throw std::invalid_argument("after its condition, --wait takes the seconds at most, not '" + words[1] +
                                 "'");
   out.max_wait = from_ms(1000 * seconds);
   return out;
 }
 
-/// A model that was deployed later is not in the file: its node knows it.
+/// A model that was deployed later is not in the file: its node resolves it.
 std::variant<address, std::string> actor_called(const std::string& name, const cluster_spec& cluster) {
   return parse_actor_name(name, cluster, [&](std::string_view model) -> std::optional<model_id> {
     for (uint32_t i = 0; i < cluster.models.size(); ++i)
@@ -132,7 +132,7 @@ int ask_actor(const cluster_spec& cluster, const ask_options& o) {
     for (;;) {
       const auto reply = consoles.order(via, o.wait ? "ask" : "tell", o.actor, type, fields);
       const bool true_now = reply.ok && (!until || until->holds(nlohmann::json::parse(reply.body)));
-      // An actor that is not there yet, or a node that does not answer, may still come.
+      // An actor may not exist yet, and a silent node may still come up.
       if (!true_now && until && time.now() < give_up) {
         std::this_thread::sleep_for(std::min<duration>(100ms, give_up - time.now()));
         continue;

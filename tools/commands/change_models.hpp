@@ -1,4 +1,4 @@
-// `troupe deploy`, `undeploy`, `migrate` and `drain`: what a running cluster serves, and on which nodes.
+// `troupe deploy`, `undeploy`, `migrate` and `drain`: change the models of a running cluster and their nodes.
 #pragma once
 #include <string>
 
@@ -12,11 +12,11 @@ struct change_options {
   bool json = false;
 };
 
-/// All return 0 if it was accepted (with a wait: done), 1 if not, 2 for bad input, and print one line, or one
-/// JSON document.
+/// All return 0 if the change was accepted (with a wait: done), 1 if not, 2 for bad input, and print one
+/// line, or one JSON document.
 int deploy_model(const cluster_spec& cluster, const model_options& model, const change_options& options);
 int undeploy_model(const cluster_spec& cluster, const std::string& model, const change_options& options);
-/// To another scheduling domain.
+/// Moves the model to another scheduling domain.
 int migrate_model(const cluster_spec& cluster, const std::string& model, const std::string& domain,
                   const change_options& options);
 int drain_one(const cluster_spec& cluster, const std::string& node, const change_options& options);

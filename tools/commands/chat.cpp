@@ -18,14 +18,14 @@
 namespace troupe {
 namespace {
 
-/// On one line, without what moves a cursor.
+/// One line, without control characters.
 std::string one_line(std::string text) {
   for (auto& c : text)
     if (static_cast<unsigned char>(c) < ' ' || c == 127) c = ' ';
   return text.substr(0, 500);
 }
 
-/// A model may say anything; a terminal obeys some of it.
+/// Removes control characters: model output must not control the terminal.
 std::string without_controls(std::string text) {
   std::erase_if(text, [](char c) {
     return (static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\t') || c == 127;
@@ -40,7 +40,7 @@ class conversation {
     if (!system.empty()) say("system", system);
   }
 
-  /// Whether it was answered; what was not is forgotten.
+  /// Whether the message was answered; one without an answer leaves the conversation.
   bool exchange(const std::string& line) {
     say("user", line);
     auto answer = backend_.answer(
@@ -71,7 +71,7 @@ class conversation {
 
 volatile std::sig_atomic_t interrupts = 0;
 
-/// While it lives, Ctrl-C is counted instead of ending the program.
+/// During its lifetime Ctrl-C is counted and does not end the program.
 class counted_interrupts {
  public:
   counted_interrupts() {
@@ -89,7 +89,7 @@ class counted_interrupts {
   struct sigaction before_ {};
 };
 
-/// Null, and says why: there is nobody of this address.
+/// Null, with a message, if there is no server at this address.
 std::unique_ptr<chat_backend> chat_backend_of(const chat_options& o, std::ostream& err) {
   if (std::filesystem::is_directory(o.where)) try {
       return make_local_chat_backend(o);

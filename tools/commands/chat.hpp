@@ -1,5 +1,5 @@
-// `troupe chat`: a conversation in the terminal with a language model: that an OpenAI-compatible
-// server has, or of a folder.
+// `troupe chat`: a conversation in the terminal with a language model, of an OpenAI-compatible server or from
+// a folder.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -13,9 +13,9 @@ namespace troupe {
 
 struct chat_options {
   std::string where;  ///< http://HOST:PORT; or the folder of a checkpoint, which then runs in this process
-  std::string model = {};                   ///< of a server
-  std::string adapter = {};                 ///< of a folder: that of an adapter; empty: the base model
-  std::string system = {};                  ///< the system's message; empty: none
+  std::string model = {};    ///< of a server
+  std::string adapter = {};  ///< with a folder: the folder of an adapter; empty: the base model
+  std::string system = {};   ///< the system's message; empty: none
   std::optional<uint32_t> max_tokens = {};  ///< of an answer
   std::optional<double> temperature = {};
   std::optional<uint64_t> seed = {};
@@ -23,22 +23,21 @@ struct chat_options {
   http_headers headers = {};  ///< with every request
 };
 
-/// Where a conversation takes place.
+/// Input and output of a conversation.
 struct chat_terminal {
-  std::istream& in;      ///< a line is a message; empty ones are passed over
-  std::ostream& out;     ///< answers, as they come
-  std::ostream& err;     ///< one line for what went wrong
-  bool prompts = false;  ///< a person types: says whose turn it is, and goes on after an error
-  /// Asked now and then while an answer comes: true ends it. What has come stays part of the conversation.
+  std::istream& in;      ///< a line is a message; empty lines are skipped
+  std::ostream& out;     ///< answers, streamed
+  std::ostream& err;     ///< one line per error
+  bool prompts = false;  ///< interactive: shows prompts, and goes on after an error
+  /// Polled while an answer is streamed; true ends it. The text so far stays in the conversation.
   std::function<bool()> interrupted = [] { return false; };
 };
 
-/// Until the end of `in`. 0: every message was answered; 1: one was not (without `prompts` it is the last),
-/// 2: nobody is there to be
-/// talked with.
+/// Runs until the end of `in`. Returns 0 if every message was answered, 1 if one was not (without `prompts`
+/// it is the last), 2 if there is no model.
 int converse(const chat_options& options, const chat_terminal& terminal);
 
-/// converse() at standard input and output; Ctrl-C ends an answer, and between answers the program.
+/// converse() on standard input and output; Ctrl-C ends an answer, and between answers the program.
 int run_chat(const chat_options& options);
 
 }  // namespace troupe

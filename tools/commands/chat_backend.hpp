@@ -1,5 +1,5 @@
-// Who answers in a conversation: a server (tools/commands/remote_chat_backend.hpp) or a model in this process
-// (tools/commands/local_chat_backend.hpp).
+// Interface of a conversation's model: a server (tools/commands/remote_chat_backend.hpp) or a model in this
+// process (tools/commands/local_chat_backend.hpp).
 #pragma once
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -9,15 +9,15 @@ namespace troupe {
 
 struct chat_answer {
   std::string text;
-  std::string error;  ///< empty: it is whole, or was interrupted
+  std::string error;  ///< empty: the answer is complete, or was interrupted
   bool interrupted = false;
 };
 
 class chat_backend {
  public:
   virtual ~chat_backend() = default;
-  /// The answer to `messages` (role, content), the last of which is the user's. Calls `say` with each piece
-  /// as it comes, and `interrupted` now and then: true ends the answer.
+  /// The answer to `messages` (role, content); the last one is the user's. Calls `say` with each piece as it
+  /// arrives, and polls `interrupted`: true ends the answer.
   virtual chat_answer answer(const nlohmann::ordered_json& messages,
                              const std::function<void(const std::string&)>& say,
                              const std::function<bool()>& interrupted) = 0;

@@ -27,7 +27,7 @@ class recording {
     if (recorded_.empty()) throw std::runtime_error("nothing to record: " + problem_);
   }
 
-  /// Takes what was recorded since the last call, with all times as the first node's clock has them.
+  /// Takes the records since the last call, with all times converted to the first node's clock.
   void collect() {
     const auto ahead = offsets();
     for (const auto& actor : recorded_) {
@@ -75,7 +75,7 @@ class recording {
       problem_ = r.body;
   }
 
-  /// By how much each node's clock is ahead of the first recorded node's.
+  /// The lead of each node's clock over that of the first recorded node.
   std::map<node_id, duration> offsets() {
     std::map<node_id, duration> out;
     const auto r = ask({recorded_.front().node, {}, role::node, 0}, "get_state", nlohmann::json::object());

@@ -13,7 +13,7 @@
 namespace troupe {
 namespace {
 
-/// All of the text is a number.
+/// Whether the whole text is a number.
 template <class T>
 bool parse(const std::string& text, T& out) {
   const auto* end = text.data() + text.size();

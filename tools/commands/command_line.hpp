@@ -1,5 +1,5 @@
-// What the subcommands of `troupe` share: each is declared with an example, and chosen by its callback to run
-// after parsing.
+// Shared parts of the subcommands of `troupe`: each is declared with an example, and its callback chooses the
+// job that runs after parsing.
 #pragma once
 #include <CLI/App.hpp>
 #include <cstdint>
@@ -11,20 +11,20 @@
 
 namespace troupe {
 
-/// What was asked for; returns the exit code.
+/// The chosen command; returns the exit code.
 using cli_job = std::function<int()>;
 
 CLI::App* add_subcommand(CLI::App& to, const char* name, const char* what, const char* example);
 
-/// For an option that takes a number: finite, and in [least, most]. (CLI11's own ranges let NaN pass.)
+/// For an option that takes a number: finite, and in [min, max]. (CLI11's own ranges accept NaN.)
 CLI::Validator finite_in(double min, double max);
 /// For one that takes a whole number. (CLI11 reads -1 as 2^64 - 1.)
 CLI::Validator whole_in(uint64_t min, uint64_t max);
 
-/// What options of several commands may be: requests a second, as in scenario files, and milliseconds.
+/// Bounds of options of several commands: requests a second, as in scenario files, and milliseconds.
 inline constexpr double min_rate = 1e-3, max_rate = 1e9, hour_ms = 3.6e6;
 
-/// --device, --gpu and --exact. `file`: the option that they need, if any.
+/// --device, --gpu and --exact. `file`: the option that they require, if any.
 void add_device(CLI::App& to, device_choice& where, CLI::Option* file = nullptr);
 
 /// Runs `use` with the cluster of a file, or prints its problems and returns 2.

@@ -34,13 +34,13 @@ fs::path folder_of(const experiment_options& options) {
   return fs::is_directory(installed, ignored) ? installed : here;
 }
 
-/// A file with [experiment]; others are scenarios, which experiments name.
+/// Whether the file has [experiment]; others are scenarios, which experiments refer to.
 bool is_experiment(const fs::path& file) {
   const auto text = read_text_file(file, pipes::refused);
   return text.content.starts_with("[experiment]") || text.content.find("\n[experiment]") != std::string::npos;
 }
 
-/// By name, numbers in them by their value: figure2 before figure10.
+/// Natural order: figure2 before figure10.
 bool name_before(const fs::path& a, const fs::path& b) {
   const auto key = [](const std::string& name) {
     std::string out, digits;
@@ -67,7 +67,7 @@ std::vector<fs::path> experiment_files(const fs::path& folder) {
   return out;
 }
 
-/// The experiments that the options name. Prints what is wrong and returns none.
+/// The experiments chosen by the options. Prints problems and returns none.
 std::optional<std::vector<lab::experiment>> chosen_experiments(const experiment_options& options) {
   const auto folder = folder_of(options);
   const auto known = experiment_files(folder);

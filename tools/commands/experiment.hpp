@@ -1,4 +1,4 @@
-// `troupe experiment`: the experiments of the Symphony paper, and others that are written down as files.
+// `troupe experiment`: runs the experiments of the Symphony paper, and others from files.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -17,22 +17,22 @@ struct experiment_options {
   std::string engine = "direct";
   std::optional<uint64_t> requests;
   std::optional<uint32_t> seeds;
-  uint32_t jobs = 0;  ///< 0: as many as there are cores
+  uint32_t jobs = 0;  ///< 0: all cores
   bool no_plot = false;
   bool json = false;
 };
 
 /// Prints the experiments of the folder, or {experiments: [{name, title, reproduces, measure, policies,
-/// claims}]}. Returns 0, or 2 if a file is not right.
+/// claims}]}. Returns 0, or 2 if a file has problems.
 int list_experiments(const experiment_options& options);
 
-/// Runs experiments one after the other, writes their results (lab/results_file.hpp) and draws them, and
-/// prints the points and how the claims fare, or {experiments: [{experiment, seconds, files, claims, holds,
-/// points}]}. Returns 0, 1 if a claim does not hold or a file cannot be written, 2 if a name or a file is not
-/// right.
+/// Runs experiments one after the other, writes their results (tools/lab/results_file.hpp) and plots, and
+/// prints the points and the verdict on each claim, or {experiments: [{experiment, seconds, files, claims,
+/// holds, points}]}. Returns 0, 1 if a claim does not hold or a file cannot be written, 2 for an unknown name
+/// or a file with problems.
 int run_experiments(const experiment_options& options);
 
-/// Draws results that were written before. Returns 0, 1 if it cannot, 2 as above.
+/// Draws saved results. Returns 0, 1 if it cannot, 2 as above.
 int plot_experiments(const experiment_options& options);
 
 }  // namespace troupe

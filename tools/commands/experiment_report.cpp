@@ -12,7 +12,7 @@ namespace {
 using table_row = std::vector<std::string>;
 
 std::string number(double x) {
-  if (std::isnan(x)) return "-";  // an interval of one seed
+  if (std::isnan(x)) return "-";  // the confidence interval of one seed
   if (!std::isfinite(x)) return "never";
   if (x != 0 && std::abs(x) < 0.1) return fmt::format("{:.4f}", x);
   if (std::abs(x) < 100) return fmt::format("{:.2f}", x);
@@ -36,7 +36,7 @@ std::string aligned(const std::vector<table_row>& rows) {
 }
 
 std::string points_table(const lab::results& r) {
-  constexpr size_t max_shown = 60;  // points; a sample of thousands is for the files
+  constexpr size_t max_shown = 60;  // points; larger samples are only in the files
   const auto metrics = [&] {
     auto names = lab::metrics_of(r.what.what);
     if (r.what.relative_to) names.insert(names.begin() + 1, "relative");

@@ -1,4 +1,4 @@
-// What people read of an experiment's results: its points as a table, and how the paper's claims fare.
+// Experiment results for people: the points as a table, and the verdict on the paper's claims.
 #pragma once
 #include <string>
 

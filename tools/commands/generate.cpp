@@ -83,7 +83,7 @@ int run(const generate_options& o) {
   decoder d(model, {type, type, blocks, tokens_a_block});
   sequence_generator generator(d, {.max_sequences = 1});
   const auto id =
-      generator.add(std::move(request), std::move(logits_at));  // refuses before anything is loaded
+      generator.add(std::move(request), std::move(logits_at));  // refuses before weights are loaded
   for (uint32_t l = 0; l < files.layers(); ++l) d.load(l, files.read(l));
   if (!o.adapter.empty()) {
     d.load(only_adapter, read_adapter(o.adapter, model));

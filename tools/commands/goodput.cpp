@@ -18,7 +18,7 @@
 namespace troupe {
 namespace {
 
-/// The scenario with what the options say instead.
+/// Applies the options to the scenario.
 void apply(const goodput_options& options, lab::scenario& s) {
   auto& search = s.search;
   if (options.criterion)
@@ -45,7 +45,7 @@ lab::goodput_estimate at_rate(const lab::scenario& s, const scheduling& how, lab
 
 constexpr double max_run_requests = 1e9;  // of a run
 
-/// Why the options cannot be followed in this scenario. Empty: they can.
+/// Why the options do not fit the scenario. Empty: they fit.
 std::string contradiction(const goodput_options& options, const lab::scenario& s, double rate) {
   if (s.load && (options.requests || options.duration_s))
     return fmt::format("{} has no effect: changing_load.length_s of {} says how long a run is; leave it out",
@@ -123,7 +123,7 @@ int goodput(const goodput_options& options) {
   if (!options.shedding.empty()) how->shedding = options.shedding;
   if (!options.matchmaking.empty()) how->matchmaking = options.matchmaking;
   if (const auto why = lab::unknown_part(*how); !why.empty()) return refuse(why);
-  // Without a rate, that which will be found is about this.
+  // Without a given rate: a guess of the result.
   const double rate = options.rate.value_or(0.75 * lab::rate_bound(s));
   if (const auto why = contradiction(options, s, rate); !why.empty()) return refuse(why);
   if (options.duration_s)

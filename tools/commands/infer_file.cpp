@@ -61,7 +61,7 @@ int infer_file(const infer_file_options& options) {
   const machine_clock clock;
   duration took{};
   try {
-    model->run(part.rows, {&part, 1}, nullptr);  // also prepares: it would say nothing about the model
+    model->run(part.rows, {&part, 1}, nullptr);  // also prepares the model, so its time does not count
     const auto before = clock.now();
     model->run(part.rows, {&part, 1}, nullptr);
     took = clock.now() - before;

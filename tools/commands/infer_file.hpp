@@ -14,10 +14,9 @@ struct infer_file_options {
   bool json = false;
 };
 
-/// The batch size follows from the input's size. Prints what it did: a line, or with `json` one document with
-/// the batch size, the signature and the time of one execution. Returns 0; 1 if the batch failed or the
-/// output cannot be written; 2 for a model, device or input that cannot be used, with one message to standard
-/// error.
+/// Derives the batch size from the size of the input. Prints a summary: a line, or with `json` one document
+/// with the batch size, the signature and the time of one execution. Returns 0; 1 if the batch failed or the
+/// output cannot be written; 2 for an unusable model, device or input, with one message to standard error.
 int infer_file(const infer_file_options& options);
 
 }  // namespace troupe

@@ -28,10 +28,10 @@ sample take_sample(console_client& consoles, const std::vector<node_id>& nodes, 
   return s;
 }
 
-/// Adds to each actor of `now` how many messages a second it got since `before`.
+/// Adds to each actor of `now` its messages a second since `before`.
 nlohmann::json document(const cluster_spec& cluster, const sample& before, const sample& now) {
   nlohmann::json doc{{"cluster", cluster.name}, {"nodes", now.nodes}};
-  std::map<std::pair<uint64_t, std::string>, uint64_t> earlier;  // by incarnation: a later one counts anew
+  std::map<std::pair<uint64_t, std::string>, uint64_t> earlier;  // by incarnation: a later one starts at 0
   for (const auto& n : before.nodes)
     for (const auto& a : n.value("actors", nlohmann::json::array()))
       earlier[{n["incarnation"].get<uint64_t>(), a["name"].get<std::string>()}] =

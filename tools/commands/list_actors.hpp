@@ -7,14 +7,14 @@
 namespace troupe {
 
 struct list_actors_options {
-  std::string node;           ///< only this one; empty: all
-  duration interval = 500ms;  ///< over which messages a second are counted
-  bool watch = false;         ///< again and again until interrupted
+  std::string node;           ///< only this node; empty: all
+  duration interval = 500ms;  ///< for the count of messages a second
+  bool watch = false;         ///< repeat until interrupted
   bool json = false;
 };
 
 /// Prints a table, or one JSON document (with `watch`: one a line). Returns 0 if every node answered, 1 if
-/// not, 2 if there is no such node.
+/// not, 2 for an unknown node.
 int list_actors(const cluster_spec& cluster, const list_actors_options& options);
 
 }  // namespace troupe

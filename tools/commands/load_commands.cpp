@@ -42,7 +42,7 @@ int run(load_arguments& a) {
   return run_completion_load(c);
 }
 
-/// What only completions have.
+/// Options of completions only.
 void add_completions(CLI::App& load, load_arguments& a) {
   auto* completions = load.add_flag("--completions", a.completes,
                                     "Stream completions from /v1/completions; TTFT: first token - send, ITL: "
@@ -84,7 +84,7 @@ void add_completions(CLI::App& load, load_arguments& a) {
 void add_load(CLI::App& app, cli_job& chosen) {
   auto a = std::make_shared<load_arguments>();
   a->load.arrivals.rate = 100;
-  a->completions.concurrency = 0;  // unless said
+  a->completions.concurrency = 0;  // unless given
   auto* load = add_subcommand(
       app, "load", "Send open-loop load to a running cluster",
       "troupe load http://127.0.0.1:8080 --rate 200 --duration 10 --model mlp\n"

@@ -17,7 +17,7 @@
 namespace troupe {
 namespace {
 
-constexpr uint32_t longest_conversation = 8192;  // in tokens: more than that takes much memory
+constexpr uint32_t longest_conversation = 8192;  // in tokens: a longer one takes much memory
 
 class local_chat_backend final : public chat_backend {
  public:

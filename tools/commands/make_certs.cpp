@@ -15,7 +15,7 @@
 namespace troupe {
 namespace {
 
-/// "NAME=HOST,HOST"; nothing if it is not that.
+/// "NAME=HOST,HOST"; nothing if the text is invalid.
 std::optional<certificate_request> parse_node(const std::string& text) {
   const auto equals = text.find('=');
   certificate_request r{text.substr(0, equals), {}};

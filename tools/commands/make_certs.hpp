@@ -1,4 +1,4 @@
-// troupe certs: the certificates of a cluster's control lane.
+// `troupe certs`: creates the certificates of a cluster's control lane.
 #pragma once
 #include <string>
 #include <vector>
@@ -13,8 +13,8 @@ struct make_certs_options {
   bool json = false;
 };
 
-/// A CA if the folder has none, and a certificate for each node and for the operator that has none. Prints
-/// what it wrote and what to put into the cluster file. Returns the exit code.
+/// Creates a CA if the folder has none, and the missing certificates of the nodes and the operator. Prints
+/// the written files and the keys for the cluster file. Returns the exit code.
 int make_certs(const make_certs_options& options);
 
 }  // namespace troupe

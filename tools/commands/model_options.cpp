@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* command_line = "troupe";
 
-/// What is wrong with the value of a flag, as TOML; empty: nothing.
+/// The problem of a flag's value as TOML; empty: none.
 std::string flag_problem(const std::string& key, const std::string& value) {
   reader alone(key + " = " + value + '\n', command_line);
   alone.root().ignore_rest();
@@ -21,7 +21,7 @@ std::string flag_problem(const std::string& key, const std::string& value) {
   return right ? "" : fmt::format("{}: must be a value as TOML has them, not {}", flag_of(key), value);
 }
 
-/// Of the file by itself: its syntax, and keys that a flag has, too.
+/// Problems of the file alone: its syntax, and keys that are also flags.
 std::vector<problem> file_problems(const std::string& text, const model_options& options) {
   reader alone(text, options.file);
   auto& root = alone.root();
@@ -51,18 +51,18 @@ model_reading read_model(const model_options& options, const cluster_spec& clust
     }
     text = std::move(read.content);
     directory = std::filesystem::absolute(name).parent_path();
-    if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);  // it may only be in front of everything
+    if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);  // only valid at the beginning of the text
     out.problems = file_problems(text, options);
   }
-  // Flags go before the file, which may end within a table of its own, and after an empty line, so that what
-  // is said of the table as a whole (line 1) is not said of a flag.
+  // Flags go before the file, which may end within a table of its own. They follow an empty line, so that
+  // problems of the table as a whole (line 1) are not attributed to a flag.
   std::string flags = "\n";
   for (const auto& [key, value] : options.keys) {
     if (const auto wrong = flag_problem(key, value); !wrong.empty())
       out.problems.push_back(about_file(command_line, wrong));
     flags += fmt::format("{} = {}\n", key, value);
   }
-  if (!out.ok()) return out;  // together they might not be TOML, or be so by chance
+  if (!out.ok()) return out;  // the concatenation might not be TOML, or be so by accident
   const auto before = static_cast<uint32_t>(options.keys.size() + 1);
   out = read_model_text(flags + text, name, cluster, directory);
   for (auto& p : out.problems) {

@@ -25,12 +25,12 @@ int tell_outcome(bool good, const std::string& detail, bool json) {
   return good ? exit_done : exit_failed;
 }
 
-/// The routers of a model on all nodes that have one: gateways ask the first that is up.
+/// The routers of a model on all nodes that have one: gateways use the first that is up.
 class routers {
  public:
   routers(const cluster_spec& cluster, llm_id model) : cluster_(cluster), model_(model), consoles_(cluster) {}
 
-  /// What the first says that answers, or why none does.
+  /// The first answer, or why there is none.
   template <class Command>
   command_reply order(const Command& c) {
     command_reply said{0, false, "no node of the cluster answers; is it up?"};

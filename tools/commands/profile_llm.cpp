@@ -26,7 +26,7 @@ element weights_type(const std::string& name) {
   throw request_refused(fmt::format("--dtype {}: is f32, bf16 or f16", name));
 }
 
-/// Whether the device has something to tell.
+/// Signals that the device has an event.
 class bell {
  public:
   void ring() {

@@ -1,4 +1,4 @@
-// `troupe profile`: the latency of a model at every batch size, and the line through it that schedulers use.
+// `troupe profile`: measures a model's latency at every batch size, and fits the line that schedulers use.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -15,8 +15,8 @@ struct profile_options {
 };
 
 /// Measures the model on one core, or a GPU, at batch sizes 1, 2, 4, ..., max_batch and prints a table with
-/// α, β and the fit's error, or with `json` one document with the same. Returns 0; 1 if a batch failed; 2 for
-/// a model or device that cannot be used or a batch size of 0, with one message to standard error.
+/// α, β and the error of the fit, or with `json` one document with the same. Returns 0; 1 if a batch failed;
+/// 2 for an unusable model or device or a batch size of 0, with one message to standard error.
 int profile_model(const profile_options& options);
 
 }  // namespace troupe

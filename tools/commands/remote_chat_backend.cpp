@@ -12,10 +12,10 @@
 namespace troupe {
 namespace {
 
-constexpr duration longest_silence = 10min;  // between two signs of the server
-constexpr duration glance = 20ms;            // at `interrupted`
+constexpr duration longest_silence = 10min;  // between two pieces of data from the server
+constexpr duration glance = 20ms;            // polling interval of `interrupted`
 
-/// The message of an error in OpenAI's shape or ours; else the text as it is.
+/// The message of an error in OpenAI's format or ours; else the text unchanged.
 std::string message_of(const std::string& body) {
   const auto j = nlohmann::ordered_json::parse(body, nullptr, false);
   if (!j.is_object() || !j.contains("error")) return body;
@@ -49,7 +49,7 @@ std::string remote_chat_backend::body(const nlohmann::ordered_json& messages) co
 chat_answer remote_chat_backend::answer(const nlohmann::ordered_json& messages,
                                         const std::function<void(const std::string&)>& say,
                                         const std::function<bool()>& interrupted) {
-  chat_answer result;  // the client's thread's, until it is over
+  chat_answer result;  // written by the client's thread until it has ended
   bool done = false;
   std::promise<event_stream_end> ended;
   auto over = ended.get_future();
@@ -73,7 +73,7 @@ chat_answer remote_chat_backend::answer(const nlohmann::ordered_json& messages,
                    [&](event_stream_end end) { ended.set_value(std::move(end)); }});
   bool stopped = false;
   while (!stopped && over.wait_for(glance) != std::future_status::ready) stopped = interrupted();
-  if (stopped) client.reset();  // which ends it
+  if (stopped) client.reset();  // ends the request
   const auto end = over.get();
   result.interrupted = stopped;
   if (stopped || !result.error.empty()) return result;

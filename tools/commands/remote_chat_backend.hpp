@@ -1,4 +1,4 @@
-// A language model that an OpenAI-compatible server has, as partner of a conversation.
+// A chat backend on an OpenAI-compatible server.
 #pragma once
 #include "tools/client/http_client.hpp"
 #include "tools/commands/chat.hpp"
@@ -8,7 +8,7 @@ namespace troupe {
 
 class remote_chat_backend final : public chat_backend {
  public:
-  /// Of `o`, the model and what is said of answers. `o` outlives it.
+  /// Uses the model, the headers and the sampling options of `o`. `o` outlives it.
   remote_chat_backend(const chat_options& o, http_url url) : o_(o), url_(std::move(url)) {}
   chat_answer answer(const nlohmann::ordered_json& messages,
                      const std::function<void(const std::string&)>& say,

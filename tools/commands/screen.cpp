@@ -13,7 +13,7 @@
 namespace troupe {
 namespace {
 
-// What signal handlers may touch.
+// State that signal handlers may access.
 volatile sig_atomic_t signalled = 0;
 termios usual_terminal{};
 bool has_usual = false;
@@ -23,7 +23,7 @@ void on_signal(int) { signalled = 1; }
 void catch_signals() {
   signalled = 0;
   struct sigaction action {};
-  action.sa_handler = on_signal;  // no SA_RESTART: poll returns
+  action.sa_handler = on_signal;  // no SA_RESTART: poll returns on a signal
   for (const int s : {SIGINT, SIGTERM, SIGHUP}) sigaction(s, &action, nullptr);
 }
 
@@ -49,7 +49,7 @@ screen::screen(bool full) : full_(full && isatty(STDOUT_FILENO) != 0) {
     raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
     tcsetattr(STDIN_FILENO, TCSANOW, &raw);
   }
-  put("\x1b[?1049h\x1b[?25l");  // the other screen, no cursor
+  put("\x1b[?1049h\x1b[?25l");  // alternate screen, no cursor
 }
 
 screen::~screen() {

@@ -6,9 +6,9 @@
 
 namespace troupe {
 
-/// Takes the terminal over (another screen, no echo) if `full` and standard output is one, and gives it back
-/// however the program ends short of SIGKILL. Otherwise pages are printed one after the other. At most one at
-/// a time.
+/// Takes over the terminal (alternate screen, no echo) if `full` and standard output is a terminal, and
+/// restores it however the program ends, except by SIGKILL. Otherwise prints pages one after the other. At
+/// most one at a time.
 class screen {
  public:
   explicit screen(bool full);
@@ -17,10 +17,10 @@ class screen {
   screen& operator=(const screen&) = delete;
 
   bool full() const { return full_; }
-  /// Replaces the page; lines are cut at the width of the terminal.
+  /// Replaces the page; cuts lines at the width of the terminal.
   void show(const std::string& page);
-  /// Until `d` is over; a time that has passed is over at once. False if the user wants to leave: `q`, or
-  /// SIGINT or SIGTERM.
+  /// Waits for `d`; returns at once if it is not positive. Returns false if the user quits: `q`, SIGINT or
+  /// SIGTERM.
   bool wait(duration d);
 
  private:

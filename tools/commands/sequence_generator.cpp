@@ -30,7 +30,7 @@ sequence_id sequence_generator::add(sequence_request r, std::vector<uint32_t> lo
     if (p >= r.prompt.size())
       throw request_refused(
           fmt::format("logits are wanted after position {} of a prompt of {} tokens", p, r.prompt.size()));
-  // what is chosen last is never computed
+  // the last sampled token is never computed
   if (!r.prompt.empty() && r.prompt.size() - 1 + r.max_tokens > model.max_positions)
     throw request_refused(
         fmt::format("{} tokens of prompt and {} to generate are more than the model's {} positions",
@@ -84,7 +84,7 @@ void sequence_generator::keep_logits(const llm_step& step) {
     const auto& at = t.logits_at;
     for (size_t i = 0; i < at.size(); ++i) {
       if (at[i] != step.positions[row] || !t.sequence.logits[i].empty())
-        continue;  // or it was preempted since
+        continue;  // or it was preempted meanwhile
       wanted_.push_back(&t.sequence.logits[i]);
       wanted_rows_.push_back(row);
     }

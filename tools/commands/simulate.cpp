@@ -29,7 +29,7 @@ bool latencies_known(const simulate_options& options, const cluster_spec& cluste
                      const workload_spec& workload) {
   bool known = true;
   for (const auto& load : workload.models) {
-    if (load.model.value >= cluster.models.size()) continue;  // a [[deploy]] says its own
+    if (load.model.value >= cluster.models.size()) continue;  // a [[deploy]] has its own
     const auto& m = cluster.models[load.model.value];
     if (load.latency != latency_model{} || m.latency != latency_model{}) continue;
     known = false;

@@ -27,7 +27,7 @@ double value_of(const nlohmann::json& node, const std::string& name,
   return sum;
 }
 
-/// Where the model's queue says that it is served, after a gap; empty where there is one domain for all.
+/// Two spaces and the domain that serves the model; empty if there is only one domain.
 std::string domain_of(const nlohmann::json& doc, const cluster_spec& cluster, const std::string& model) {
   for (const auto& d : cluster.domains)
     for (const auto& n : doc["nodes"])
@@ -42,7 +42,7 @@ bool tells(const nlohmann::json& node, const std::string& name) {
   return false;
 }
 
-/// Who is the leader: of what the nodes have heard, the latest.
+/// The leader: of the nodes' answers, the one with the latest term.
 nlohmann::json leader_of(const nlohmann::json& nodes) {
   nlohmann::json leader;
   for (const auto& n : nodes)
@@ -105,10 +105,10 @@ void print_table(const cluster_spec& cluster, const nlohmann::json& doc) {
 
 namespace {
 
-/// Null if nobody advises. Several arbiters advise on slots of their own.
+/// Null if there is no advice. With several arbiters each advises on its own slots.
 nlohmann::json autoscale_of(const cluster_spec& cluster, const nlohmann::json& nodes) {
   int gpus = 0, advice = 0;
-  double bad_rate = 0, idle = 0;  // the worst; by GPUs
+  double bad_rate = 0, idle = 0;  // the worst; weighted by GPUs
   bool any = false;
   for (const auto& n : nodes) {
     if (cluster.autoscale.mode == autoscale_mode::off || !tells(n, "troupe_autoscale_advice")) continue;
@@ -162,7 +162,7 @@ int status(const cluster_spec& cluster, const status_options& options) {
     const auto& seconds = options.wait.size() > 1 ? options.wait[1] : "60";
     char* end = nullptr;
     const double s = std::strtod(seconds.c_str(), &end);
-    const bool right = *end == '\0' && s >= 0 && s <= 86'400;  // which NaN is not
+    const bool right = *end == '\0' && s >= 0 && s <= 86'400;  // false for NaN
     patience = from_ms(right ? 1000 * s : 0);
     if (!right || (options.wait[0] != "ready" && options.wait[0] != "down")) return bad_wait();
   }

@@ -16,7 +16,7 @@
 namespace troupe {
 namespace {
 
-/// What the actor answers to `type`, asked on its own node; nothing if it does not.
+/// The actor's answer to `type`, asked on its own node; nothing if there is none.
 template <class Reply>
 std::optional<Reply> answer_of(console_client& consoles, const cluster_spec& cluster, const address& actor,
                                const char* type) {

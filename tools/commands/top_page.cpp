@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// What a model's requests and batches came to between two samples, over all nodes that can be compared.
+/// Changes of a model's counters between two samples, over all comparable nodes.
 struct model_interval {
   double accepted = 0, in_time = 0, batches = 0, batched_rows = 0;
   std::map<std::string, double> dropped, failed;  ///< by reason
@@ -19,18 +19,18 @@ struct model_interval {
 };
 
 struct interval_statistics {
-  bool gateways = false;  ///< at least one could be compared
+  bool gateways = false;  ///< at least one gateway is comparable
   std::map<std::string, model_interval> models;
   std::map<uint32_t, top_sample::busy> slots;
 };
 
-/// Counters of one incarnation do not go back.
+/// The difference of two counters of one incarnation, which never decrease.
 template <class N>
 double rise(N before, N now) {
   return now < before ? 0 : static_cast<double>(now - before);
 }
 
-/// The element with that key, or an empty one: what was not there had not been counted yet.
+/// The element with that key, or an empty one: a missing counter is 0.
 template <class Map>
 typename Map::mapped_type at_or_zero(const Map& map, const typename Map::key_type& key) {
   const auto it = map.find(key);
@@ -197,7 +197,7 @@ ordered_json top_document(const top_sample& before, const top_sample& now) {
     if (!n.error.empty()) nodes.back()["error"] = n.error;
   }
   auto all = between(before, now);
-  for (const auto& [name, m] : now.models) all.models[name];  // also where nothing happened
+  for (const auto& [name, m] : now.models) all.models[name];  // also idle models
   auto& models = doc["models"] = ordered_json::array();
   for (const auto& [name, m] : all.models)
     models.push_back(describe(name, at_or_zero(now.models, name), m, all.gateways, seconds));

@@ -1,4 +1,4 @@
-// What `troupe top` shows: the difference of two samples of a cluster. Pure.
+// The page of `troupe top`: the difference of two samples of a cluster. Pure.
 #pragma once
 #include <map>
 #include <nlohmann/json_fwd.hpp>
@@ -10,8 +10,8 @@
 
 namespace troupe {
 
-/// What the nodes told at one time. Counters are since the start of their actors and kept by node, because
-/// each node begins again from 0 on its own, or may be missing from a sample.
+/// The nodes' answers at one time. Counters start with their actors and are kept by node, because each node
+/// restarts from 0 on its own, or may be missing from a sample.
 struct top_sample {
   struct batches {
     double count = 0, rows = 0;
@@ -21,13 +21,13 @@ struct top_sample {
   };
   struct node {
     std::string name;
-    std::string error;  ///< why it did not answer; empty: it did
+    std::string error;  ///< why it did not answer; empty: it answered
     uint64_t incarnation = 0;
     bool ready = false;
     double in_flight = 0;
     std::map<std::string, batches> of_models;
     std::map<uint32_t, busy> of_slots;
-    std::optional<ledger_report> ledger;      ///< of a gateway that told them
+    std::optional<ledger_report> ledger;      ///< if it is a gateway that reported it
     std::optional<latency_report> latencies;  ///< likewise
   };
   struct model {
@@ -48,8 +48,8 @@ struct top_sample {
 };
 
 /// {"interval_s", "nodes": [...], "models": [...], "slots": [...]}: rates over the time between the samples.
-/// Only nodes that told their counters in both samples, in the same incarnation, are in a rate; where there
-/// is none, it is null.
+/// A rate covers only nodes with counters in both samples and in the same incarnation; without such nodes it
+/// is null.
 nlohmann::ordered_json top_document(const top_sample& before, const top_sample& now);
 
 /// The document as a page for people.

@@ -16,7 +16,7 @@
 namespace troupe {
 namespace {
 
-/// 0 is nobody's.
+/// 0 is not a valid id.
 request_id id_of(const std::string& text) {
   request_id out;
   const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), out.value);
@@ -28,7 +28,7 @@ struct living {
   std::vector<std::string> silent;  ///< nodes that do not answer
 };
 
-/// The leader first: it has what others were deposed from.
+/// The leader first: deposed leaders have older records.
 std::vector<node_id> schedulers_of(console_client& consoles, const cluster_spec& cluster) {
   auto nodes = leader_candidates(cluster);
   const auto leader = find_leader(cluster, [&](node_id n) { return consoles.query(n, "status"); });
@@ -36,7 +36,7 @@ std::vector<node_id> schedulers_of(console_client& consoles, const cluster_spec&
   return nodes;
 }
 
-/// The model queues of the cluster, those of models that were deployed later among them.
+/// The model queues of the cluster, including those of models that were deployed later.
 living queues_of(console_client& consoles, const cluster_spec& cluster, const std::string& model) {
   living out;
   for (const auto n : schedulers_of(consoles, cluster)) {

@@ -1,4 +1,4 @@
-// `troupe why`: what a running cluster decided about a request, and by which rules and numbers.
+// `troupe why`: the decisions of a running cluster about a request, with their rules and numbers.
 #pragma once
 #include <string>
 
@@ -7,13 +7,13 @@
 namespace troupe {
 
 struct why_options {
-  std::string request;  ///< its id, as the header Troupe-Request-Id of its answer has it
+  std::string request;  ///< its id, from the response header Troupe-Request-Id
   std::string model;    ///< ask only the queue of this one; empty: all
   bool json = false;
 };
 
-/// Prints a time line, or one JSON document (decision_story.hpp). Returns 0, 1 if nobody remembers the
-/// request, 2 if the options make no sense.
+/// Prints a timeline, or one JSON document (tools/common/decision_story.hpp). Returns 0, 1 if no queue
+/// remembers the request, 2 for invalid options.
 int why(const cluster_spec& cluster, const why_options& options);
 
 }  // namespace troupe

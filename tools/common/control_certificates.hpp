@@ -1,4 +1,4 @@
-// Which certificate a process shows on the control lane, and whether it will do.
+// The certificate of a process on the control lane, and its checks.
 #pragma once
 #include <memory>
 #include <string>
@@ -10,13 +10,13 @@
 namespace troupe {
 
 /// For the control lane of `name`, a node or `operator_name`; null if the cluster has no certificates. Throws
-/// std::runtime_error, one sentence that names the file, if they cannot be used. `host`: what the
-/// certificate must name; any if empty.
+/// std::runtime_error, one sentence that names the file, if they are not usable. `host`: a name that the
+/// certificate must contain; empty: any.
 std::shared_ptr<const tls_context> control_certificates(const cluster_spec& cluster, const std::string& name,
                                                         const std::string& host);
 
-/// What is wrong with the files in the cluster's certificate folder, a sentence each. A node whose files are
-/// not here is fine as long as some are: each host needs only those of its own nodes.
+/// The problems of the files in the cluster's certificate folder, a sentence each. A node's files may be
+/// missing as long as some are there: each host needs only those of its own nodes.
 std::vector<std::string> certificate_problems(const cluster_spec& cluster);
 
 }  // namespace troupe

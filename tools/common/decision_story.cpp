@@ -253,7 +253,7 @@ class story_builder {
   std::vector<event> events_;
 };
 
-constexpr size_t told_first = 2, told_last = 3;  // of candidates in a row
+constexpr size_t told_first = 2, told_last = 3;  // of consecutive candidates
 
 }  // namespace
 

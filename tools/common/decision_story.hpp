@@ -1,4 +1,4 @@
-// All that a cluster remembers of its decisions about one request, and its telling in plain words.
+// The recorded decisions of a cluster about one request, and their description for people.
 #pragma once
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -14,11 +14,11 @@
 
 namespace troupe {
 
-/// How an actor is asked: by its address, a command's type and fields.
+/// Sends a command to an actor: its address, the command's type and fields.
 using asker = std::function<command_reply(const address&, const std::string& type, const nlohmann::json&)>;
 
-/// What the first of `queues` that knows the request tells, with what its arbiter adds, and what the
-/// request's gateway tells. `remembering`: how many of those that answered have a decision log.
+/// The record of the first of `queues` that remembers the request, with additions from its arbiter and the
+/// request's gateway. `remembering`: the number of answering actors with a decision log.
 inline std::optional<decision_story> find_story(request_id id, std::span<const address> queues,
                                                 const asker& ask, size_t& remembering) {
   remembering = 0;
@@ -53,14 +53,14 @@ inline std::optional<decision_story> find_story(request_id id, std::span<const a
   return out;
 }
 
-/// {request, model, state, rows, deadline_ms, batching?, shedding?, candidates_forgotten, reason?,
-/// events: [{at_ms, event, text, ...}]}; times are from the request's arrival, `reason` is of one that was
-/// dropped or failed, batching and shedding are not said of one that no queue knows. Events: arrived,
+/// {request, model, state, rows, deadline_ms, batching?, shedding?, candidates_forgotten, reason?, events:
+/// [{at_ms, event, text, ...}]}; times are relative to the request's arrival. `reason` is present if it was
+/// dropped or failed; `batching` and `shedding` are absent if no queue remembers it. Events: arrived,
 /// turned_away, queued, candidate, granted, ordered, started, done, refused, preempted, lost, dropped,
 /// given_up.
 nlohmann::ordered_json story_document(const decision_story& story, const cluster_spec& cluster);
 
-/// The same for people. Of many candidates in a row only the first and the last are told.
+/// The same for people. Of consecutive candidates only the first and the last are shown.
 std::string story_text(const nlohmann::ordered_json& document);
 
 }  // namespace troupe

@@ -1,4 +1,4 @@
-// What options call the types of numbers.
+// Names of element types in options.
 #pragma once
 #include <optional>
 #include <string_view>
@@ -7,7 +7,7 @@
 
 namespace troupe {
 
-/// f32, bf16 or f16; nothing if it is another name.
+/// f32, bf16 or f16; nothing for other names.
 std::optional<element> element_called(std::string_view name);
 
 }  // namespace troupe

@@ -1,10 +1,10 @@
-// What the commands of `troupe` return to the actor.
+// Exit codes of the commands of `troupe`.
 #pragma once
 
 namespace troupe {
 
 inline constexpr int exit_done = 0;
 inline constexpr int exit_failed = 1;
-inline constexpr int exit_bad_input = 2;  ///< or a wrong use
+inline constexpr int exit_bad_input = 2;  ///< or wrong usage
 
 }  // namespace troupe

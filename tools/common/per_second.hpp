@@ -1,4 +1,4 @@
-// Rates of what a client has counted.
+// Rates from a client's counters.
 #pragma once
 #include <cstdint>
 
@@ -6,7 +6,7 @@
 
 namespace troupe {
 
-/// 0 if it took no time.
+/// 0 if `length` is 0.
 inline double per_second(uint64_t n, duration length) {
   return length > duration{} ? static_cast<double>(n) / to_seconds(length) : 0;
 }

@@ -1,4 +1,4 @@
-// How commands that run a language model in this process divide its KV cache.
+// The KV cache blocks of commands that run a language model in this process.
 #pragma once
 #include <cstdint>
 

@@ -83,7 +83,7 @@ class events {
   uint64_t arrows_ = 0;
 };
 
-/// Puts slices that overlap on different lanes; ask in the order of their starts.
+/// Assigns overlapping slices to different lanes; call in the order of their starts.
 class lanes {
  public:
   int take(time_point from, time_point until) {
@@ -99,7 +99,7 @@ class lanes {
 };
 
 struct station {
-  const char* before;  ///< what a request does until then
+  const char* before;  ///< the request's activity until then
   time_point at;
 };
 

@@ -1,10 +1,10 @@
-// What requests and batches went through, as a trace that Perfetto (ui.perfetto.dev) and chrome://tracing
-// read: Chrome's JSON trace event format. Pure.
+// The recorded stations of requests and batches as a trace for Perfetto (ui.perfetto.dev) and
+// chrome://tracing: Chrome's JSON trace event format. Pure.
 //
-// A node is a process. Of a gateway: as many tracks as requests overlap, each request a slice with the slices
-// of its stations inside. Of a model queue: an instant for each batch that it orders. Of an execution slot:
-// its batches, and on tracks of their own the time in which their inputs are pulled. An arrow leads from a
-// request's order to its batch.
+// A node is a process. A gateway has as many tracks as requests overlap; each request is a slice with the
+// slices of its stations inside. A model queue has an instant for each batch that it orders. An execution
+// slot has its batches, and separate tracks for the time in which their inputs are pulled. An arrow leads
+// from a request's order to its batch.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -15,8 +15,8 @@
 
 namespace troupe {
 
-/// All times are of one clock; those of other nodes may be off by the error of the clocks' conversion, so the
-/// document moves stations of a request that would be out of order to the nearest time that is not.
+/// All times are of one clock. Those of other nodes may be off by the error of the clock conversion; the
+/// document therefore moves out-of-order stations of a request to the nearest time that keeps the order.
 struct trace_records {
   struct traced_request {
     node_id gateway;
@@ -28,7 +28,7 @@ struct trace_records {
   };
   std::vector<traced_request> requests;
   std::vector<traced_batch> batches;
-  uint64_t lost = 0;  ///< entries that did not fit where they were recorded
+  uint64_t lost = 0;  ///< entries that did not fit into the recording buffers
 };
 
 /// {"traceEvents": [...], "displayTimeUnit": "ms", "otherData": {"requests", "batches", "lost"}}

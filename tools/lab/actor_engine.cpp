@@ -1,5 +1,5 @@
-// A trial with the actors: a node that is gateway, scheduler and worker in one, on a network that takes no
-// time, in the simulated world of `troupe simulate`.
+// A trial with the actors: one node that is gateway, scheduler and worker, on a network without delay, in the
+// simulated world of `troupe simulate`.
 #include <algorithm>
 #include <stdexcept>
 
@@ -90,7 +90,7 @@ trial_result run_actors(const trial& t, trial_watch* watch) {
   if (!t.changes.empty()) throw std::invalid_argument("the actors' engine does not change the load");
   sim::world world(cluster_of(t), workload_of(t),
                    {.seed = t.seed,
-                    .caf_host_per_actor = false,  // as in reality
+                    .caf_host_per_actor = false,  // as on a real node
                     .record = true,
                     .instant = true,
                     .in_order = true});

@@ -18,7 +18,7 @@ bool among(std::string_view name, const Names& names) {
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
-/// Why it is no use to vary the parameter. Empty: it is.
+/// Why varying the parameter has no effect. Empty: it has one.
 std::string useless(std::string_view parameter, measure what, std::span<const std::string> policies) {
   static constexpr std::array<std::string_view, 2> machine{"cores", "domains"};
   static constexpr std::array<std::string_view, 9> of_scheduler{
@@ -55,7 +55,7 @@ std::string useless(std::string_view parameter, measure what, std::span<const st
   return {};
 }
 
-/// None, and a problem with all names, if there is no such parameter.
+/// None, and a problem with all names, if the parameter is unknown.
 const parameter* read_parameter(section& s) {
   const auto written = s.peek("parameter");
   const auto* found = parameter_named(written);

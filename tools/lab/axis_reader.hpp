@@ -1,4 +1,5 @@
-// Reads what an experiment varies: [[axis]], and what cases have instead of its values.
+// Reads the varied parameters of an experiment: [[axis]] tables, and the values of [[case]] tables that
+// replace them.
 #pragma once
 #include <span>
 #include <string>
@@ -12,11 +13,11 @@ namespace troupe::lab {
 
 struct axes_reading {
   std::vector<axis> axes;
-  std::vector<section*> tables;  ///< of each
-  bool complete = true;          ///< false: one has a parameter that is not known
+  std::vector<section*> tables;  ///< of each axis
+  bool complete = true;          ///< false: an axis has an unknown parameter
 };
 
-/// What the measure takes no notice of is a problem.
+/// A parameter that the measure ignores is a problem.
 axes_reading read_axes(section& root, measure what, std::span<const std::string> policies);
 
 /// An array of different values of the parameter; empty after a problem, or if it is absent or empty.

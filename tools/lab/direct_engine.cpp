@@ -1,5 +1,5 @@
-// The pure policies in a bare event loop. It does with them what the actors do (model_queue, rank_arbiter,
-// gpu_worker) when no message takes time, so that both make the same decisions.
+// The pure policies in a bare event loop. It uses them like the actors (model_queue, rank_arbiter,
+// gpu_worker) on a network without delay, so that both make the same decisions.
 #include <algorithm>
 #include <memory>
 #include <stdexcept>
@@ -33,7 +33,7 @@ class direct_engine {
     for (const auto& m : t.models) add_queue(m);
   }
 
-  /// The next thing to happen, by (time, kind, id), until there is none.
+  /// Processes events in the order of (time, kind, id) until there is none.
   trial_result run() {
     while (true) {
       const auto arrival = arrivals_.best(), wake = wakes_.best(), end = ends_.best();
@@ -53,7 +53,7 @@ class direct_engine {
  private:
   static constexpr time_point start{};
 
-  /// Where the requests of a model come from.
+  /// The arrivals of a model.
   struct source {
     arrival_process process;
     load_curve curve;
@@ -65,17 +65,17 @@ class direct_engine {
     admission limiter;
     uint32_t last_batch_rows = 1;
     batch_window sent_window{};
-    std::vector<slot_id> sent_slots{};  ///< that it was for
-    uint32_t standing_rows = 0;         ///< of its candidate, as the arbiter knows it
+    std::vector<slot_id> sent_slots{};  ///< slots covered by the window that was sent
+    uint32_t standing_rows = 0;         ///< of its candidate, as known to the arbiter
   };
   struct slot {
-    time_point ends = long_ago;  ///< of all its orders: one that runs, and one that waits at most
-    uint32_t model = 0;          ///< of the last order, as below
-    uint32_t rows = 0;           ///< as its candidate had
+    time_point ends = long_ago;  ///< of all its orders: at most one running and one waiting
+    uint32_t model = 0;          ///< of the last order, like `rows`
+    uint32_t rows = 0;           ///< as in its candidate
     time_point granted = long_ago, from = long_ago;
     std::vector<queued_request> batch;
   };
-  /// A batch that was stopped for another one, until the scheduler hears of it.
+  /// A batch that was preempted, until the scheduler is notified.
   struct stopped_batch {
     uint32_t model, slot;
     time_point free_at;  ///< of the slot, now
@@ -104,7 +104,7 @@ class direct_engine {
     queues_.push_back({std::move(policy), p, {}});
   }
 
-  /// It knows the rates, and is told no others: so it plans once.
+  /// The rates are known and do not change: it plans once.
   void place_models() {
     std::vector<model_id> all;
     for (uint32_t i = 0; i < trial_.models.size(); ++i) {
@@ -141,7 +141,7 @@ class direct_engine {
     turn(i);
   }
 
-  /// As a turn of the model's queue ends.
+  /// The end of a turn of the model's queue.
   void turn(uint32_t i) {
     auto& q = queues_[i];
     q.policy->update(now_, long_ago);
@@ -188,8 +188,8 @@ class direct_engine {
     } while (take_stopped());
   }
 
-  /// What workers say of the batches that they stopped comes when the scheduler has done with what it knew.
-  /// All of it at once, and the arbiter looks what its slots can do before it hears what the queues want now.
+  /// Workers report preempted batches after the scheduler has processed its current events. All reports are
+  /// taken at once, and the arbiter matches its slots before it receives new candidates from the queues.
   bool take_stopped() {
     if (stopped_.empty()) return false;
     const auto stopped = std::exchange(stopped_, {});
@@ -205,7 +205,7 @@ class direct_engine {
     if (arbiter_->wake_at() <= now_) arbiter_->poll(now_, matches_);
     for (const auto i : std::exchange(held_, {}))
       if (std::ranges::none_of(matches_, [&](const match& m) { return m.model == model_id{i}; }))
-        send_candidate(i);  // else it crosses the grant, and is void
+        send_candidate(i);  // a candidate that crosses the grant is void
     for (const auto& g : matches_) grant(g);
     return true;
   }
@@ -220,7 +220,7 @@ class direct_engine {
     q.policy->set_load(loads_.load(trial_.slots, now_));
     q.policy->update(now_, g.free_at);
     const auto w = q.policy->window();
-    auto free_at = g.preempts ? s.ends : g.free_at;  // what it runs goes on, if there is nothing to run
+    auto free_at = g.preempts ? s.ends : g.free_at;  // without a batch to run, the running one continues
     if (w.rows > 0) {
       taken_.clear();
       q.policy->take_batch(taken_);
@@ -233,27 +233,28 @@ class direct_engine {
       s.model = i;
       s.rows = rows;
       s.granted = now_;
-      s.from = std::max(now_, std::min(promised, w.exec_at));  // the plan that was granted does not move
+      s.from = std::max(now_, std::min(promised, w.exec_at));  // the plan of the grant does not move
       const auto until = s.from + takes;
       statistics_.started(i, g.slot.value, s.from, until, s.batch);
       if (watch_ != nullptr)
         watch_->on_batch({i, g.slot.value, w.rows, now_ - start, s.from - start, until - start});
       const auto before = std::exchange(s.ends, until);
-      if (before > now_) {  // one runs, this one waits; a third may not
+      if (before > now_) {  // one runs, this one waits; there is never a third
         ends_.set(g.slot.value, before);
         free_at = never;
       } else if (until < free_at) {
-        ends_.set(g.slot.value, until);  // the arbiter hears of it then
+        ends_.set(g.slot.value, until);  // the arbiter is notified then
       }
     }
     const bool stops = g.preempts && w.rows > 0;
-    if (stops) stopped_.back().free_at = std::exchange(free_at, never);  // both are there until it says so
+    if (stops) stopped_.back().free_at = std::exchange(free_at, never);  // both hold it until the report
     arbiter_->occupy(g.model, g.slot, free_at);
     if (w.rows == 0 || stops) arbiter_->set_rows(g.slot, s.rows);
     turn(i);
   }
 
-  /// What it ran was in vain; those of its requests that can still be in time will be queued again.
+  /// The time of the preempted batch is wasted; those of its requests that can still meet their deadline are
+  /// queued again.
   void stop(uint32_t which) {
     auto& s = slots_[which];
     statistics_.stopped(s.model, which, s.from, s.ends, now_, s.batch);
@@ -275,7 +276,7 @@ class direct_engine {
     if (watch_ != nullptr) watch_->on_loss({model, arrived - start, now_ - start});
   }
 
-  static constexpr uint32_t max_queued_rows = 8192;  // as `max_queued_rows` of the cluster file
+  static constexpr uint32_t max_queued_rows = 8192;  // default of `max_queued_rows` in the cluster file
 
   const trial& trial_;
   trial_watch* const watch_;
@@ -289,13 +290,13 @@ class direct_engine {
   tournament<time_point> wakes_{never};     // likewise
   tournament<time_point> ends_{never};      // by slot
   time_point now_ = start;
-  std::vector<match> matches_;  // reused, as below
+  std::vector<match> matches_;  // reused, like those below
   std::vector<queued_request> taken_;
   std::vector<model_backends> backends_;
   std::vector<dropped_queued_request> dropped_;
   std::vector<stopped_batch> stopped_;
   bool holds_candidates_ = false;
-  std::vector<uint32_t> held_;  // models whose candidates are to be told
+  std::vector<uint32_t> held_;  // models with deferred candidates
 };
 
 }  // namespace

@@ -116,7 +116,7 @@ class experiment_reader {
     return fmt::format("unknown method '{}'; there are {}", policy, fmt::join(partition_methods, ", "));
   }
 
-  /// Whether there are models, which a scheduler serves.
+  /// Whether the measure serves models through a scheduler.
   bool serves_models() const {
     return out_.what != measure::partition && out_.what != measure::llm && out_.what != measure::latency;
   }
@@ -149,7 +149,7 @@ class experiment_reader {
     return i ? out_.policies[*i] : std::string{};
   }
 
-  /// Policies that do not know by themselves how long to wait need the axis that says it.
+  /// Policies with an external waiting time need the axis that sets it.
   void check_waiting() {
     for (const auto& p : out_.policies) {
       if (!is_waiting(p) || scheduling_named(p)) continue;
@@ -197,8 +197,8 @@ class experiment_reader {
     }
   }
 
-  /// Whether every value of every axis leaves a scenario that can be served, and that says what its measure
-  /// needs.
+  /// Checks that every value of every axis gives a scenario that can be served and has the keys that its
+  /// measure needs.
   void check_points(section& s, const experiment_case& c) {
     if (c.base.llm && out_.what != measure::llm)
       s.refuse("llm", fmt::format("the measure {} takes no notice of it; remove it, or say measure = \"llm\"",
@@ -254,7 +254,7 @@ class experiment_reader {
     return out;
   }
 
-  /// The same of a table with nothing else in it.
+  /// The same for a table without other keys.
   selector read_points(section& s) {
     auto out = read_selector(s);
     if (!axes_.complete) s.ignore_rest();
@@ -343,7 +343,7 @@ class experiment_reader {
   const std::filesystem::path directory_;
   section* head_ = nullptr;  // [experiment], if there is one
   axes_reading axes_;
-  std::string needs_timeout_;  // a policy for which a run without `timeout_percent` cannot be
+  std::string needs_timeout_;  // a policy that cannot run without `timeout_percent`
   experiment out_;
 };
 

@@ -12,8 +12,8 @@
 namespace troupe::lab {
 
 struct experiment_reading {
-  experiment spec;                ///< to be used only without problems
-  std::vector<problem> problems;  ///< all of them, by place
+  experiment spec;                ///< valid only without problems
+  std::vector<problem> problems;  ///< all of them, in file order
   bool ok() const { return problems.empty(); }
 };
 

@@ -27,7 +27,7 @@ struct combination {
 struct planned_point {
   point what;
   scenario where;
-  size_t same_as;  ///< index of the point that runs the same; its own index if it runs itself
+  size_t same_as;  ///< index of the point with the same run; its own index if it has a run of its own
 };
 
 std::vector<combination> combinations_of(const experiment& e, const run_options& options) {
@@ -56,7 +56,7 @@ std::vector<combination> combinations_of(const experiment& e, const run_options&
   return out;
 }
 
-/// So many of them, in their order.
+/// Keeps `n` of them, in order.
 void keep_sample(std::vector<combination>& all, size_t n, uint64_t seed) {
   if (n == 0 || n >= all.size()) return;
   random_stream random{seed, "sample of an experiment"};
@@ -87,7 +87,7 @@ std::vector<planned_point> plan(const experiment& e, const run_options& options)
   for (const auto& c : combinations) {
     for (const auto& policy : e.policies) {
       planned_point p{{c.of->name, c.at, policy, {}, {}, {}}, scenario_of(e, c, options), out.size()};
-      if (!is_waiting(policy)) {  // others do not mind how long those wait
+      if (!is_waiting(policy)) {  // other policies do not depend on that time
         for (size_t i = 0; i < out.size(); ++i) {
           bool same = out[i].what.policy == policy && out[i].what.case_name == p.what.case_name;
           for (size_t k = 0; same && k < e.axes.size(); ++k)
@@ -144,7 +144,7 @@ results run_experiment(const experiment& e, const run_options& options) {
 
   std::mutex mutex;
   size_t done = 0;
-  // it needs the machine for itself
+  // needs the machine for itself
   const bool alone = e.what == measure::scheduler || e.what == measure::latency;
   const auto threads = alone ? 1 : options.threads;
   for_each_parallel(pieces.size(), threads, [&](size_t i) {

@@ -7,7 +7,7 @@
 namespace troupe::lab {
 
 double highest_rate(const rate_search& how, const std::function<bool(double rate)>& served) {
-  double good = 0, bad = 0;  // 0: none is known
+  double good = 0, bad = 0;  // 0: unknown
   double step = 1.1, rate = std::clamp(how.guess, how.min, how.max);
   while (good == 0 || bad == 0) {
     (served(rate) ? good : bad) = rate;

@@ -1,5 +1,4 @@
-// How long one LoRA operator takes on this machine, or one step of a model: in real time, on all of its
-// cores.
+// The latency of one LoRA operator or of one step of a model, in real time on all cores of this machine.
 #pragma once
 #include <string_view>
 #include <vector>
@@ -8,7 +7,7 @@
 
 namespace troupe::lab {
 
-/// The median of runs for half a second, at least five, after one that does not count; quick: of five.
+/// The median of at least five runs, repeated for half a second, after one warm-up run. Quick: of five runs.
 sample measure_step_latency(const scenario& s, std::string_view policy, bool quick);
 
 void summarise_latencies(const std::vector<sample>& samples, point& out);

@@ -1,4 +1,4 @@
-// What the measure `latency` times: one LoRA operator, or one step of a small model.
+// Setup of the measure `latency`: one LoRA operator, or one step of a small model.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -17,15 +17,16 @@ struct latency_setup {
   uint32_t context = 128;  ///< positions of a sequence
 };
 
-/// sgmv, loop (an operator for each adapter) and gather_bmm (each row's matrices copied together, then an
-/// operator for each row) are the operator, with random adapters in bf16; decode and prefill are steps.
+/// sgmv, loop (one operator per adapter) and gather_bmm (copies each row's matrices together, then one
+/// operator per row) time the operator, with random adapters in bf16; decode and prefill time steps.
 inline constexpr std::string_view latency_policies[]{"sgmv", "loop", "gather_bmm", "decode", "prefill"};
 
-/// `[latency]` of `root`: what it does not say is as in `out`, or as by default. Without it nothing changes.
+/// Reads `[latency]` of `root`. Absent keys keep the values in `out`, or the defaults. Without the table
+/// nothing changes.
 void read_latency(section& root, std::optional<latency_setup>& out);
 
-/// How many of `rows` rows each adapter has, as Punica's workloads (section 7) have them: the most popular
-/// first. Skewed: each has 1.5 times the rows of the next, at least one.
+/// Rows of each adapter, as in Punica's workloads (§7), the most popular first. Skewed: each adapter has 1.5
+/// times the rows of the next, at least one.
 std::vector<uint32_t> rows_by_adapter(adapter_popularity p, uint32_t rows);
 
 }  // namespace troupe::lab

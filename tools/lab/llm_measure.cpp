@@ -14,7 +14,7 @@ namespace {
 
 constexpr duration watched_every = 100ms;  // tools/sim/world.hpp
 constexpr size_t minute = 60s / watched_every;
-constexpr auto patience = 2h;  // nobody gives up
+constexpr auto patience = 2h;  // clients never give up
 
 cluster_spec cluster_of(const llm_scenario& t, const llm_policy& how, uint32_t adapters, size_t generations) {
   cluster_spec c;
@@ -125,7 +125,7 @@ sample measure_llm(const scenario& s, std::string_view policy, uint64_t seed, bo
                   .caf_host_per_actor = false,
                   .drain_at_most = patience,
                   .in_order = true,
-                  .steps_ahead = 0,  // as the engines of the papers
+                  .steps_ahead = 0,  // as in the engines of the papers
                   .trace_generations = false})
           .run();
   for (const auto& v : r.violations)

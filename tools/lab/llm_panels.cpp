@@ -21,7 +21,7 @@ plot_panel over_time(const point& p, const table& t, size_t column, const char* 
           {{label, data, "using 1:2 with steps lw 1.5 lc rgb '#1f5fa8'"}}};
 }
 
-/// `most`: the batch whose colour is the darkest.
+/// `max`: the batch with the darkest colour.
 plot_panel batch_of_each_engine(const point& p, const table& t, double max) {
   std::string data;
   double engines = 0;

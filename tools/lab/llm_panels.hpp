@@ -1,5 +1,5 @@
-// The plot `engines`: for each point requests and tokens a second, and the batch of each engine as a colour,
-// over time (Punica, Figure 13).
+// The plot `engines`: for each point the requests and tokens a second, and the batch of each engine as a
+// colour, over time (Punica, Figure 13).
 #pragma once
 #include <vector>
 

@@ -9,7 +9,8 @@ namespace troupe::lab {
 
 namespace {
 
-/// When the n-th request comes if the rate rises evenly to `peak` and falls as evenly. None: after the end.
+/// The arrival time of the n-th request if the rate rises linearly to `peak` and falls again. None: after the
+/// end.
 std::optional<double> rising_and_falling(double n, double peak, double length) {
   const double all = peak * length / 2;
   if (n >= all) return {};
@@ -35,7 +36,7 @@ std::vector<traced_generation> generations_of(const llm_scenario& t, uint64_t at
                                               uint64_t seed) {
   const auto requests = request_count(t, at_once, length);
   llm_traffic_options o;
-  o.arrivals = {.kind = arrival_kind::poisson, .rate = 1};  // then a second is a request
+  o.arrivals = {.kind = arrival_kind::poisson, .rate = 1};  // one second is then one request
   o.prompt = t.prompt;
   o.output = t.output;
   o.adapters = adapter_count(t, requests);

@@ -1,4 +1,4 @@
-// What the measure `llm` runs: engines of a language model that are not there, and who asks them for what.
+// Scenario of the measure `llm`: emulated engines of a language model, and the load on them.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -25,24 +25,24 @@ struct llm_scenario {
   token_lengths output{.median = 185, .sigma = 1.1, .max = 1024};
   adapter_popularity popularity = adapter_popularity::skewed;
   double alpha = 1.5;
-  uint32_t adapters = 0;  ///< 0: as many as Punica has (§7), a root of the requests' number, or one each
+  uint32_t adapters = 0;  ///< 0: as Punica (§7): √requests, or one each
 
-  /// None: all requests come at once. Else a Poisson process whose rate rises evenly to this in the middle of
-  /// the run, and falls as evenly.
+  /// None: all requests arrive at once. Else a Poisson process whose rate rises linearly to this value in the
+  /// middle of the run, and falls again.
   std::optional<double> peak_rps;
-  duration length = 3600s, quick_length = 120s;  ///< of arrivals; not of all at once
+  duration length = 3600s, quick_length = 120s;  ///< of arrivals; unused if all requests arrive at once
 };
 
-/// How many requests come: about so many, if they do not come at once.
+/// The number of requests; an expected value if they do not arrive at once.
 uint64_t request_count(const llm_scenario& t, uint64_t at_once, duration length);
 uint32_t adapter_count(const llm_scenario& t, uint64_t requests);
 
-/// The requests by time. `at_once`: if all come so, this many.
+/// The requests by time. `at_once`: their number if all arrive at once.
 std::vector<traced_generation> generations_of(const llm_scenario& t, uint64_t at_once, duration length,
                                               uint64_t seed);
 
-/// Who runs the engines. By name: a routing (policies/llm/routing_policy.hpp); `mixed`, which is Punica's;
-/// `one_adapter`, which is the same with sequences of one adapter in a batch.
+/// How engines are run. By name: a routing policy (policies/llm/routing_policy.hpp); `mixed`, Punica's;
+/// `one_adapter`, the same with sequences of only one adapter in a batch.
 struct llm_policy {
   std::string routing;
   bool mix_adapters = true;

@@ -8,8 +8,8 @@
 
 namespace troupe::lab {
 
-/// `[llm]` of `root`: what it does not say is as in `out`, or as by default. Without it nothing changes.
-/// The profile is relative to `directory`.
+/// Reads `[llm]` of `root`. Absent keys keep the values in `out`, or the defaults. Without the table nothing
+/// changes. The profile's path is relative to `directory`.
 void read_llm(section& root, const std::filesystem::path& directory, std::optional<llm_scenario>& out);
 
 }  // namespace troupe::lab

@@ -10,7 +10,7 @@
 namespace troupe::llm {
 namespace {
 
-/// Any token, another one for every place.
+/// An arbitrary token, different for every position.
 token some_token(const decoder& d, uint32_t i) {
   return static_cast<token>(uint64_t{i} * 7919 % d.config().vocabulary);
 }
@@ -142,7 +142,7 @@ host_work measure_host_work(uint32_t rows, uint32_t layers, uint32_t context, do
     d.head(x, s.sampled, logits);
     const auto ran = c.now();
     chosen.clear();
-    for (const auto row : s.sampled)  // in place of choosing, which is a kernel
+    for (const auto row : s.sampled)  // instead of sampling, which is a kernel
       chosen.push_back({s.sequences[s.row_sequence[row]], some_token(d, row), false});
     const auto decided = c.now();
     scheduler.done(chosen);

@@ -1,4 +1,4 @@
-// Steps of a decoder whose time is taken: what `troupe bench llm` compares.
+// Timed steps of a decoder, for `troupe bench llm`.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -8,20 +8,20 @@
 
 namespace troupe::llm {
 
-/// `rows` sequences of `context` tokens, the last of which is computed and then followed by a new one; row i
-/// has adapter i + 1 if `adapters`. The KV blocks are those from 0 on.
+/// A decode step: `rows` sequences of `context` tokens, of which the last is computed. With `adapters`, row i
+/// has adapter i + 1. The KV blocks are numbered from 0.
 llm_step decode_step(uint32_t rows, uint32_t context, uint32_t tokens_of_block, bool adapters);
-/// A prompt of so many tokens, at once.
+/// A prefill of one prompt of `tokens` tokens in one chunk.
 llm_step prefill_step(uint32_t tokens, uint32_t tokens_of_block);
 
-/// What a step reads from memory at least once: weights and the KV cache. Adapters come on top.
+/// The bytes that a step reads at least: weights and the KV cache, without adapters.
 uint64_t bytes_of_step(const decoder& d, const llm_step& step);
-/// Multiplications and additions of its projections and of its attention.
+/// Floating-point operations of its projections and its attention.
 double flops_of_step(const decoder& d, const llm_step& step);
 
 struct step_time {
-  duration all{};        ///< the layers, the head, and greedy choices of a token
-  kernel_times kernels;  ///< the head's among them; without choosing
+  duration all{};        ///< the layers, the head, and greedy sampling of a token
+  kernel_times kernels;  ///< including the head's, without sampling
 };
 /// Requires: all layers and the step's adapters are loaded.
 class step_timer {
@@ -38,13 +38,13 @@ class step_timer {
 
 struct host_work {
   duration median{}, p99{};
-  duration plan{}, decoder{}, done{};  ///< medians of its parts
+  duration plan{}, decoder{}, done{};  ///< medians of the parts
   uint32_t steps = 0;
 };
-/// What a step of `rows` sequences costs apart from kernels: planning it, what the decoder does around its
-/// kernels, and entering what was chosen. Of a model with that many layers but narrow ones (the host's work
-/// does not depend on the width), with an adapter for every sequence, whose caches other work empties before
-/// every step. For `seconds`, at least 100 steps. The two readings of the clock around each kernel are in it.
+/// Host time of a step of `rows` sequences outside of kernels: planning it, the decoder's work around its
+/// kernels, and the update with the sampled tokens. The model has `layers` narrow layers (host work does not
+/// depend on the width) and an adapter for every sequence; the caches are flushed before every step. Runs for
+/// `seconds`, at least 100 steps. The two clock reads around each kernel are included.
 host_work measure_host_work(uint32_t rows, uint32_t layers, uint32_t context, double seconds);
 
 }  // namespace troupe::llm

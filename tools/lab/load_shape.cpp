@@ -25,7 +25,7 @@ std::vector<load_change> changes_of(const changing_load& load, size_t models) {
   };
   std::vector<day> days;
   random_stream random{load.seed, "changing load"};
-  for (size_t i = 0; i < models; ++i)  // all have their evening in the second half, but not at the same hour
+  for (size_t i = 0; i < models; ++i)  // all have their evening in the second half, but at different hours
     days.push_back({(0.5 + random.uniform()) * std::numbers::pi, 1 + 0.3 * random.uniform()});
 
   std::vector<load_change> out;
@@ -35,7 +35,7 @@ std::vector<load_change> changes_of(const changing_load& load, size_t models) {
     const double rush = std::clamp(1 - std::abs(part - 0.625) / 0.125, 0.0, 1.0);
     load_change change{at, {}};
     for (auto& d : days) {
-      d.drift = 0.8 * d.drift + 0.6 * load.noise * normal(random);  // keeps its deviation at `noise`
+      d.drift = 0.8 * d.drift + 0.6 * load.noise * normal(random);  // keeps the standard deviation at `noise`
       const double wave = 1 + load.swing * std::sin(d.phase + 2 * std::numbers::pi * d.periods * part);
       change.scale.push_back(std::max(0.05, wave + d.drift) * (1 + (load.rush_times - 1) * rush));
     }

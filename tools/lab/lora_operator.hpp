@@ -1,5 +1,5 @@
-// Three ways to run the LoRA operator y += (x A) B over rows with adapters of their own, as Punica's Figure 8
-// compares them.
+// Three implementations of the LoRA operator y += (x A) B over rows with different adapters, as compared in
+// Punica's Figure 8.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace troupe::lab {
 
-/// Owns random adapters in bf16, so many that a batch finds none of its own in a cache, and a batch.
+/// Owns a batch, and more random adapters in bf16 than caches hold.
 class lora_operator {
  public:
   enum class method : uint8_t { sgmv, loop, gather_bmm };
@@ -17,9 +17,9 @@ class lora_operator {
   /// At least `pool_bytes` of adapters, and those of one batch.
   explicit lora_operator(const latency_setup& s, size_t pool_bytes = size_t{256} << 20);
 
-  /// Once, with the next adapters of the pool.
+  /// Runs once, with the next adapters of the pool.
   void run(method how);
-  /// The same adapters again as the last time.
+  /// The next run uses the same adapters as the last.
   void again() { next_ = last_; }
   const std::vector<float>& y() const { return y_; }
   void clear() { y_.assign(y_.size(), 0); }

@@ -22,7 +22,7 @@ sample at_rate(const scenario& s, const scheduling& how, engine run, uint64_t se
   return {good, std::move(result), {}, {}};
 }
 
-/// More GPUs than a run has requests serve none better; fewer than this are never too many to try.
+/// An upper bound of useful GPUs: more GPUs than a run has requests do not serve more.
 uint32_t max_useful_gpus(const scenario& s) {
   const double requests = static_cast<double>(s.search.requests) + *s.rate_rps * to_seconds(s.search.warm_up);
   return static_cast<uint32_t>(std::clamp(requests, 64.0, double{max_scenario_gpus}));
@@ -32,7 +32,7 @@ sample fewest_gpus(const scenario& s, const scheduling& how, engine run, uint64_
   auto one = s;
   one.gpus = 1;
   one.gpus_per_model = 0;
-  const double min_gpus = *s.rate_rps / rate_bound(one);  // if batches are as large as they can be
+  const double min_gpus = *s.rate_rps / rate_bound(one);  // with batches of the largest size
   sample out;
   const auto max = max_useful_gpus(s);
   const auto guess = static_cast<uint32_t>(std::min(std::ceil(min_gpus * 1.3), static_cast<double>(max)));
@@ -82,7 +82,7 @@ sample run_trace(const scenario& s, const scheduling& how, engine run, uint64_t 
   out.at = run(t, &watch);
   out.value = static_cast<double>(watch.losses.rows.size());
   out.metrics["served"] = static_cast<double>(watch.served);
-  // in the second half, less the very end, where batches are small for want of requests
+  // in the second half without the very end, where batches are small for lack of requests
   double min_batch = 0;
   const double half = to_ms(t.length) / 2, end = to_ms(t.length) - 2 * to_ms(t.models[0].slo);
   for (const auto& b : watch.batches.rows)
@@ -92,10 +92,10 @@ sample run_trace(const scenario& s, const scheduling& how, engine run, uint64_t 
   return out;
 }
 
-/// A metric that nothing can be said of: one seed has no interval.
+/// The value of an undefined metric: one seed has no interval.
 constexpr double no_interval = std::numeric_limits<double>::quiet_NaN();
 
-/// The batch size that half of all requests do not exceed.
+/// The median batch size over all requests.
 double median_batch(const std::vector<uint64_t>& batches) {
   uint64_t rows = 0, below = 0;
   for (size_t n = 0; n < batches.size(); ++n) rows += n * batches[n];
@@ -106,8 +106,8 @@ double median_batch(const std::vector<uint64_t>& batches) {
   return 0;
 }
 
-/// Goodput by the paper's formulas for requests at even gaps (§5.3): of the staggered schedule, and of GPUs
-/// that know nothing of each other.
+/// Goodput by the paper's formulas for requests at even gaps (§5.3): of the staggered schedule, and of
+/// uncoordinated GPUs.
 void add_bounds(const scenario& s, point& out) {
   const auto models = served_models(s);
   if (models.size() != 1) return;
@@ -174,7 +174,7 @@ void summarise(const experiment& e, const scenario& s, const std::vector<sample>
   if (e.what == measure::partition) return summarise_partitions(samples, out);
   if (e.what == measure::llm) return summarise_llm(samples, out);
   if (e.what == measure::latency) return summarise_latencies(samples, out);
-  if (e.what == measure::scheduler) {  // there is no run to look into
+  if (e.what == measure::scheduler) {  // there is no run to inspect
     m["scheduled_rps"] = average([](const auto& x) { return x.value; }).first;
     for (const auto& [name, _] : samples.front().metrics)
       m[name] = average([&, &key = name](const auto& x) { return x.metrics.at(key); }).first;

@@ -1,4 +1,4 @@
-// What an experiment measures, one point and one seed at a time, and what the seeds of a point say together.
+// The measures of an experiment: one point and one seed at a time, and the summary of a point over its seeds.
 #pragma once
 #include <vector>
 
@@ -11,7 +11,7 @@ struct sample {
   double value = 0;  ///< requests a second, or GPUs
   trial_result at;
   std::vector<table> tables;
-  std::map<std::string, double> metrics;  ///< that the run itself does not tell
+  std::map<std::string, double> metrics;  ///< that are not part of the run's result
 };
 
 sample take_sample(measure what, const scenario& s, const scheduling& how, engine run, uint64_t seed);

@@ -1,5 +1,5 @@
-// The measure `partition` of experiments: partition_study.hpp, a configuration a seed, with the methods as
-// policies.
+// The measure `partition` of experiments: partition_study.hpp with one configuration per seed and the methods
+// as policies.
 #pragma once
 #include <span>
 #include <string_view>

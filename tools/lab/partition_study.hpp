@@ -1,5 +1,5 @@
-// How evenly models are partitioned into sub-clusters, by the search and by random search: Figure 16 of
-// Symphony's Appendix A.2. Figures of time apart, the same options give the same study.
+// Compares the search for a balanced partition of models into sub-clusters with random search: Figure 16 of
+// Symphony's Appendix A.2. Except for times, the same options give the same study.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -15,8 +15,8 @@ struct zoo_model {
   std::string name;
   double parameter_bytes = 0;  ///< as float32
 };
-/// A CSV file: `model,million_parameters` in the first line, then one model a line. `problem`: what is wrong,
-/// with file and line; empty if nothing is.
+/// A CSV file: `model,million_parameters` in the first line, then one model a line. `problem` names file and
+/// line; it is empty if there is none.
 struct zoo_reading {
   std::vector<zoo_model> models;
   std::string problem;
@@ -31,9 +31,9 @@ struct partition_study_options {
   uint64_t seed = 1;
   uint64_t steps = 10'000'000;     ///< of the search: about a second
   uint64_t random_tries = 50'000;  ///< of random search: about a second
-  double random_seconds = 0;       ///< if not 0: instead of `random_tries`; then no study is like another
-  double device_bytes = 11e9;      ///< S_max: a GTX 1080 Ti's
-  double dynamic_bytes = 500e6;    ///< assumed of every model: the paper does not say
+  double random_seconds = 0;     ///< if not 0: instead of `random_tries`; the study is then not reproducible
+  double device_bytes = 11e9;    ///< S_max: a GTX 1080 Ti's
+  double dynamic_bytes = 500e6;  ///< assumed for every model: the paper gives no number
 };
 
 /// One configuration: every model a random one of the zoo, with an exponential rate of mean 1.
@@ -45,7 +45,7 @@ struct timed_partition {
   partition_result found;
   double seconds = 0;
 };
-/// Throws std::runtime_error if there is no partition that keeps to the limits.
+/// Throws std::runtime_error if no partition satisfies the limits.
 timed_partition partition_once(const std::vector<zoo_model>& zoo, const partition_study_options& o,
                                uint32_t configuration, method m);
 
@@ -57,7 +57,7 @@ struct partition_comparison {
 std::vector<partition_comparison> study_partitions(const std::vector<zoo_model>& zoo,
                                                    const partition_study_options& o);
 
-/// Of all configurations: what Figure 16 draws, two imbalances of two methods.
+/// Summary over all configurations, for Figure 16: two imbalances of two methods.
 struct imbalance_summary {
   double min = 0, median = 0, max = 0;
 };

@@ -16,7 +16,7 @@ namespace troupe::lab {
 
 namespace {
 
-/// As a shell takes it for one word.
+/// Quoted as one word for a shell.
 std::string quoted(const std::string& text) {
   std::string out = "'";
   for (const char c : text) out += c == '\'' ? std::string{"'\\''"} : std::string{c};
@@ -37,7 +37,7 @@ sheet sheet_of(const results& r, size_t panels) {
           fmt::format("{},{}", columns * (wide ? 900 : 440) + 40, rows * (wide ? 200 : 320) + 60)};
 }
 
-/// Whether a line has a point: what is not finite is written `?` and left out.
+/// Whether a line has a point: numbers that are not finite are written as `?` and left out.
 bool has_point(const plot_line& l) {
   std::istringstream rows{l.data};
   for (std::string row; std::getline(rows, row);)
@@ -45,7 +45,7 @@ bool has_point(const plot_line& l) {
   return false;
 }
 
-/// Panels with those lines of which there is something to draw: gnuplot gives up on others.
+/// Panels without empty lines: gnuplot fails on those.
 std::vector<plot_panel> drawable(std::vector<plot_panel> panels) {
   for (auto& p : panels) std::erase_if(p.lines, [](const auto& l) { return !has_point(l); });
   return panels;
@@ -79,7 +79,7 @@ std::string plot_script(const results& r) {
     for (const auto& l : p.lines)
       plots += fmt::format("{}$data{} {} title {}", plots.empty() ? "" : ", \\\n     ", block++, l.style,
                            l.title.empty() ? "''" : gnuplot_text(l.title));
-    if (plots.empty()) {  // an empty frame keeps the other panels in their places
+    if (plots.empty()) {  // an empty frame keeps the layout of the other panels
       out += "unset logscale\nset xrange [0:1]\nset yrange [0:1]\nplot NaN title 'no value is finite'\n" +
              p.reset;
       out += "set xrange [*:*]\nset yrange [*:*]\n";

@@ -7,10 +7,11 @@
 
 namespace troupe::lab {
 
-/// A script with its data in it, without a terminal. Empty if the experiment says nothing about a plot.
+/// A script with inline data and without a terminal setting. Empty if the experiment has no plot.
 std::string plot_script(const results& r);
 
-/// Writes NAME.gnuplot, NAME.png and NAME.svg. The error if gnuplot is missing or fails, else empty.
+/// Writes NAME.gnuplot, NAME.png and NAME.svg. Returns the error if gnuplot is missing or fails, else an
+/// empty string.
 std::string draw(const results& r, const std::filesystem::path& folder);
 
 }  // namespace troupe::lab

@@ -92,7 +92,7 @@ class panel_maker {
     return {};
   }
 
-  /// What sets a panel apart: the case, and every axis that is neither x nor lines.
+  /// The labels of a panel: the case, and every axis that is neither x nor lines.
   std::string panel_name(const point& p) const {
     std::string out = p.case_name;
     for (size_t i = 0; i < e_.axes.size(); ++i) {
@@ -123,7 +123,7 @@ class panel_maker {
         if (plot_.x == "rate_rps") panel.settings += "set format x '%.0s%c'\n";
         if (metric == "goodput_rps") panel.settings += "set format y '%.0s%c'\n";
         panel.reset = "unset logscale\nset yrange [*:*]\nset format '% h'\n";
-        std::map<std::string, std::pair<size_t, std::string>> by_line;  // in the order in which they come
+        std::map<std::string, std::pair<size_t, std::string>> by_line;  // in order of appearance
         std::vector<std::string> order;
         std::string paper;
         for (const auto& p : r_.points) {
@@ -273,7 +273,7 @@ class panel_maker {
     std::vector<plot_panel> out;
     for (const auto& p : r_.points) {
       if (!shown(p) || p.tables.empty()) continue;
-      // what each model is served, one on top of the other
+      // goodput of each model, stacked
       plot_panel stack{panel_name(p),   words("time_s"), "goodput by model (requests/s)",
                        "set key off\n", "set key\n",     {}};
       std::vector<double> below(p.tables[0].rows.size(), 0);

@@ -1,4 +1,4 @@
-// What a plot shows, panel by panel: lines with their data, as gnuplot takes them.
+// The content of a plot, panel by panel: lines with their data in gnuplot's format.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,7 +8,7 @@
 namespace troupe::lab {
 
 struct plot_line {
-  std::string title, data, style;  ///< data: rows of numbers; style: what stands between data and title
+  std::string title, data, style;  ///< data: rows of numbers; style: the part between data and title
 };
 
 struct plot_panel {
@@ -19,7 +19,7 @@ struct plot_panel {
 
 std::vector<plot_panel> panels_of(const results& r);
 
-/// In quotes, for gnuplot.
+/// Quoted and escaped for gnuplot.
 std::string gnuplot_text(const std::string& text);
 
 }  // namespace troupe::lab

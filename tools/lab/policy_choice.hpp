@@ -1,4 +1,4 @@
-// What to say about names of policies that nobody knows.
+// Messages about unknown names of policies.
 #pragma once
 #include <string>
 #include <string_view>
@@ -7,11 +7,11 @@
 
 namespace troupe::lab {
 
-/// "unknown policy 'x'; ..." with the names that there are.
+/// "unknown policy 'x'; ..." with the list of known names.
 std::string unknown_policy(std::string_view name);
 
-/// What is wrong with the parts of a scheduler that were chosen one by one: one is not known, or they do not
-/// go together. Empty: nothing.
+/// The problem of a scheduler whose parts were chosen one by one: an unknown part, or parts that do not fit
+/// together. Empty: none.
 std::string unknown_part(const scheduling& s);
 
 }  // namespace troupe::lab

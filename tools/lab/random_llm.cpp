@@ -12,11 +12,11 @@
 namespace troupe::llm {
 namespace {
 
-constexpr float largest = 0.035F;  // uniform up to there: a deviation of 0.02
+constexpr float largest = 0.035F;  // of a uniform distribution with a standard deviation of 0.02
 
 size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-/// n numbers of `type`; each piece of them has a stream of its own, so that threads can share the work.
+/// n numbers of `type`; each chunk has its own random stream, so that threads can share the work.
 void fill_random(std::byte* to, element type, size_t n, uint64_t seed) {
   constexpr size_t piece = size_t{1} << 16;
 #pragma omp parallel for schedule(static)

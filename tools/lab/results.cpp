@@ -17,7 +17,7 @@ std::optional<size_t> axis_index(const experiment& e, const std::string& paramet
   return {};
 }
 
-/// The point that a ratio is taken to: like `p` but for what the selector says.
+/// The denominator of a ratio: the point like `p` except for the fields of the selector.
 const point* partner(const selector& over, const experiment& e, const std::vector<point>& points,
                      const point& p) {
   for (const auto& q : points) {
@@ -32,7 +32,7 @@ const point* partner(const selector& over, const experiment& e, const std::vecto
   return nullptr;
 }
 
-/// By 0, or if either is endless, there is no ratio that a bound could hold for.
+/// NaN if the base is 0 or a value is not finite: no bound holds for it.
 double ratio(double x, double base) { return std::isfinite(x) && std::isfinite(base) ? x / base : HUGE_VAL; }
 
 struct claim_verdict {
@@ -88,7 +88,7 @@ std::vector<claim_result> judge(const experiment& e, const std::vector<point>& p
     std::vector<double> values;
     size_t kept = 0;
     for (const auto& [p, x] : values_of(c, e, points)) {
-      values.push_back(std::isfinite(x) ? x : HUGE_VAL);  // NaN has no place in an order
+      values.push_back(std::isfinite(x) ? x : HUGE_VAL);  // NaN cannot be ordered
       if (std::isfinite(x) && x >= c.at_least.value_or(-HUGE_VAL) && x <= c.at_most.value_or(HUGE_VAL))
         ++kept;
       else

@@ -1,4 +1,5 @@
-// What came of an experiment: points with their metrics, the curves of runs, and how the paper's claims fare.
+// Results of an experiment: points with their metrics, the curves of runs, and the verdict on the paper's
+// claims.
 #pragma once
 #include <map>
 #include <optional>
@@ -11,30 +12,30 @@ namespace troupe::lab {
 
 /// Rows of numbers under named columns: a distribution, the batches of a run, a timeline.
 struct table {
-  std::string name;  ///< of the model or GPU it is about; empty if of all
+  std::string name;  ///< of the model or GPU; empty if of all
   std::vector<std::string> columns;
   std::vector<std::vector<double>> rows;
 };
 
 struct point {
   std::string case_name;
-  std::vector<std::optional<double>> at;  ///< by axis; none: the case leaves it out
+  std::vector<std::optional<double>> at;  ///< by axis; none: the case has no such axis
   std::string policy;
   std::map<std::string, double> metrics;
-  std::map<std::string, double> paper;  ///< the metrics that the paper prints
+  std::map<std::string, double> paper;  ///< metrics with the paper's printed values
   std::vector<table> tables;
 };
 
 struct claim_result {
   claim what;
-  size_t points = 0;                    ///< that it is about
+  size_t points = 0;                    ///< number of points that it is about
   double min = 0, median = 0, max = 0;  ///< of the metric or ratio
-  double kept = 0;                      ///< by this share of them
+  double kept = 0;                      ///< the fraction of them that keeps it
   bool checked = true;                  ///< false: not in a quick run
   bool holds = false;
   std::vector<std::string> exceptions;  ///< the points that do not keep it, each with its value
 
-  /// Holds if the file says that it is reproduced, and does not if the file says that it is not.
+  /// Whether the claim holds exactly if the file says that it is reproduced.
   bool matches_claim() const { return !checked || (points > 0 && holds == what.reproduced); }
 };
 
@@ -43,16 +44,16 @@ struct results {
   bool quick = false;
   std::vector<point> points;
   std::vector<claim_result> claims;
-  double seconds = 0;  ///< that running took
+  double seconds = 0;  ///< run time
 
   bool all_claims_hold() const;
 };
 
-/// Whether the selector means the point.
+/// Whether the selector matches the point.
 bool matches(const selector& s, const experiment& e, const point& p);
 
-/// How the claims of the experiment fare among the points. A claim about no point at all does not hold, and
-/// neither does one at a point where its metric or ratio is not finite, whatever its bounds.
+/// The verdict on each claim of the experiment. A claim about no point does not hold, and neither does one
+/// about a point whose metric or ratio is not finite.
 std::vector<claim_result> judge(const experiment& e, const std::vector<point>& points, bool quick);
 
 }  // namespace troupe::lab

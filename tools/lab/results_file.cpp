@@ -19,7 +19,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-/// Neither JSON nor CSV has infinities: null and an empty cell stand for them.
+/// JSON and CSV have no infinities: null and an empty cell stand for them.
 json number(double x) { return std::isfinite(x) ? json(x) : json(nullptr); }
 double number_of(const json& x) { return x.is_null() ? HUGE_VAL : x.get<double>(); }
 std::string csv_cell(double x) { return std::isfinite(x) ? fmt::format(",{:.6g}", x) : ","; }
@@ -67,7 +67,7 @@ json json_of(const claim_result& c) {
   return out;
 }
 
-/// A field of CSV: quoted where it must be.
+/// A field of CSV, quoted if necessary.
 std::string field(const std::string& text) {
   if (text.find_first_of(",\"\n") == std::string::npos) return text;
   std::string out = "\"";

@@ -9,18 +9,19 @@ namespace troupe::lab {
 
 /// {experiment, title, reproduces, says, differs, measure, quick, seconds, axes, points: [{case, at:
 /// {parameter: value}, policy, metrics, paper, tables: [{name, columns, rows}]}], claims: [{text, metric,
-/// at_least, at_most, paper, reproduced, because, points, least, median, most, kept, checked, holds,
-/// matches_claim, exceptions}]}. What is not finite is null.
+/// at_least, at_most, paper, reproduced, because, points, min, median, max, kept, checked, holds,
+/// matches_claim, exceptions}]}. Numbers that are not finite are null.
 std::string to_json(const results& r);
 
-/// The points of such a document; its experiment is `e`, whose axes it must have. Throws std::runtime_error
-/// with what is wrong.
+/// The points of such a document. It must have the axes of its experiment `e`. Throws std::runtime_error that
+/// names the problem.
 results results_of_json(const std::string& json, const experiment& e);
 
-/// One line a point: case, axes, policy, metrics, and beside each that the paper prints, paper_<metric>.
+/// One line a point: case, axes, policy, metrics, and a column paper_<metric> beside each metric that the
+/// paper prints.
 std::string points_csv(const results& r);
-/// One line a row of a point's tables: case, axes, policy, table, columns. Empty if there are none. Tables of
-/// different columns have each their own header.
+/// One line a row of a point's tables: case, axes, policy, table, columns. Empty if there are none. Tables
+/// with different columns have a header each.
 std::string tables_csv(const results& r);
 
 /// Writes NAME.json, NAME.csv and, if there are tables, NAME-runs.csv. Throws std::runtime_error.

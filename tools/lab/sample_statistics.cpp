@@ -7,8 +7,8 @@ namespace troupe::lab {
 
 namespace {
 
-/// The 0.975 quantile of Student's t with so many degrees of freedom: a table where the distribution is far
-/// from the normal one, and beyond it the expansion of Cornish and Fisher, right to four digits.
+/// The 0.975 quantile of Student's t with this many degrees of freedom: a table where the distribution is far
+/// from normal, then the Cornish-Fisher expansion, accurate to four digits.
 double student(size_t freedom) {
   static constexpr double table[]{12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646,
                                   2.3060,  2.2622, 2.2281, 2.2010, 2.1788, 2.1604, 2.1448,

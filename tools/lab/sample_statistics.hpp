@@ -1,4 +1,4 @@
-// What a few samples say about the mean that they were drawn from.
+// Statistics of a few samples: mean, confidence interval, quantiles.
 #pragma once
 #include <optional>
 #include <span>
@@ -6,14 +6,14 @@
 
 namespace troupe::lab {
 
-double mean(std::span<const double> samples);  ///< 0 of none
+double mean(std::span<const double> samples);  ///< 0 if empty
 
-/// Half of the interval around the mean that contains the true one with a probability of 95 %, if samples are
-/// drawn independently and their mean is about normal (Student's t). None of fewer than two. No less than the
-/// fraction `precision` of the mean: samples that a search found are known no better than it looked.
+/// Half of the 95 % confidence interval of the mean, for independent samples and about normal means
+/// (Student's t). None for fewer than two samples. At least the fraction `precision` of the mean: samples
+/// from a search are no more precise than the search.
 std::optional<double> ci95(std::span<const double> samples, double precision = 0);
 
-/// The sample below or at which a fraction q of them are. 0 of none.
+/// The sample below or at which a fraction q of the samples lies. 0 if empty.
 double quantile(std::vector<double> samples, double q);
 
 }  // namespace troupe::lab

@@ -83,7 +83,7 @@ trial trial_of(const scenario& s, const scheduling& how, double rate, uint64_t s
   t.response = s.response;
   t.rate = rate;
   t.warm_up = s.search.warm_up;
-  constexpr double longest = 1e9;  // seconds: what a duration can hold is not much more
+  constexpr double longest = 1e9;  // seconds: near the limit of a duration
   t.length = t.warm_up + from_ms(1e3 * std::min(longest, static_cast<double>(s.search.requests) / rate));
   if (s.load) {
     t.length = s.load->length;
@@ -99,7 +99,7 @@ trial trial_of(const scenario& s, const scheduling& how, double rate, uint64_t s
 }
 
 double rate_bound(const scenario& s) {
-  double gpu_seconds = 0, shares = 0;  // of one request of each model, as the shares go
+  double gpu_seconds = 0, shares = 0;  // of one request of each model, weighted by share
   for (const auto& m : served_models(s)) {
     const auto room = m.slo - s.response - s.network.control - m.latency.beta;
     const auto each = m.latency.alpha + s.network.data;

@@ -185,7 +185,7 @@ void read_silence(section& root, scenario& out) {
     out.pause = silence{s->milliseconds("at_ms", 0, hour_ms), s->milliseconds("for_ms", 0, hour_ms)};
 }
 
-/// Where to say that a model's SLO is impossible.
+/// Reports a scenario that cannot be served.
 void check_possible(section& s, const scenario& out) {
   if (const auto why = impossible(out); !why.empty()) s.refuse("model", why);
 }

@@ -13,7 +13,7 @@ namespace troupe::lab {
 
 namespace {
 
-/// The first so many cores that this process may run on, as taskset lists them.
+/// The first `cores` cores of this process, in taskset's format.
 std::string core_list(uint32_t cores) {
   cpu_set_t set;
   if (::sched_getaffinity(0, sizeof set, &set) != 0) throw std::runtime_error("the cores are not known");
@@ -57,7 +57,8 @@ sample measure_scheduler(const scenario& s, const scheduling& how) {
     throw std::runtime_error("no answer from " + command);
   sample out;
   out.value = document["requests_per_s"];
-  // On a machine that stalls no rate may be served well: then the first is all it says, and 0.
+  // On a machine that stalls no rate may be served well: the document then has only the first field, and it
+  // is 0.
   out.metrics["per_cpu_second"] = document.value("requests_per_cpu_s", 0.0);
   out.metrics["bad_rate"] = document.value("bad_rate", 1.0);
   out.metrics["mean_batch"] = document.value("mean_batch", 0.0);

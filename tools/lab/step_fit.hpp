@@ -1,4 +1,4 @@
-// The time of a language model's steps, from steps that were measured: `troupe profile --model`.
+// Fits the latency model of a language model's steps to measured steps: `troupe profile --model`.
 #pragma once
 #include <span>
 #include <vector>
@@ -10,10 +10,10 @@ namespace troupe {
 struct step_sample {
   llm::step_shape shape;
   duration took{};
-  bool held_out = false;  ///< not fitted: to see what the fit says of steps that it does not know
+  bool held_out = false;  ///< not part of the fit: to test the fit on unseen steps
 };
 
-/// How far off a step's time is: |fitted - measured| / measured.
+/// The relative error of a step's time: |fitted - measured| / measured.
 struct step_error {
   double mean = 0, largest = 0;
 };
@@ -23,8 +23,8 @@ struct step_fit {
   step_error fitted, held_out;
 };
 
-/// The terms, none of them negative, with the least sum of squared relative errors, so that short steps count
-/// as much as long ones. Requires: a sample to be fitted, all took time.
+/// The non-negative terms with the least sum of squared relative errors, so that short steps count as much as
+/// long ones. Requires: at least one sample that is not held out; all times > 0.
 step_fit fit_steps(std::span<const step_sample> samples);
 
 double relative_error(const llm::step_latency& fit, const step_sample& s);

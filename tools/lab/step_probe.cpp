@@ -77,7 +77,7 @@ llm::llm_step step_of(const probed_step& p, uint32_t block_tokens) {
   for (size_t i = 0; i < p.sequences.size(); ++i) {
     const auto [first, end] = p.sequences[i];
     for (auto at = first; at < end; ++at) {
-      s.tokens.push_back(static_cast<llm::token>((i + at) % 7));  // every vocabulary has so many
+      s.tokens.push_back(static_cast<llm::token>((i + at) % 7));  // valid in every vocabulary
       s.positions.push_back(at);
       s.row_sequence.push_back(static_cast<uint32_t>(i));
     }

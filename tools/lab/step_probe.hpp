@@ -1,4 +1,4 @@
-// Steps of a language model on a device, run to see how long they take.
+// Runs steps of a language model on a device and measures their times.
 #pragma once
 #include <functional>
 #include <string>
@@ -9,14 +9,14 @@
 
 namespace troupe {
 
-/// What a step holds: sequences of which some positions are computed; one position is a decode.
+/// A step: sequences with the positions to compute; one position is a decode.
 struct probed_step {
   struct sequence {
     uint32_t first = 0, end = 1;  ///< positions [first, end), those before are in the KV cache
     bool operator==(const sequence&) const = default;
   };
   std::vector<sequence> sequences;  ///< prompts first
-  uint32_t adapters = 0;            ///< as many among them, in equal parts; 0: the base model
+  uint32_t adapters = 0;  ///< number of adapters, spread evenly over the sequences; 0: the base model
   bool operator==(const probed_step&) const = default;
 };
 
@@ -25,32 +25,32 @@ struct probe_limits {
   uint32_t max_context = 2048;  ///< positions of a sequence
   uint32_t prefill_chunk = 512;
   uint32_t adapters = 0;   ///< at most
-  uint64_t kv_tokens = 0;  ///< that the device holds
+  uint64_t kv_tokens = 0;  ///< capacity of the device
   uint32_t block_tokens = 16;
 };
 
-/// Decodes by batch and context, equal contexts and one long one among short ones, prompts and later chunks
-/// of them, both together, one and many adapters: all that the limits allow, at least two.
+/// Decodes by batch size and context, equal contexts, one long context among short ones, prompts and later
+/// chunks of them, both together, one and many adapters: all that the limits allow, at least two.
 std::vector<probed_step> steps_to_probe(const probe_limits& l);
 
 llm::llm_step step_of(const probed_step& p, uint32_t block_tokens);
 
-/// Runs steps on a device, one after the other, and sees what it tells meanwhile.
+/// Runs steps on a device, one after the other, and handles its events.
 class step_probe {
  public:
-  /// `wait` returns when the device may have something to tell; at the latest at the time it is given.
+  /// `wait` returns when the device may have an event, at the latest at the given time.
   step_probe(llm::engine_device& device, const clock& c, std::function<void(time_point)> wait)
       : device_(device), clock_(c), wait_(std::move(wait)) {}
 
-  /// Waits until the model is there. Throws request_refused if it cannot be loaded.
+  /// Waits until the model is loaded. Throws request_refused if it cannot be loaded.
   llm::engine_facts load();
-  /// The KV cache holds small numbers from now on, as if sequences had been computed.
+  /// Fills the KV cache with small numbers, as if sequences had been computed.
   void fill_cache();
-  /// Brings adapters 1 to `count` of this folder onto the device. The median time for one that is in host
-  /// memory. Throws request_refused if its files will not do.
+  /// Loads adapters 1 to `count` from this folder onto the device. Returns the median time to load one that
+  /// is in host memory. Throws request_refused if its files are not usable.
   duration load_adapters(uint32_t count, const std::string& folder);
-  /// Runs all of the steps in turns, at least three times after one that does not count, and for so long in
-  /// all; the median of each. One of four is held out of fits.
+  /// Runs all steps in turns, at least three times after one warm-up run, for `budget` in all; returns the
+  /// median of each. One step of four is held out of fits.
   std::vector<step_sample> measure(const std::vector<probed_step>& steps, duration budget);
 
  private:

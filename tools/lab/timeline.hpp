@@ -1,5 +1,5 @@
-// A run in equal steps: what was served and lost in each, how many GPUs worked, and what to tell an
-// autoscaler (Symphony §3.5, Fig. 15).
+// A run in equal steps: goodput and losses of each, GPUs in use, and the autoscale advice (Symphony §3.5,
+// Fig. 15).
 #pragma once
 #include <vector>
 
@@ -18,13 +18,13 @@ class timeline final : public trial_watch {
   /// Of all models: time_s, offered_rps, goodput_rps, gpus_used, gpus_busy, advice_gpus, bad_rate; then one
   /// table a model: time_s, goodput_rps, lost_rps.
   std::vector<table> tables(const trial& t) const;
-  /// The bad rate of those steps in which `busy` of the GPUs, at most, worked all the time.
+  /// The bad rate over the steps in which GPUs were busy for less than the fraction `busy`.
   double bad_rate_where_busy_below(double busy) const;
-  /// The GPUs that worked at all in such steps, over those that the work would have filled. 0: there are
-  /// none.
+  /// The GPUs used at all in such steps, divided by the GPUs that the work would have filled. 0: there is no
+  /// such step.
   double used_over_busy_below(double busy) const;
-  /// The correlation of the GPUs that there should be according to the advice with the offered load, from the
-  /// first full window of advice on. 1: they rise and fall together; 0: there is none, or too few steps.
+  /// The correlation of the advised number of GPUs with the offered load, from the first full window of
+  /// advice on. 1: they rise and fall together; 0: no correlation, or too few steps.
   double advice_follows_load() const;
 
  private:
@@ -35,7 +35,7 @@ class timeline final : public trial_watch {
   };
   size_t step_of(duration at) const;
   double busy_of(const step_statistics& s) const;
-  /// What policies/scaling/autoscale_advice.hpp says after each step: so many GPUs more, or fewer.
+  /// The advice of policies/scaling/autoscale_advice.hpp after each step: GPUs to add; negative: to remove.
   std::vector<double> advice() const;
 
   duration step_;

@@ -1,4 +1,4 @@
-// One run of a scheduler on emulated GPUs in virtual time: what runs, and what came of it.
+// One run of a scheduler on emulated GPUs in virtual time: its setup and its results.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -49,21 +49,21 @@ struct model_result {
 
 struct trial_result {
   std::vector<model_result> models;
-  std::vector<uint64_t> batches;  ///< [rows]: how many batches of so many rows started in the measured time
-  latency_histogram queueing;     ///< arrival → start of the batch that served it, of the good requests
+  std::vector<uint64_t> batches;  ///< [rows]: batches of this size that started in the measured time
+  latency_histogram queueing;     ///< arrival → start of the batch that served it, of good requests
   std::vector<duration> busy;     ///< by slot, in the measured time
   duration measured{};
   uint64_t preempted = 0;  ///< batches that were stopped for larger ones
   uint64_t requests = 0;   ///< of the whole run
 
   double bad_rate() const;        ///< of all requests together
-  double worst_bad_rate() const;  ///< of the model with the highest
+  double worst_bad_rate() const;  ///< of the model with the highest bad rate
   double goodput() const;         ///< good requests a second
   double mean_batch() const;
   double busy_share() const;  ///< of all slots' time, 0–1
 };
 
-/// An onlooker of a run. Times count from its beginning.
+/// Observer of a run. Times count from its beginning.
 class trial_watch {
  public:
   struct batch {
@@ -76,7 +76,7 @@ class trial_watch {
   };
   virtual ~trial_watch() = default;
   virtual void on_batch(const batch&) {}
-  /// A batch was stopped for a larger one, at `ends`; `on_batch` has told how long it was to run.
+  /// A batch was preempted by a larger one at `ends`; `on_batch` has reported its planned end.
   virtual void on_stopped(const batch&) {}
   virtual void on_loss(const loss&) {}
 };
@@ -84,7 +84,7 @@ class trial_watch {
 /// The policies in a bare event loop, without actors (direct_engine.cpp).
 trial_result run_direct(const trial& t, trial_watch* watch = nullptr);
 
-/// The same cluster with its actors, as `troupe simulate` runs it (actor_engine.cpp). The same decisions.
+/// The same cluster with its actors, as in `troupe simulate` (actor_engine.cpp). It takes the same decisions.
 trial_result run_actors(const trial& t, trial_watch* watch = nullptr);
 
 }  // namespace troupe::lab

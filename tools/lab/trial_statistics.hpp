@@ -1,4 +1,4 @@
-// What a trial counts while it runs, and what must hold in every run.
+// Counters of a trial while it runs, and checks that must hold in every run.
 #pragma once
 #include <span>
 #include <vector>
@@ -13,11 +13,11 @@ class trial_statistics {
   explicit trial_statistics(const trial& t);
 
   void arrived(uint32_t model, time_point at);
-  /// Throws std::logic_error if the batch has more rows than its model may have, begins before the slot's
-  /// last one has ended, or ends too late for one of its requests.
+  /// Throws std::logic_error if the batch has more rows than its model allows, begins before the end of the
+  /// slot's last batch, or ends too late for one of its requests.
   void started(uint32_t model, uint32_t slot, time_point from, time_point until,
                std::span<const queued_request> batch);
-  /// A batch that has started was stopped: its requests are not served yet, and its time was in vain.
+  /// A started batch was preempted: its requests are not served yet, and its time is wasted.
   void stopped(uint32_t model, uint32_t slot, time_point from, time_point until, time_point at,
                std::span<const queued_request> batch);
   trial_result close();
@@ -25,7 +25,7 @@ class trial_statistics {
  private:
   struct slot_statistics {
     time_point until = time_point::min();  ///< of its last batch
-    std::vector<duration> waited;          ///< the good requests of that batch, which may yet be stopped
+    std::vector<duration> waited;  ///< of the good requests of that batch, which may still be preempted
   };
 
   void check(uint32_t model, uint32_t slot, time_point from, time_point until,
@@ -41,11 +41,11 @@ class trial_statistics {
   std::vector<slot_statistics> slots_;
 };
 
-/// Arrivals are drawn at a constant rate; a model's load changes stretch and squeeze their time.
+/// Maps constant-rate arrivals to a changing load: a model's load changes stretch and compress their time.
 class load_curve {
  public:
   load_curve(const std::vector<load_change>& changes, uint32_t model);
-  /// When it happens what would happen at `drawn` if the load never changed. `drawn` must not decrease.
+  /// The real time of an arrival drawn at `drawn` at a constant rate. `drawn` must not decrease.
   /// `duration::max()`: never.
   duration time_of(duration drawn);
 

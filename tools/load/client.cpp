@@ -24,7 +24,7 @@ constexpr size_t distinct_inputs = 32;
 constexpr uint64_t int64_range = 51;  // 0..50: within any embedding
 constexpr size_t failure_messages = 8;
 
-/// One model under load. The counts are the client thread's until the run is over.
+/// One model under load. The counts belong to the client thread until the run is over.
 struct target {
   std::string name, path;
   model_metadata metadata;
@@ -64,7 +64,7 @@ void put(std::vector<std::byte>& out, T value) {
   std::memcpy(out.data() + at, &value, sizeof value);
 }
 
-/// Of a number that is 0 or of 0.001 to 1, positive or negative; the rest of its digits is cut off.
+/// Of a number that is 0 or of magnitude 0.001 to 1; further digits are cut off.
 uint16_t half_bits(float x) {
   const auto bits = std::bit_cast<uint32_t>(x);
   if (x == 0) return 0;
@@ -95,8 +95,8 @@ std::vector<std::byte> random_input(const model_signature& s, uint32_t rows, ran
   return bytes;
 }
 
-/// Rows [first, first + rows) of a file that holds whole rows, begun again at its end. A file row is one row
-/// of every input; a request has all rows of its first input before those of its second.
+/// Rows [first, first + rows) of a file of whole rows, which repeats at its end. A file row is one row of
+/// every input; a request has all rows of its first input before those of its second.
 std::vector<std::byte> file_input(const std::vector<char>& file, const model_signature& s, uint32_t rows,
                                   size_t first) {
   const size_t row = input_row_bytes(s);
@@ -113,7 +113,7 @@ std::vector<std::byte> file_input(const std::vector<char>& file, const model_sig
   return bytes;
 }
 
-/// `file`: of o.input, if that is not empty.
+/// `file`: the content of o.input, if that is not empty.
 std::vector<written_body> make_bodies(const load_options& o, const std::vector<char>& file, const target& t,
                                       uint64_t index) {
   const auto& s = t.metadata.signature;
@@ -151,7 +151,7 @@ target make_target(const load_options& o, const std::vector<char>& file, http_cl
 
 std::optional<uint64_t> batch_rows_of(std::string_view body) {
   static constexpr std::string_view key = "\"batch_rows\":";
-  const auto at = body.substr(0, 4096).find(key);  // our server writes it in front of the data
+  const auto at = body.substr(0, 4096).find(key);  // our server writes it before the data
   if (at == std::string_view::npos) return {};
   const auto digits = body.substr(at + key.size(), 20);
   uint64_t rows = 0;

@@ -18,8 +18,8 @@ uint64_t number_of(const nlohmann::json& object, const char* key) {
   return found != object.end() && found->is_number_unsigned() ? found->get<uint64_t>() : 0;
 }
 
-/// A choice has got a token. Its text may be empty (the beginning of a character, a space before the first);
-/// an end without text brings none.
+/// Whether a choice got a token. Its text may be empty (the beginning of a character, a space before the
+/// first); a final chunk without text has none.
 bool has_token(const nlohmann::json& chunk) {
   const auto choices = chunk.find("choices");
   if (choices == chunk.end() || !choices->is_array()) return false;
@@ -34,12 +34,12 @@ bool has_token(const nlohmann::json& chunk) {
 
 }  // namespace
 
-/// A completion on its way; touched by the client's thread only.
+/// A completion in flight; used by the client's thread only.
 struct completion_sender::pending {
   std::string model;
   completion_times times;
-  std::string error = {};  // that the server sent as an event
-  bool done = false;       // [DONE] came
+  std::string error = {};  // sent by the server as an event
+  bool done = false;       // [DONE] was received
 
   void look_at(const std::string& data, time_point at) {
     times.ended = at;

@@ -1,4 +1,4 @@
-// Streamed completions on their way to an OpenAI-compatible server, each with the times of its tokens. For
+// Sends streamed completions to an OpenAI-compatible server and records the times of their tokens. For
 // `troupe load --completions` and `troupe replay`.
 #pragma once
 #include <condition_variable>
@@ -13,12 +13,11 @@
 
 namespace troupe {
 
-/// What `completion_sender` tells of a completion, once.
+/// The result of a completion, reported once.
 struct completion_end {
-  const std::string& model;  ///< that was asked for
+  const std::string& model;  ///< the requested model
   const completion_times& times;
-  std::string
-      error;  ///< why it counts as failed: a status, or what became of the connection; empty: complete
+  std::string error;  ///< why it counts as failed: a status, or an error of the connection; empty: complete
 };
 
 class completion_sender {
@@ -26,8 +25,8 @@ class completion_sender {
   struct options {
     std::string url;  ///< http://HOST:PORT
     http_headers headers;
-    uint32_t max_connections = 1024;  ///< what would need more counts as failed
-    duration timeout = 60s;           ///< without a sign of the server
+    uint32_t max_connections = 1024;  ///< requests beyond this count as failed
+    duration timeout = 60s;           ///< without any data from the server
   };
   struct call {
     std::string model;
@@ -37,15 +36,16 @@ class completion_sender {
   };
   using ended = std::function<void(const completion_end&)>;
 
-  /// `told` is called on the client's thread, one call at a time. Throws load_input_error if the URL is none.
+  /// `on_ended` is called on the client's thread, one call at a time. Throws load_input_error if the URL is
+  /// invalid.
   completion_sender(options o, ended on_ended);
-  /// Waits for what is on its way.
+  /// Waits for the requests in flight.
   ~completion_sender();
 
-  /// `at`: when it was due, from which its times count.
+  /// `at`: its scheduled time, from which its times count.
   void send(call c, time_point at);
   size_t in_flight() const;
-  /// Until fewer than `most` are on their way.
+  /// Waits until fewer than `limit` are in flight.
   void wait_below(size_t limit);
   time_point now() const { return clock_.now(); }
 

@@ -18,7 +18,7 @@
 namespace troupe {
 namespace {
 
-constexpr duration pause_after_failure = 10ms;  // a server that refuses is not asked as fast as it can refuse
+constexpr duration pause_after_failure = 10ms;  // do not flood a server that refuses requests
 
 class completion_load {
  public:

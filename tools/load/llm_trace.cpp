@@ -21,7 +21,7 @@ constexpr size_t longest_line = 1 << 20;
 constexpr uint32_t max_trace_tokens = 1 << 24;
 constexpr double longest_s = 10 * 365 * 86'400.0;  // of a trace
 
-/// A line, and where it is.
+/// A line and its position.
 struct place {
   const std::string& name;
   uint64_t line = 0;
@@ -40,7 +40,7 @@ std::vector<std::string_view> cells_of(std::string_view line) {
   }
 }
 
-/// The whole text is the number.
+/// Parses the whole text as a number.
 template <class Number>
 std::optional<Number> number(std::string_view text) {
   Number value{};
@@ -50,7 +50,7 @@ std::optional<Number> number(std::string_view text) {
 }
 
 uint32_t tokens(std::string_view text, std::string_view column, const place& at) {
-  const auto n = number<double>(text);  // some have 12.0
+  const auto n = number<double>(text);  // some files have 12.0
   if (!n || !(*n >= 0) || *n > max_trace_tokens || *n != std::floor(*n))
     at.refuse(fmt::format("{} must be a number of tokens, not '{}'", column, text));
   return static_cast<uint32_t>(*n);
@@ -77,7 +77,7 @@ std::optional<duration> since_epoch(std::string_view text) {
          std::chrono::minutes(*minute) + from_ms(*second * 1e3);
 }
 
-/// The columns of a CSV file that matter.
+/// The used columns of a CSV file.
 struct columns {
   std::string_view format;
   size_t time = 0, prompt = 0, output = 0, count = 0;
@@ -152,7 +152,7 @@ traced_generation of_json(std::string_view line, const place& at) {
   return row;
 }
 
-/// False: there is no line left.
+/// False: at the end of the file.
 bool next_line(std::istream& in, std::string& line, place& at) {
   line.clear();
   ++at.line;

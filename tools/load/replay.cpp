@@ -34,7 +34,7 @@ std::vector<traced_generation> scaled(std::vector<traced_generation> rows, const
     const auto gap = (i + 1 < rows.size() ? rows[i + 1].at : last) - row.at;
     row.prompt_tokens = std::min(row.prompt_tokens, o.max_prompt);
     row.output_tokens = std::min(row.output_tokens, o.max_output);
-    // copies come between this one and the next
+    // copies are spread between this one and the next
     auto copies = static_cast<uint64_t>(o.rate_scale);
     copies += random.uniform() < o.rate_scale - static_cast<double>(copies);
     for (uint64_t k = 0; k < copies && out.size() < o.requests; ++k) {

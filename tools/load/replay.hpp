@@ -1,5 +1,5 @@
-// `troupe replay`: the requests of a trace, sent to an OpenAI-compatible server when they are due (open
-// loop), and what became of them over time. `troupe traffic` makes traces.
+// `troupe replay`: sends the requests of a trace to an OpenAI-compatible server on schedule (open loop) and
+// reports their results over time. `troupe traffic` makes traces.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -15,31 +15,31 @@ namespace troupe {
 struct replay_options {
   std::string file;
   std::string url;                    ///< http://HOST:PORT
-  std::string simulate = {};          ///< cluster file of a cluster that is simulated instead
+  std::string simulate = {};          ///< cluster file of a cluster to simulate instead
   std::string model;                  ///< of rows without an adapter
-  double time_scale = 1;              ///< gaps become so many times as long
-  double rate_scale = 1;              ///< so many requests for each of the trace: less than one are drawn
-  duration from{};                    ///< of the trace; before it nothing is sent
+  double time_scale = 1;              ///< factor on the gaps
+  double rate_scale = 1;              ///< requests per request of the trace: below one, requests are sampled
+  duration from{};                    ///< position in the trace; earlier rows are not sent
   duration length = duration::max();  ///< of the trace
-  uint64_t requests = UINT64_MAX;     ///< so many at most
+  uint64_t requests = UINT64_MAX;     ///< at most this many
   uint32_t max_prompt = UINT32_MAX;   ///< longer prompts are cut
   uint32_t max_output = UINT32_MAX;
   uint32_t token_bound = 256;  ///< prompts are token ids below this
-  completion_slo slo;          ///< what goodput is held to; a row's own goes before its `ttft`
+  completion_slo slo;          ///< objectives for goodput; a row's own TTFT target overrides `ttft`
   uint64_t seed = 1;
   uint32_t max_connections = 4096;
   duration timeout = 60s;
   duration interval = 1s;                     ///< of the series
-  std::string json_file = {}, csv_file = {};  ///< all of it; the series
+  std::string json_file = {}, csv_file = {};  ///< the whole report; the series
   bool json = false;                          ///< to standard output instead of a table
   std::string key_file = {};                  ///< API key; empty: the environment's TROUPE_API_KEY, or none
-  std::map<std::string, std::string> tenant_keys = {};  ///< files of the keys of the trace's tenants, by name
+  std::map<std::string, std::string> tenant_keys = {};  ///< key files of the trace's tenants, by name
 };
 
 /// What happened in one interval of a replay.
 struct replay_interval {
   uint64_t sent = 0, completed = 0, failed = 0;  ///< by when it was due; by when it ended
-  uint64_t tokens = 0;                           ///< that came
+  uint64_t tokens = 0;                           ///< received
   uint64_t good = 0;                             ///< completed within their objectives
   uint64_t in_flight = 0;                        ///< at its end
   duration_sample ttft;                          ///< of first tokens that came in it
@@ -53,25 +53,25 @@ struct replay_report {
   std::vector<replay_interval> series;
 };
 
-/// The rows that are sent, at the times at which they are: by `from`, `length`, both scales and bounds.
+/// The rows to send and their times: after `from`, `length`, both scales and bounds.
 std::vector<traced_generation> scaled(std::vector<traced_generation> rows, const replay_options& o);
-/// The same of a trace, whose rows are moved away. Throws llm_trace_error or load_error if there is nothing
-/// to send, or no model to ask for.
+/// The same for a trace, whose rows are moved out. Throws llm_trace_error or load_error if there is nothing
+/// to send, or no model to request.
 std::vector<traced_generation> rows_to_send(llm_trace& trace, const replay_options& o);
-/// The body of the request for a row. Prompts of rows whose blocks begin alike begin alike.
+/// The body of a row's request. Rows with the same first blocks have the same beginning of the prompt.
 std::string replay_body(const traced_generation& row, uint64_t index, const replay_options& o);
 
 /// Throws llm_trace_error, or load_error (tools/load/client.hpp).
 replay_report replay(const replay_options& o);
-/// The same requests to the simulated cluster, which must have one language model, emulated: the same actors,
-/// in virtual time.
+/// Sends the same requests to a simulated cluster, which must have one language model, emulated: the same
+/// actors, in virtual time.
 replay_report replay_simulated(const replay_options& o);
 
 std::string replay_json(const replay_report& r);
 std::string replay_csv(const replay_report& r);
 
-/// Replays and prints. 0: answers came; 1: none did, or it could not begin; 2: the trace is none, or the
-/// options make no sense, or what they name.
+/// Replays and prints. Returns 0 if there were answers, 1 if there were none or it could not begin, 2 for an
+/// invalid trace, options or inputs.
 int run_replay(const replay_options& o);
 
 struct traffic_options {
@@ -79,7 +79,7 @@ struct traffic_options {
   uint64_t requests = 1000;
   duration length = duration::max();
 };
-/// Prints a trace as Mooncake has it. Returns 0.
+/// Prints a trace in Mooncake's format. Returns 0.
 int run_traffic(const traffic_options& o);
 
 }  // namespace troupe

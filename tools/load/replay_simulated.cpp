@@ -1,4 +1,4 @@
-// A trace of generation requests in virtual time.
+// Replays a trace of generation requests in virtual time.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 

@@ -1,4 +1,4 @@
-// The statistics of a replay, while it goes on: in real time or in virtual.
+// The running statistics of a replay, in real time or in virtual time.
 #pragma once
 #include <algorithm>
 #include <mutex>
@@ -38,7 +38,7 @@ class replay_statistics {
     here.good += report_.all.slo.met_by(times);
     report_.all.add(model, times);
   }
-  /// When all have ended.
+  /// Call when all requests have ended.
   replay_report close(const llm_trace& of, uint64_t rows) {
     report_.format = of.format;
     report_.rows = rows;

@@ -17,7 +17,7 @@ void administrator::stop() {
   for (const auto& a : asking_) caf::anon_send_exit(a, caf::exit_reason::kill);
 }
 
-/// Tells the deployer of a living node, which passes it on; again and again until it is accepted.
+/// Sends the change to the deployer of a living node, which forwards it; repeats until it is accepted.
 void administrator::work() {
   if (next_ == env_.workload.changes.size()) return;
   auto& time = env_.time;

@@ -1,4 +1,4 @@
-// The simulated administrator: tells the cluster what the workload deploys, undeploys and drains.
+// The simulated administrator: deploys, undeploys and drains as the workload says.
 #pragma once
 #include <caf/actor.hpp>
 #include <functional>
@@ -23,14 +23,14 @@ namespace troupe::sim {
 
 class administrator {
  public:
-  /// All references outlive it.
+  /// References must outlive the administrator.
   struct environment {
     caf::actor_system& system;
     const cluster_spec& cluster;
     const workload_spec& workload;
     timeline& time;
-    random_stream& chance;  ///< draws whom it asks
-    /// The actors of a node; null while it has no process.
+    random_stream& chance;  ///< chooses the nodes that it asks
+    /// The actors of a node; null while its process is down.
     std::function<node_runtime*(node_id)> runtime_of;
     deployment_check& deployments;
     trace& tracing;
@@ -38,9 +38,9 @@ class administrator {
 
   explicit administrator(environment s) : env_(std::move(s)) {}
 
-  /// The workload begins now. Changes that the cluster does not accept are given up at `until`.
+  /// The workload begins. Changes that the cluster does not accept are abandoned at `until`.
   void start(duration until);
-  /// Waits for no answer any more; its actors end in their next turn.
+  /// Stops waiting for answers; its actors end in their next turn.
   void stop();
 
  private:
@@ -51,8 +51,8 @@ class administrator {
 
   const environment env_;
   duration start_{}, until_{};
-  size_t next_ = 0;                 ///< of the workload's changes
-  std::vector<caf::actor> asking_;  ///< one a command
+  size_t next_ = 0;                 ///< index into the workload's changes
+  std::vector<caf::actor> asking_;  ///< one per command
 };
 
 }  // namespace troupe::sim

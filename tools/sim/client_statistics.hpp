@@ -1,4 +1,4 @@
-// The clients' own statistics: what they asked, and what became of it.
+// Statistics of the clients: their requests and the outcomes.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace troupe::sim {
 
-/// How a request ended for its client. The last two are the client's own finding: it was never accepted; its
-/// gateway died with it.
+/// How a request ended for its client. The client itself decides the last two: the request was never
+/// accepted, or its gateway died with it.
 enum class client_outcome : uint8_t { finished, dropped, failed, refused, lost_with_gateway };
 inline constexpr size_t client_outcome_count = 5;
 
@@ -22,12 +22,12 @@ struct client_request_record {
   node_id gateway;
   uint64_t input_bytes = 0;
   duration offered_at{};
-  duration accepted_at{};  ///< later than offered if the gateway stood still
+  duration accepted_at{};  ///< later than offered if the gateway was frozen
   duration slo{};
   bool accepted = false;
-  bool poison = false;           ///< it kills every worker that runs it
+  bool poison = false;           ///< kills every worker that runs it
   bool measured = false;         ///< offered after the warm-up
-  std::vector<node_id> workers;  ///< that were ordered to run it
+  std::vector<node_id> workers;  ///< that received an order to run it
 };
 
 /// Of the requests of one model.

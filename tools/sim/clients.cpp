@@ -7,8 +7,8 @@
 namespace troupe::sim {
 namespace {
 
-/// At which arrivals are drawn: the initial rate, unless that is so low, or a segment is so much higher, that
-/// 64 bits of nanoseconds would not hold the times that are drawn.
+/// The rate at which arrivals are drawn: the initial rate, unless it is so low, or a segment so much higher,
+/// that the drawn times would overflow 64 bits of nanoseconds.
 double drawn_rate(const model_load& load, const std::vector<rate_segment>& segments) {
   constexpr double min = 1e-3, max_pace = 1e3;
   double highest = 1;
@@ -46,13 +46,13 @@ void clients::start() {
   }
 }
 
-/// Segments stretch and squeeze time.
+/// Segments stretch and compress time.
 duration clients::real_time(duration operational, double pace) const {
   duration at{}, left = operational;
   double scale = pace;
   for (const auto& s : env_.workload.segments) {
     const double passes = static_cast<double>((s.at - at).count()) * scale;
-    if (passes >= static_cast<double>(left.count())) break;  // also what no duration could hold
+    if (passes >= static_cast<double>(left.count())) break;  // also if the result exceeds a duration
     left -= duration{static_cast<int64_t>(passes)};
     at = s.at;
     scale = s.scale * pace;
@@ -96,7 +96,7 @@ void clients::offer(size_t model) {
   if (!env_.time.frozen(r.gateway)) return enter(std::move(r));
   const auto arrival_number = next_arrival_number_++;
   arriving_.emplace(arrival_number, std::move(r));
-  // A gateway that stands still takes it later.
+  // A frozen gateway takes it later.
   env_.time.at(env_.time.now(), sim_event::client, arriving_.at(arrival_number).gateway,
                [this, arrival_number] { arrive(arrival_number); });
 }

@@ -1,4 +1,4 @@
-// The simulated clients: open-loop arrivals that enter behind HTTP, each request with bytes of its own.
+// The simulated clients: open-loop arrivals that enter behind HTTP, each request with its own bytes.
 #pragma once
 #include <functional>
 #include <map>
@@ -27,14 +27,14 @@ class clients {
     const std::vector<model_spec>& models;  ///< of the workload's loads, in their order
     const workload_spec& workload;
     timeline& time;
-    /// The actors of a node; null while it has no process.
+    /// The actors of a node; null while its process is down.
     std::function<node_runtime*(node_id)> runtime_of;
     std::function<time_point(node_id)> clock_of;
     invariants& checks;
     fault_log& faults;
   };
   struct options {
-    double hang_up = 0;  ///< this share of the clients goes away before twice the SLO
+    double hang_up = 0;  ///< fraction of the clients that hang up before twice the SLO
     uint64_t seed = 1;
   };
 
@@ -50,9 +50,9 @@ class clients {
   /// The next request to this gateway is poison.
   void poison_next(node_id gateway) { ++poison_due_[gateway.value]; }
 
-  /// What the gateway of a node answers goes here.
+  /// The receiver of the answers of a node's gateway.
   client_port& port(node_id gateway) { return *ports_[gateway.value]; }
-  /// The process of this node is over.
+  /// The process of this node died.
   void gateway_died(node_id gateway);
 
   client_request_record* find(request_id id) { return open_.find(id); }
@@ -72,14 +72,14 @@ class clients {
     const node_id node;
   };
 
-  /// Requests of a model in operational time: that is at `pace` times the real one until the first segment.
+  /// Requests of a model in operational time, which runs at `pace` times real time until the first segment.
   struct source {
     arrival_process arrivals;
     double pace;
   };
 
   void schedule_next(size_t model);
-  /// Since the first request could come; duration::max() if that is too far away to matter.
+  /// Since the time of the first possible request; duration::max() if that is too far away to matter.
   duration real_time(duration operational, double pace) const;
   void offer(size_t model);
   void arrive(uint64_t arrival_number);

@@ -12,7 +12,7 @@ duration between(random_stream& r, duration min, duration max) {
   return min + duration{static_cast<int64_t>(r.uniform() * static_cast<double>((max - min).count()))};
 }
 
-/// Long enough that some are noticed as a death and some are not.
+/// Long enough that some, not all, are detected as a death.
 fault_spec draw_fault(random_stream& r, const random_fault_spec& spec, const cluster_spec& cluster,
                       duration length) {
   fault_spec f;
@@ -83,7 +83,7 @@ std::vector<fault_spec> all_faults(const workload_spec& workload, const cluster_
 
 void fault_log::begin(const fault_spec& f, duration from, duration until) {
   ++injected_[static_cast<size_t>(f.kind)];
-  // Requests do not live as long as this.
+  // Requests end earlier than this.
   std::erase_if(recent_, [&](const interval& i) { return i.until < from - 60s; });
   recent_.push_back({f, from, until});
 }

@@ -1,4 +1,4 @@
-// Faults: those that a seed chooses, and whom each one hits.
+// Faults: those listed in the workload, those chosen by the seed, and the requests they hit.
 #pragma once
 #include <array>
 #include <initializer_list>
@@ -10,23 +10,23 @@
 
 namespace troupe::sim {
 
-/// What the workload lists and what the seed adds, by time.
+/// The workload's faults and the seed's, by time.
 std::vector<fault_spec> all_faults(const workload_spec& workload, const cluster_spec& cluster, uint64_t seed);
 
-/// Whether the seed adds any.
+/// Whether the seed adds faults.
 bool has_random_faults(const workload_spec& workload);
 
-/// Whether the workload lists no faults but of these kinds, and the seed adds none.
+/// Whether the workload lists only faults of these kinds, and the seed adds none.
 bool faults_are_only(const workload_spec& workload, std::initializer_list<fault_kind> kinds);
 
-/// Whether the fault is one of a node, not of links.
+/// Whether the fault affects a node, not links.
 bool is_of_node(fault_kind k);
 
-/// How often faults of each kind began.
+/// Number of faults begun, by kind.
 using fault_counts = std::array<uint64_t, fault_kind_count>;
 
-/// Knows which faults are in effect, and counts the requests in flight that they hit: those whose gateway,
-/// scheduler, worker, or a link between these, was affected between their arrival and their outcome.
+/// Tracks the active faults and counts the in-flight requests that they hit: those whose gateway, scheduler,
+/// worker, or a link between these, was affected between arrival and outcome.
 class fault_log {
  public:
   explicit fault_log(node_id scheduler) : scheduler_(scheduler) {}

@@ -11,7 +11,7 @@
 namespace troupe::sim {
 namespace {
 
-/// Clocks that run as differently as the cluster assumes at most need no tolerance.
+/// Clocks within the cluster's assumed drift need no tolerance.
 duration tolerance_for(const workload_spec& workload) {
   constexpr double assumed_ppm = 200;
   double worst = 2 * workload.clocks.max_drift_ppm;
@@ -22,7 +22,7 @@ duration tolerance_for(const workload_spec& workload) {
                               : duration{static_cast<int64_t>(to_seconds(workload.length) * worst * 1e3)};
 }
 
-/// Of nodes that schedule and do nothing else: nobody else is lost with them.
+/// Whether faults hit only dedicated schedulers: no other role is lost with them.
 bool only_schedulers_fail(const workload_spec& workload, const cluster_spec& cluster) {
   return has_standby(cluster) && !has_random_faults(workload) &&
          std::all_of(workload.faults.begin(), workload.faults.end(), [&](const fault_spec& f) {

@@ -1,5 +1,5 @@
-// What must hold in every run, whatever goes wrong: one small checker each. They see what an onlooker of the
-// whole cluster sees, and count for themselves.
+// Invariants of every run under any faults, one small checker each. The checkers observe the whole cluster
+// and count on their own.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -40,7 +40,7 @@ class ledger_check {
 
   void accepted(node_id gateway, model_id model) { ++count_[{gateway, model}].accepted; }
   void answered(node_id gateway, model_id model, const outcome& how);
-  /// The process on the node has begun: its ledger is empty.
+  /// The process on the node started: its ledger is empty.
   void begin(node_id gateway);
   void report(node_id gateway, const std::vector<std::string>& models, const group_report& said);
 
@@ -49,14 +49,14 @@ class ledger_check {
   std::map<std::pair<node_id, model_id>, outcome_counts> count_;
 };
 
-/// No batch starts after the latest time that its order allows, nor when it cannot meet the deadlines of its
-/// requests any more, nor with more rows than its model takes.
+/// No batch starts after the latest time of its order, nor when it cannot meet the deadlines of its requests
+/// any more, nor with more rows than its model takes.
 class start_check {
  public:
-  /// `tolerance`: by how much clocks may be wrong beyond what the cluster assumes.
+  /// `tolerance`: clock error beyond the cluster's assumption.
   start_check(violations& v, duration tolerance) : violations_(v), tolerance_(tolerance) {}
   void started(slot_id slot, const order_log::order& o, time_point now);
-  /// `latest`, in true time: when the batch must have started for this request.
+  /// `latest`: the latest start for this request, in true time.
   void started(slot_id slot, request_id id, duration now, duration latest);
   void started(slot_id slot, uint32_t rows, const model_spec& model);
 
@@ -75,7 +75,7 @@ class slot_check {
   violations& violations_;
 };
 
-/// No batch runs bytes of requests that it was not ordered to run, no client gets another's output.
+/// No batch runs bytes of requests that it was not ordered to run; no client gets another's output.
 class bytes_check {
  public:
   explicit bytes_check(violations& v) : violations_(v) {}
@@ -86,7 +86,7 @@ class bytes_check {
   violations& violations_;
 };
 
-/// When all is done and acknowledged, the pools of living nodes are empty.
+/// When all requests are done and acknowledged, the slot pools of living nodes are empty.
 class memory_check {
  public:
   explicit memory_check(violations& v) : violations_(v) {}
@@ -96,8 +96,8 @@ class memory_check {
   violations& violations_;
 };
 
-/// A request that kills its worker kills two at most. No other is taken for one, unless processes crash or
-/// connections break from outside, too: that looks the same.
+/// A request that kills its worker kills at most two. No other request is treated as poison, unless processes
+/// crash or connections break for other reasons: a queue cannot tell these apart.
 class poison_check {
  public:
   poison_check(violations& v, bool crashes_distinguished)
@@ -113,7 +113,7 @@ class poison_check {
   std::unordered_map<request_id, uint32_t> killed_;  ///< workers, by poison request
 };
 
-/// A device runs only what is loaded on it, and what runs is not unloaded.
+/// A device runs only loaded models; a running model is not unloaded.
 class loaded_check {
  public:
   explicit loaded_check(violations& v) : violations_(v) {}
@@ -124,20 +124,20 @@ class loaded_check {
   violations& violations_;
 };
 
-/// A node that drains takes nobody's request with it.
+/// No request is lost because a node drains.
 class drain_check {
  public:
   explicit drain_check(violations& v) : violations_(v) {}
-  /// `waiting`: clients of its gateway, or if it is the scheduler of any, without an answer; `running`: its
-  /// devices at work.
+  /// `waiting`: clients without an answer, of its gateway, or of any gateway if it is the scheduler;
+  /// `running`: its busy devices.
   void left(node_id node, size_t waiting, size_t running);
 
  private:
   violations& violations_;
 };
 
-/// While nothing goes wrong, no tenant has more of a gateway's requests on the slots than its concurrency,
-/// those included whose clients have gone.
+/// Without faults, no tenant has more of a gateway's requests on the slots than its concurrency, including
+/// requests of disconnected clients.
 class quota_check {
  public:
   quota_check(violations& v, bool fault_free) : violations_(v), fault_free_(fault_free) {}
@@ -158,7 +158,7 @@ class quota_check {
   std::map<slot_id, std::vector<request_id>> batches_;
 };
 
-/// In the end every living node serves what the operator wanted last.
+/// In the end every living node serves the last state that the operator requested.
 class deployment_check {
  public:
   explicit deployment_check(violations& v) : violations_(v) {}
@@ -170,7 +170,7 @@ class deployment_check {
   std::map<std::string, bool> wanted_;
 };
 
-/// A run in which nothing goes wrong fails no request.
+/// A run without faults fails no request.
 class fault_free_check {
  public:
   fault_free_check(violations& v, bool fault_free) : violations_(v), fault_free_(fault_free) {}
@@ -181,14 +181,14 @@ class fault_free_check {
   const bool fault_free_;
 };
 
-/// A slot that has handed over to a new scheduler, or was ordered something by it, starts nothing of an
-/// earlier term.
+/// A slot that was handed over to a new scheduler, or got an order from it, starts no batch of an earlier
+/// term.
 class term_check {
  public:
   explicit term_check(violations& v) : violations_(v) {}
   void heard(slot_id slot, term_id term) { highest_[slot] = std::max(highest_[slot], term); }
   void started(slot_id slot, term_id term);
-  /// The process has ended: the next one knows nothing.
+  /// The process has ended: the next one starts without state.
   void ended(slot_id slot) { highest_.erase(slot); }
 
  private:
@@ -196,14 +196,14 @@ class term_check {
   std::map<slot_id, term_id> highest_;
 };
 
-/// While only schedulers die or stand still, no request runs on two slots at once. (Other faults may make a
-/// worker look dead that is not; what it runs is run again.)
+/// While only schedulers die or freeze, no request runs on two slots at once. (With other faults a living
+/// worker may be declared dead; its requests then run again.)
 class single_execution_check {
  public:
   single_execution_check(violations& v, bool only_schedulers)
       : violations_(v), only_schedulers_(only_schedulers) {}
   void started(slot_id slot, const std::vector<request_id>& requests);
-  /// The batch is done, or its worker has begun a new incarnation and does not answer for it.
+  /// The batch is done, or its worker began a new incarnation and does not answer for it.
   void ended(slot_id slot) { running_.erase(slot); }
 
  private:
@@ -212,7 +212,7 @@ class single_execution_check {
   std::map<slot_id, std::vector<request_id>> running_;
 };
 
-/// All of them, for one run.
+/// All checkers of one run.
 struct invariants {
   invariants(const duration& truth, const workload_spec& workload, const cluster_spec& cluster);
   invariants(const invariants&) = delete;

@@ -114,7 +114,7 @@ void llm_clients::offer_row(size_t row) {
   enter(std::move(s), asked.slo.value_or(duration{}), {});
 }
 
-/// `ttft` zero: no target. `patience`: after which the client goes away.
+/// `ttft` zero: no target. `patience`: time until the client hangs up.
 void llm_clients::enter(stream s, duration ttft, std::optional<duration> patience) {
   s.offered_at = env_.time.now();
   ++statistics_[s.load].offered;
@@ -211,7 +211,8 @@ void llm_clients::end(stream& s, client_outcome how, drop_reason why) {
   traced_.push_back(std::move(*s.traced));
 }
 
-/// Every choice has the tokens of an undisturbed run: all of them, as many as were enough, or the first ones.
+/// Every choice has the tokens of an undisturbed run: all of them, those until the client ended it, or a
+/// prefix.
 void llm_clients::compare(const stream& s, bool whole) {
   const auto& m = env_.cluster.llms[s.asked.model.value];
   for (uint32_t i = 0; i < s.got.size(); ++i) {

@@ -1,5 +1,5 @@
 // The simulated clients of language models: open-loop arrivals, and streams that are compared, token by
-// token, with what an undisturbed run would have given.
+// token, with those of an undisturbed run.
 #pragma once
 #include <functional>
 #include <memory>
@@ -21,7 +21,7 @@ class node_runtime;
 
 namespace troupe::sim {
 
-/// A request of the workload's trace that came to its end, in time since it was due.
+/// A request of the workload's trace that ended; times are since it was due.
 struct traced_generation_end {
   size_t row = 0;
   client_outcome how = client_outcome::finished;
@@ -35,8 +35,8 @@ struct llm_statistics {
   uint64_t offered = 0;
   uint64_t outcomes[client_outcome_count] = {};
   uint64_t tokens = 0;
-  uint64_t moved = 0;     ///< requests of which engines of more than one node generated tokens
-  duration last_token{};  ///< when it came, since the first client was there
+  uint64_t moved = 0;     ///< requests with tokens from engines of more than one node
+  duration last_token{};  ///< its time, since the clients started
   latency_histogram first_token, between_tokens, whole;
   latency_histogram tpot;  ///< (last - first token) / (tokens - 1), of finished requests for one choice
   uint64_t of(client_outcome f) const { return outcomes[static_cast<size_t>(f)]; }
@@ -48,7 +48,7 @@ class llm_clients {
     const cluster_spec& cluster;
     const workload_spec& workload;
     timeline& time;
-    /// The actors of a node; null while it has no process.
+    /// The actors of a node; null while its process is down.
     std::function<node_runtime*(node_id)> runtime_of;
     std::function<time_point(node_id)> clock_of;
     violations& broken;
@@ -64,12 +64,12 @@ class llm_clients {
   size_t waiting() const { return open_.size(); }
 
   completion_port& port(node_id gateway);
-  /// The process of this node is over.
+  /// The process of this node died.
   void gateway_died(node_id gateway);
-  /// An engine has been given this request, from the beginning or to go on.
+  /// An engine received this request, from the beginning or to resume it.
   void given(node_id worker, const generation& g);
 
-  /// By load of the workload; its trace is the last.
+  /// By load of the workload, followed by its trace.
   const std::vector<llm_statistics>& statistics() const { return statistics_; }
   std::vector<traced_generation_end> take_traced() { return std::move(traced_); }
 
@@ -83,7 +83,7 @@ class llm_clients {
     duration offered_at{}, first_token_at{}, last_token_at{};
     std::vector<std::vector<llm::token>> got;  // by choice
     std::vector<bool> ended;
-    uint32_t enough = UINT32_MAX;  // tokens of a sequence, by which its client ends it
+    uint32_t enough = UINT32_MAX;  // number of tokens after which the client ends the sequence
     std::vector<node_id> workers;
     bool moved = false;
   };
@@ -100,7 +100,7 @@ class llm_clients {
   void compare(const stream& s, bool whole);
 
   const environment env_;
-  const bool fault_free_;  // nothing goes wrong
+  const bool fault_free_;  // the run has no faults
   random_stream random_;
   std::vector<std::unique_ptr<port_of_node>> ports_;
   std::vector<node_id> gateways_;

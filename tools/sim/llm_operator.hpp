@@ -1,4 +1,4 @@
-// Who disturbs the language models of a simulated cluster while they serve: moves sequences, empties engines,
+// The operator that disturbs the language models of a simulated cluster: migrates sequences, drains engines,
 // loads and unloads adapters.
 #pragma once
 #include <functional>
@@ -22,7 +22,7 @@ class llm_operator {
     const workload_spec& workload;
     timeline& time;
     std::function<node_runtime*(node_id)> runtime_of;
-    /// What an actor answers to a command; not `ok` if there is none.
+    /// An actor's answer to a command; not `ok` if there is none.
     std::function<command_reply(const address&, const std::string& type, const std::string& fields)> ask;
   };
   struct counts {
@@ -31,7 +31,7 @@ class llm_operator {
 
   llm_operator(const environment& s, uint64_t seed) : env_(s), random_(seed, "text operator") {}
 
-  /// Disturbs until the workload ends, `workload.llm_changes_per_s` times a second.
+  /// Runs until the workload ends, `workload.llm_changes_per_s` changes a second.
   void start();
   const counts& done() const { return counts_; }
 

@@ -1,4 +1,4 @@
-// What a sequence would be if nothing ever went wrong: generated alone on a device of its own.
+// The expected tokens of a sequence: generated alone on a device of its own, without faults.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,9 +9,9 @@
 
 namespace troupe::sim {
 
-/// The emulated device of an engine in a simulated world. `problem` never: no checkpoint is read.
+/// The emulated device of an engine in a simulated world. `problem` is never set: no checkpoint is read.
 llm::emulated_engine_options engine_options_of(const llm_spec& m, uint64_t seed);
-/// The adapters that all engines have from the beginning, and the folder of one that is loaded later.
+/// The folder of an adapter, and the adapters that all engines have from the beginning.
 std::string adapter_folder(const std::string& name);
 std::vector<adapter_entry> adapters_of(const llm_spec& m);
 

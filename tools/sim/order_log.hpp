@@ -1,4 +1,4 @@
-// What each slot was ordered to run, as an onlooker sees it at the worker.
+// The orders of each slot, observed at the worker.
 #pragma once
 #include <algorithm>
 #include <deque>
@@ -33,8 +33,8 @@ class order_log {
     if (mine.size() > remembered) mine.pop_front();
   }
 
-  /// The order that runs when `slot` starts with these inputs: of those that name them all the one of the
-  /// latest term, and then the one that may start latest. Null: nobody ordered them.
+  /// The order that a slot executes when it starts with these inputs: of the orders that contain them all,
+  /// the one with the latest term, then the latest `start_by`. Null: no such order.
   const order* find(slot_id slot, model_id model, const std::vector<uint64_t>& inputs) const {
     const order* found = nullptr;
     const auto mine = slots_.find(slot);

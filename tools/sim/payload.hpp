@@ -1,4 +1,4 @@
-// The bytes of a simulated request: unlike those of any other, so that a mix-up shows.
+// The bytes of a simulated request: unique, so that mix-ups are detected.
 #pragma once
 #include <cstring>
 #include <span>
@@ -11,7 +11,7 @@
 
 namespace troupe::sim {
 
-/// Bytes of a row; models with a file do not say theirs in the cluster file.
+/// Bytes of a row; the cluster file gives none for models with a file.
 inline uint32_t input_row_of(const model_spec& m) { return m.input_bytes > 0 ? m.input_bytes : 16; }
 inline uint32_t output_row_of(const model_spec& m) { return m.output_bytes > 0 ? m.output_bytes : 16; }
 

@@ -1,5 +1,4 @@
-// What a simulated cluster records for a trace: the same commands as `troupe trace` sends, between two
-// events.
+// Records a simulated cluster for a trace: sends the commands of `troupe trace` between two events.
 #pragma once
 #include <functional>
 #include <map>
@@ -16,8 +15,8 @@ class recording {
  public:
   explicit recording(const cluster_spec& cluster) : cluster_(cluster) {}
 
-  /// Takes what the processes of a node recorded since the last call; the first call for a process makes it
-  /// record. `ahead`: its clock's lead on the true time. `settle` runs all actors until they are quiet.
+  /// Takes the records of a node's processes since the last call; the first call for a process starts its
+  /// recording. `ahead`: its clock's lead on the true time. `settle` runs all actors until they are quiet.
   void collect(node_id node, uint64_t process, node_runtime& runtime, duration ahead,
                const std::function<void()>& settle) {
     const bool begins = std::exchange(process_[node], process) != process;

@@ -1,4 +1,4 @@
-// The clock of a simulated node: it started some time ago and runs a little fast or slow.
+// The clock of a simulated node: has its own epoch and drifts.
 #pragma once
 #include <cstdint>
 
@@ -6,7 +6,7 @@
 
 namespace troupe::sim {
 
-/// Reads `truth`, which outlives it. All arithmetic is exact to the nanosecond and never goes back.
+/// Reads `truth`, which outlives it. All arithmetic is exact to the nanosecond; the clock never goes back.
 class sim_clock final : public clock {
  public:
   sim_clock(const duration& truth, duration offset, double drift_ppm)
@@ -14,7 +14,7 @@ class sim_clock final : public clock {
 
   time_point now() const override { return time_point{local_ + run(truth_ - since_)}; }
 
-  /// The first true time at which `now()` is `t` or later, if the drift stays what it is.
+  /// The first true time at which `now()` is `t` or later, if the drift does not change.
   duration true_time(time_point t) const {
     const auto wanted = t.time_since_epoch() - local_;
     if (wanted <= duration{0}) return since_;

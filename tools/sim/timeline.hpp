@@ -1,4 +1,4 @@
-// The time line of a simulated cluster: one queue of events for all nodes.
+// The timeline of a simulated cluster: one queue of events for all nodes.
 #pragma once
 #include <boost/heap/d_ary_heap.hpp>
 #include <functional>
@@ -10,13 +10,13 @@
 
 namespace troupe::sim {
 
-/// Events run in the order of (time, kind, when they were scheduled). A node stands still while it is frozen:
-/// its events wait; the events of a process that is over never run.
+/// Events run in the order of (time, kind, order of scheduling). The events of a frozen node wait; the events
+/// of an ended process never run.
 class timeline final : public sim_timeline {
  public:
   timeline(uint64_t seed, size_t nodes) : random_(seed, "network"), nodes_(nodes) {}
 
-  /// One clock a node, in their order; they outlive the time line.
+  /// One clock a node, by node id; they outlive the timeline.
   void set_clock(node_id n, const sim_clock& c) { nodes_[n.value].time = &c; }
 
   // sim_timeline
@@ -25,10 +25,10 @@ class timeline final : public sim_timeline {
   void at_local(time_point t, sim_event kind, node_id owner, std::function<void()> action) override;
   uint64_t draw() override { return random_(); }
 
-  /// Of the world itself.
+  /// Schedules an event of the world itself.
   void at(duration t, sim_event kind, std::function<void()> action);
 
-  /// Advances to the next event, which is at `until` or earlier, and runs it; else to `until`.
+  /// Advances to the next event and runs it, if it is at `until` or earlier; else advances to `until`.
   bool step(duration until);
 
   /// The process of this node begins or ends.
@@ -45,11 +45,11 @@ class timeline final : public sim_timeline {
   struct job {
     std::function<void()> run;
     uint32_t owner = 0;
-    uint32_t process = 0;  ///< which of the owner's
+    uint32_t process = 0;  ///< number of the owner's process
   };
   struct entry {
     unsigned __int128 key;  ///< time, kind, sequence, from the upper bits on: one comparison
-    uint32_t place;         ///< of its job
+    uint32_t place;         ///< index of its job
     duration at() const { return duration{static_cast<int64_t>(key >> 64)}; }
     bool operator>(const entry& o) const { return key > o.key; }
   };
@@ -58,7 +58,7 @@ class timeline final : public sim_timeline {
     uint32_t process = 0;
     bool alive = false;
     int frozen = 0;
-    std::vector<entry> waiting;  ///< came due while it was frozen
+    std::vector<entry> waiting;  ///< events that came due while it was frozen
   };
   static constexpr uint32_t world = ~0u;
 

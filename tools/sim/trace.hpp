@@ -1,4 +1,4 @@
-// A 64-bit hash over everything that a simulated run did: equal runs have equal ones.
+// A 64-bit hash over all actions of a simulated run: equal runs have equal hashes.
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -17,7 +17,7 @@ class trace {
 
   /// `e` is delivered to an actor of `node` at true time `at`.
   void delivered(duration at, node_id node, const envelope& e) {
-    trace one;  // its steps need not wait for those of the message before
+    trace one;  // a separate hash: its steps do not depend on those of the message before
     one.add(at);
     one.add(node);
     one.add(e.from);

@@ -1,4 +1,4 @@
-// What a run did that no run may do.
+// Violations of invariants in a run.
 #pragma once
 #include <string>
 #include <string_view>
@@ -8,14 +8,14 @@
 
 namespace troupe::sim {
 
-/// One broken promise. `check` names the invariant.
+/// One violation. `check` names the invariant.
 struct violation {
   std::string check;
   std::string what;
   duration at{};  ///< virtual time
 };
 
-/// Collected by the checkers of a run. Keeps the first hundred: what follows is mostly their consequence.
+/// Collects the violations of a run. Keeps the first hundred: later ones are mostly consequences.
 class violations {
  public:
   explicit violations(const duration& truth) : truth_(truth) {}

@@ -1,4 +1,4 @@
-// An emulated device with an onlooker.
+// An emulated device with an observer.
 #pragma once
 #include <map>
 #include <memory>

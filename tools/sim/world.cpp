@@ -19,7 +19,7 @@ cluster_spec adjusted(cluster_spec cluster, const workload_spec& workload) {
   return cluster;
 }
 
-/// What the workload's loads ask for: the cluster's models, then those to be deployed.
+/// The models of the workload's loads: the cluster's models, then those to be deployed.
 std::vector<model_spec> all_models(const cluster_spec& cluster, const workload_spec& workload) {
   auto out = cluster.models;
   for (const auto& c : workload.changes)
@@ -27,7 +27,7 @@ std::vector<model_spec> all_models(const cluster_spec& cluster, const workload_s
   return out;
 }
 
-/// Whoever is asked for at the end remembers it all: to ask meanwhile would make actors take turns.
+/// Decision logs keep everything, for one query at the end: queries meanwhile would add turns of actors.
 cluster_spec remembering(cluster_spec cluster, const world_options& o) {
   if (o.why != request_id{}) cluster.policy.decision_log = largest_decision_log;
   return cluster;
@@ -138,7 +138,7 @@ void world::state::drain() {
   while ((unfinished() > 0 || !asking.done()) && time.now() < give_up) run_until(time.now() + 10ms);
   checks.outcomes.at_end(unfinished());
   record();
-  // Then what the ends of incarnations and of time-outs leave behind.
+  // Then the effects of ended incarnations and timeouts.
   run_until(time.now() + 2 * cluster.limits.node_timeout + 2 * cluster.limits.request_timeout + 3s);
 }
 

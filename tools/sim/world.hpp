@@ -1,5 +1,5 @@
-// A whole cluster in one thread under virtual time: the real actors and policies, on a simulated network,
-// emulated devices and clocks that nobody shares. The same seed gives the same run.
+// A whole cluster in one thread under virtual time: the real actors and policies on a simulated network, with
+// emulated devices and a separate clock per node. The same seed gives the same run.
 #pragma once
 #include <memory>
 #include <optional>
@@ -21,27 +21,26 @@ namespace troupe::sim {
 
 struct world_options {
   uint64_t seed = 1;
-  double hang_up = 0;  ///< this share of the clients goes away early
-  /// A CAF host for each actor makes more interleavings than a real node has, which shares them as its
-  /// threads do.
+  double hang_up = 0;  ///< fraction of the clients that hang up early
+  /// A CAF host per actor gives more interleavings than a real node, whose actors share hosts.
   bool caf_host_per_actor = true;
-  duration drain_at_most = 60s;   ///< after the workload; then what is unfinished is a violation
-  request_id why{};               ///< ask for the decisions about this one; nothing else changes
-  bool record = false;            ///< keep what requests and batches go through; nothing else changes
+  duration drain_at_most = 60s;   ///< after the workload; unfinished requests are then a violation
+  request_id why{};               ///< report the decisions about this request; nothing else changes
+  bool record = false;            ///< record the stations of requests and batches; nothing else changes
   bool instant = false;           ///< messages, pulls and turns take no time
-  bool in_order = false;          ///< ready actors run first come first served, not as the seed chooses
+  bool in_order = false;          ///< ready actors run in FIFO order, not in the seed's order
   uint32_t steps_ahead = 1;       ///< of language models' devices: emulated_engine_options
   bool trace_generations = true;  ///< fill `traced_generations`, which takes memory for each token
 };
 
-/// What the devices did for one model, after the warm-up.
+/// The devices' work for one model, after the warm-up.
 struct device_statistics {
   uint64_t batches = 0, rows = 0;
-  uint64_t preempted = 0;  ///< batches that were stopped, not counted above
-  duration busy{};         ///< theirs, too
+  uint64_t preempted = 0;  ///< preempted batches, not counted above
+  duration busy{};         ///< including that of preempted batches
 };
 
-/// What the arbiter advised at a time of the workload.
+/// The arbiter's advice at a time of the workload.
 struct scale_point {
   duration at{};
   uint32_t gpus = 0;  ///< in service
@@ -57,35 +56,35 @@ struct world_result {
   std::vector<traced_generation_end> traced_generations;
   llm_operator::counts llm_changes;
   std::vector<std::vector<uint32_t>>
-      engine_sequences;                   ///< by engine, ten times a second, as routers have them
-  std::vector<uint64_t> llm_tokens;       ///< that had come, as often
-  std::vector<llm_engine_state> engines;  ///< at the end; as after its birth if its node is away
-  std::vector<llm_router_state> routers;  ///< at the end, by language model: who placed most
+      engine_sequences;                   ///< by engine, ten times a second, as known to the routers
+  std::vector<uint64_t> llm_tokens;       ///< received so far, at the same times
+  std::vector<llm_engine_state> engines;  ///< at the end; the initial state if its node is down
+  std::vector<llm_router_state> routers;  ///< at the end, by language model: of the most active router
   duration load_began{};                  ///< true time of the workload's beginning
   duration measured{};                    ///< from the end of the warm-up to the end of the workload
   uint64_t trace_hash = 0;
-  uint64_t events = 0;    ///< of the time line
+  uint64_t events = 0;    ///< of the timeline
   uint64_t messages = 0;  ///< delivered to actors
   bool ledger_balanced = true;
   std::vector<violation> violations;
   fault_counts faults{};                ///< injected
   fault_counts hits{};                  ///< requests in flight that they hit
   trace_records records;                ///< if recorded, in true time
-  std::vector<scale_point> scale;       ///< ten a second; none if the cluster wants no advice
-  std::optional<decision_story> story;  ///< of `world_options::why`, if a queue remembered it
+  std::vector<scale_point> scale;       ///< ten a second; none if the cluster has no autoscale advice
+  std::optional<decision_story> story;  ///< of `world_options::why`, if a queue remembers the request
 };
 
 class world {
  public:
-  /// Models without a latency in the workload must have one in the cluster. `cluster` is adjusted to the
-  /// workload's SLOs and latencies.
+  /// Models need a latency in the workload or in the cluster. `cluster` is adjusted to the workload's SLOs
+  /// and latencies.
   world(cluster_spec cluster, workload_spec workload, const world_options& o);
   ~world();
   world(const world&) = delete;
   world& operator=(const world&) = delete;
 
   /// Starts the nodes, waits until the cluster is ready, runs the workload with its faults, waits until every
-  /// request has its outcome, checks what must hold.
+  /// request has its outcome, and checks the invariants.
   world_result run();
 
  private:

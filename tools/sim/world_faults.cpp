@@ -6,7 +6,7 @@
 namespace troupe::sim {
 namespace {
 
-/// Of a fault that names one node: those with all others.
+/// The affected links: for a fault that names one node, those to all others.
 std::vector<std::pair<node_id, node_id>> links_of(const fault_spec& f, size_t nodes) {
   if (f.a != f.b) return {{f.a, f.b}};
   std::vector<std::pair<node_id, node_id>> out;

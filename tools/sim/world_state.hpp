@@ -1,5 +1,5 @@
-// The state of a simulated world: its nodes, their environments, and what an onlooker notes. Only world*.cpp
-// include this.
+// The state of a simulated world: its nodes, their environments, and the observations for the checkers. Only
+// world*.cpp include this.
 #pragma once
 #include <caf/actor_system.hpp>
 #include <caf/scheduler/test_coordinator.hpp>
@@ -36,7 +36,7 @@ struct world::state final : device_watch {
   void check_end();
   bool ready() const;
   void run_until(duration t);
-  /// Runs ready actors, in an order that the seed chooses, until none is.
+  /// Runs ready actors, in an order chosen by the seed, until none is ready.
   void settle();
 
   // processes of nodes (world_processes.cpp)
@@ -45,18 +45,18 @@ struct world::state final : device_watch {
   }
   void begin_process(node_id id);
   void end_process(node_id id, bool reset);
-  /// The process on the node dies, and is started again as `troupe up` does it.
+  /// The process on the node dies; it is restarted as by `troupe up`.
   void die(node_id id);
-  /// The node has nothing left to do: its process ends by itself.
+  /// The node has drained: its process ends by itself.
   void drained(node_id id);
-  /// A definition's text is just the model's name here.
+  /// In the simulation the text of a model's definition is just its name.
   deployer::model_reading model_named(const std::string& name) const;
 
   // faults (world_faults.cpp)
   void begin_fault(const fault_spec& f);
   void end_fault(const fault_spec& f);
 
-  // what an onlooker sees (world_watch.cpp)
+  // observations (world_watch.cpp)
   void delivered(node_id at, const envelope& e);
   void batch_started(slot_id slot, const batch_work& work, time_point now) override;
   void batch_ended(slot_id slot, model_id model, uint32_t rows, duration took, bool stopped) override;
@@ -74,7 +74,7 @@ struct world::state final : device_watch {
   void watch_scale();
   void watch_engines();
   void check_sequences(node_id id);
-  /// What an actor answers; not `ok` if there is none.
+  /// An actor's answer; not `ok` if there is none.
   command_reply ask(const address& to, const std::string& type, const std::string& fields);
 
   const world_options options;
@@ -90,7 +90,7 @@ struct world::state final : device_watch {
   random_stream interleaving, chance;
   trace tracing;
   invariants checks;
-  const bool everybody_reachable;  ///< no fault makes nodes lose each other
+  const bool everybody_reachable;  ///< no fault separates nodes from each other
   order_log orders;
   fault_log hits;
   recording recorded;

@@ -86,7 +86,7 @@ void world::state::check_ledgers() {
 
 command_reply world::state::ask(const address& to, const std::string& type, const std::string& fields) {
   command_reply out;
-  if (to.node.value >= nodes.size()) return out;  // as an id of a request may say
+  if (to.node.value >= nodes.size()) return out;  // a request id may name an unknown node
   auto* runtime = runtime_of(to.node);
   if (runtime == nullptr || time.frozen(to.node)) return out;
   runtime->post().ask(to, {0, type, fields}, [&](command_reply r) { out = std::move(r); });
@@ -94,7 +94,7 @@ command_reply world::state::ask(const address& to, const std::string& type, cons
   return out;
 }
 
-/// When all sequences have ended, KV blocks and adapters' slots are free, and nobody remembers a request.
+/// When all sequences have ended, KV blocks and adapter slots are free, and no actor remembers a request.
 void world::state::check_sequences(node_id id) {
   const auto state_of = [&]<class State>(std::type_identity<State>, role kind, uint32_t index) {
     const auto reply = ask({id, {}, kind, index}, "get_state", {});

@@ -1,4 +1,4 @@
-"""Random conversations, as requests send them: mostly sound, sometimes not."""
+"""Random conversations in the format of requests: mostly valid, sometimes not."""
 
 TEXTS = ["", " ", "Hello!", "  two  spaces  ", "What's the weather?\n", "\n\nlines\n\nof text\n", "Grüße, 你好, привет 👋🏽",
          "quotes \" and ' and \\", "{{ not a tag }} {% nor this %}", "<|im_end|>", "tabs\tand\u00a0more\u2003", "</s>[INST]",

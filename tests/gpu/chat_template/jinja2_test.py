@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Chat templates must render as jinja2 renders them, and fail where it fails: templates of the families of models over
-random conversations, and random templates.
+"""Compares chat templates with jinja2, their output and their errors: templates of model families with random
+conversations, and random templates.
 
     jinja2_test.py TEMPLATE_RUNNER [--seed N] [--seconds N] [--case N]
 
@@ -28,7 +28,7 @@ class Runner:
         self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def render(self, template, variables):
-        """(text, None) or (None, what was wrong)."""
+        """(text, None) or (None, error)."""
         request = json.dumps({"template": template, "variables": variables})
         self.process.stdin.write(request.encode() + b"\n")
         self.process.stdin.flush()
@@ -39,7 +39,7 @@ class Runner:
         return answer.get("text"), answer.get("error")
 
 
-# What gpu/chat_template refuses though jinja2 does it; each costs a line of its contract.
+# Constructs that gpu/chat_template refuses although jinja2 supports them; each is listed in its contract.
 KNOWN = {
     "does not fit into 64 bits": "integers without bounds",
     "cannot be printed": "addresses",
@@ -51,7 +51,7 @@ KNOWN = {
 
 
 def difference(got, error, expected, wrong):
-    """What is wrong, or nothing; and what kind of case it was."""
+    """The difference, or nothing; and the kind of the case."""
     if error is not None and wrong is None:
         for text, kind in KNOWN.items():
             if text in error:
@@ -76,7 +76,7 @@ def make(seed, case):
 
 
 def prints_address(text):
-    """Python's <generator object ... at 0x7f...>, <Macro 'm'>, <function ...>: what only Python prints."""
+    """Python's <generator object ... at 0x7f...>, <Macro 'm'>, <function ...>: only Python prints these."""
     return text is not None and any(w in text for w in (" at 0x", "<Macro", "<Namespace", "<built-in", "<class", "<bound", "<LoopContext", "range("))
 
 
@@ -116,7 +116,7 @@ def main():
     print(f"seed {options.seed}: {case - first} templates, {failures} failures")
     for (name, kind), count in sorted(kinds.items()):
         print(f"  {name}, {kind}: {count}")
-    # a test that compares nothing would pass, too
+    # a test that compares nothing would also pass
     compared = [kinds[name, "same text"] for name in ("family", "random")]
     return 1 if failures or (options.case is None and min(compared) < 100) else 0
 

@@ -1,5 +1,5 @@
-"""Random templates of the subset that gpu/chat_template supports, and the variables to render them with. Left out are
-letters that change case one to many, and that | safe makes text that escapes what is added to it."""
+"""Random templates of the subset that gpu/chat_template supports, and variables for them. Left out are letters
+with a case mapping to several letters, and the escaping that | safe causes for texts appended to it."""
 
 VARIABLES = {
     "n": 7, "neg": -3, "big": 123456789012, "f": 2.5, "tiny": 1e-7, "huge": 1e16, "yes": True, "no": False, "nothing": None,
@@ -53,7 +53,8 @@ class Maker:
         keys = [self.random.choice(["'k'", "'a'", "1", "true", "none", "2.5", "'k' ~ 'l'"]) for _ in range(self.random.randrange(3))]
         return "{" + ", ".join(f"{k}: {self.expression(depth + 1)}" for k in keys) + "}"
 
-    # An expression of a type, so that most templates render; now and then of any, so that some are refused.
+    # An expression of a given type, so that most templates render; sometimes of any type, so that some are
+    # refused.
 
     def expression(self, depth=0, kind=None):
         if kind is None or self.chance(0.01):
@@ -193,7 +194,7 @@ class Maker:
 
     def print(self):
         begin, end = self.random.choice(["{{", "{{", "{{-", "{{+ "]), self.random.choice(["}}", "}}", "-}}"])
-        # of the whole: what is added to a text that is safe would be escaped
+        # only on the whole: text appended to a safe text would be escaped
         if self.chance(0.05):
             return f"{begin} ({self.expression()}) | safe {end}"
         return f"{begin} {self.expression()} {end}"
@@ -211,7 +212,7 @@ class Maker:
         return f"v{self.fresh % 6}"
 
     def scoped(self, content):
-        """What content() makes, and then the names are as before."""
+        """The output of content(), with the names restored afterwards."""
         names, spaces, macros = list(self.names), list(self.spaces), list(self.macros)
         out = content()
         self.names, self.spaces, self.macros = names, spaces, macros
@@ -281,7 +282,7 @@ class Maker:
 
         def content():
             self.names = [n for n in self.names if not n.startswith("loop")] + [f"p{i}" for i in range(parameters)] * 2
-            self.macros = []  # no recursion without end
+            self.macros = []  # no infinite recursion
             loops, self.loops = self.loops, 0
             out = self.body(depth + 1)
             self.loops = loops
@@ -322,7 +323,7 @@ class Maker:
 
 
 def make(random):
-    """A template. Half of them are one expression, which says most when it fails."""
+    """A template. Half of them are one expression, which is the most informative failure."""
     maker = Maker(random)
     if random.random() < 0.5:
         return "{{ " + maker.expression() + " }}"

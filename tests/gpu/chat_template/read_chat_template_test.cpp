@@ -14,7 +14,7 @@ using json = nlohmann::ordered_json;
 
 namespace {
 
-/// A checkpoint's folder, gone with the test.
+/// A temporary folder of a checkpoint.
 struct folder {
   std::filesystem::path path;
   folder() {

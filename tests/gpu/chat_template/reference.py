@@ -1,4 +1,4 @@
-"""jinja2, set up as Transformers sets it up for chat templates."""
+"""jinja2 with the settings of Transformers for chat templates."""
 import datetime
 import functools
 import json
@@ -11,7 +11,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 
 class Generation(jinja2.ext.Extension):
-    """{% generation %}: Transformers notes where its text lies; the text itself stays as it is."""
+    """{% generation %}: Transformers records the position of its text; the text itself does not change."""
     tags = {"generation"}
 
     def parse(self, parser):
@@ -39,13 +39,13 @@ ENVIRONMENT.globals["raise_exception"] = raise_exception
 
 @functools.lru_cache(maxsize=32)
 def compiled(template):
-    with warnings.catch_warnings():  # Python's, of the constants that templates call or index
+    with warnings.catch_warnings():  # Python's, about constants that templates call or index
         warnings.simplefilter("ignore")
         return ENVIRONMENT.from_string(template)
 
 
 def render(template, variables):
-    """(text, None) or (None, what was wrong)."""
+    """(text, None) or (None, error)."""
     variables = dict(variables)
     date = variables.pop("strftime_now", None)
 
@@ -54,5 +54,5 @@ def render(template, variables):
 
     try:
         return compiled(template).render(strftime_now=strftime_now, **variables), None
-    except Exception as e:  # jinja2's own, and what Python throws from inside of templates
+    except Exception as e:  # jinja2's own, and Python's from inside of templates
         return None, f"{type(e).__name__}: {e}"

@@ -1,5 +1,5 @@
-// Renders what jinja2_test.py sends: a line of JSON {"template", "variables"} in, a line {"text"} out, or
-// {"error", "kind"} with the kind `template` or `request`.
+// Renders the templates of jinja2_test.py: reads a line of JSON {"template", "variables"}, writes a line
+// {"text"}, or {"error", "kind"} with the kind `template` or `request`.
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>

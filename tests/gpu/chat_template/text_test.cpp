@@ -78,6 +78,6 @@ TEST_CASE("a text that almost occurs everywhere is looked for in linear time") {
   std::string hay, needle;
   for (int i = 0; i < 1'000'000; ++i) hay += "ab";
   for (int i = 0; i < 500'000; ++i) needle += "ab";
-  CHECK(text::find(hay, needle + 'c') == std::string::npos);  // 10^12 comparisons one by one
+  CHECK(text::find(hay, needle + 'c') == std::string::npos);  // 10^12 comparisons for a naive search
   CHECK(text::find_last(hay, 'c' + needle) == std::string::npos);
 }

@@ -1,4 +1,4 @@
-// Values of the fixtures are those that fixture_numbers.py prints.
+// Expected values of the fixtures are from fixture_numbers.py.
 #include "gpu/checkpoint/adapter.hpp"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints what parameters_test.cpp, adapter_test.cpp and model_config_test.cpp expect of the fixtures.
+"""Prints the expected values of the fixtures for parameters_test.cpp, adapter_test.cpp and model_config_test.cpp.
 
     tests/gpu/checkpoint/fixture_numbers.py FIXTURES
 
@@ -55,7 +55,7 @@ def blob(all_tensors, modules):
 
 
 def llama3_frequencies(theta, dim, factor, low, high, original):
-    """As the Llama 3.1 reference describes it, wave by wave."""
+    """As in the Llama 3.1 reference, frequency by frequency."""
     out = []
     for i in range(0, dim, 2):
         f = theta ** (-i / dim)

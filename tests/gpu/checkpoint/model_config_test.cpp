@@ -11,7 +11,7 @@ using nlohmann::json;
 
 namespace {
 
-/// The small configuration with these keys put in their place.
+/// The small configuration with these keys replaced.
 json changed(const json& keys) {
   json config = small_config();
   config.update(keys);

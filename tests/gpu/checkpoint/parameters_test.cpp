@@ -1,4 +1,4 @@
-// Hashes and values of the fixtures are those that fixture_numbers.py prints.
+// Expected hashes and values of the fixtures are from fixture_numbers.py.
 #include "gpu/checkpoint/parameters.hpp"
 
 #include <doctest/doctest.h>
@@ -39,7 +39,7 @@ void write(const temporary_folder& folder, const json& config, const std::vector
   folder.write("model.safetensors", file_of(weights));
 }
 
-/// What opening such a checkpoint says, after the path of its file.
+/// The message of opening such a checkpoint, without the path of its file.
 std::string refused_checkpoint(const json& config, const std::vector<tensor>& weights) {
   const temporary_folder folder;
   write(folder, config, weights);

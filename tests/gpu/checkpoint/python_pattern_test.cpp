@@ -40,7 +40,7 @@ TEST_CASE("counts, groups, looking around and looking back are Python's") {
   CHECK(matches("(a+)-\\1", "aa-aa"));
   CHECK(!matches("(a+)-\\1", "aa-a"));
   CHECK(matches("(?P<n>a+)-(?P=n)", "aa-aa"));
-  CHECK(!matches("(b)?a\\1", "a"));  // what matched nothing is not found again
+  CHECK(!matches("(b)?a\\1", "a"));  // a group without a match cannot be referenced
   CHECK(matches("[]a]+", "]a"));
   CHECK(matches("[^]a]+", "bc"));
   CHECK(matches("[\\]a]+[(*]", "]a("));

@@ -1,4 +1,4 @@
-// The numbers are those of fixture_numbers.py: in double precision, from the formulas.
+// Expected numbers are from fixture_numbers.py: the formulas in double precision.
 #include "gpu/checkpoint/rope_frequencies.hpp"
 
 #include <doctest/doctest.h>

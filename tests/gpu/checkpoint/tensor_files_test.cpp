@@ -32,7 +32,7 @@ struct sharded_model : temporary_folder {
     write(first, file_of(shards[0]));
     write(second, file_of(shards[1]));
   }
-  /// What opening it says, with the folder left out.
+  /// The message of opening it, without the folder.
   std::string refused() const {
     auto error = error_of([&] { checkpoint{path}; });
     const auto prefix = path.string() + "/";

@@ -59,7 +59,7 @@ TEST_CASE("BF16 takes the nearer of two, halfway the even one, and keeps NaN and
   CHECK(from(0x3f808000) == 0x3f80);
   CHECK(from(0x3f808001) == 0x3f81);
   CHECK(from(0x3f818000) == 0x3f82);
-  CHECK(from(0x7f7fffff) == 0x7f80);  // the largest float is infinity
+  CHECK(from(0x7f7fffff) == 0x7f80);  // the largest float rounds to infinity
   CHECK(from(0xff800000) == 0xff80);
   CHECK(from(0x7f800001) == 0x7fc0);
   CHECK(static_cast<float>(bfloat(-2.5F)) == -2.5F);

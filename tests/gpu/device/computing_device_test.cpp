@@ -1,4 +1,4 @@
-// With a model whose every batch a test decides; the rest is tested with real ones (cpu_device_test.cpp).
+// Uses a model with scripted batches; cpu_device_test.cpp tests with real models.
 #include "gpu/device/computing_device.hpp"
 
 #include <doctest/doctest.h>
@@ -22,7 +22,7 @@ namespace {
 constexpr model_id scripted_id{0};
 constexpr std::byte fails{0xff}, loses{0xfe}, waits{0xfd};  // as a row's first byte
 
-/// What the models of a device have done, and what they wait for.
+/// Shared record and control of a device's models.
 struct script {
   void note(const std::string& what) {
     const std::scoped_lock lock(mutex);
@@ -41,12 +41,12 @@ struct script {
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<std::string> log;
-  std::atomic<bool> go_on = false;      // for batches with a row that waits
-  std::atomic<uint32_t> too_large = 0;  // no room for batches of so many rows
+  std::atomic<bool> go_on = false;      // for batches with a waiting row
+  std::atomic<uint32_t> too_large = 0;  // no memory for batches with this many rows
   std::thread::id loaded_by, run_by;
 };
 
-/// Rows of one byte; an output is its input and one.
+/// Rows of one byte; an output is its input plus one.
 class scripted_model final : public batch_model {
  public:
   scripted_model(const model_source& source, script& s) : name_(source.name), script_(s) {
@@ -103,7 +103,7 @@ struct stage {
                     uint32_t max_batch = 4) {
     return device.load(scripted_id, {name, name + ".onnx", {}, latency, max_batch});
   }
-  /// A part for each value, of one row.
+  /// Starts a batch with one part of one row for each value.
   void start(std::vector<std::byte> values) {
     input = std::move(values);
     output.assign(input.size(), std::byte{0});
@@ -129,7 +129,7 @@ struct stage {
   const machine_clock time;
   script said;
   std::vector<std::byte> input, output;
-  computing_device device;  // the last: its thread uses the others
+  computing_device device;  // last: its thread uses the others
 };
 
 constexpr std::byte operator""_b(unsigned long long v) { return static_cast<std::byte>(v); }
@@ -141,7 +141,7 @@ TEST_CASE("computing device: loads and warms a model on the caller's thread, run
   const auto loaded = s.load("m", {1ms, 2ms}, 6);
   CHECK(s.said.taken() ==
         std::vector<std::string>{"warmed 1", "warmed 2", "warmed 4", "warmed 6", "takes turns"});
-  CHECK(loaded.memory_bytes == 150);  // with what the plans need
+  CHECK(loaded.memory_bytes == 150);  // including the plans
   CHECK(loaded.layers == 3);
   CHECK(loaded.latency == latency_model{1ms, 2ms});
   CHECK(loaded.signature.inputs.at(0).name == "in");

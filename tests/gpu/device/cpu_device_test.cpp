@@ -19,7 +19,7 @@ namespace {
 constexpr model_id fixture_id{0};
 constexpr duration never_stopped = duration::max();
 
-/// What an owner of a device waits on.
+/// The owner of a device waits on it.
 class bell {
  public:
   void ring() {
@@ -210,10 +210,10 @@ TEST_CASE("a batch that is stopped on a cpu device ends early and writes nothing
     return out.finished_at - out.started_at;
   };
   batch whole(f, 64), cut(f, 64), after(f, 8);
-  run(whole, never_stopped);  // makes the plan
+  run(whole, never_stopped);  // creates the plan
   const auto full = run(whole, never_stopped);
   CHECK_FALSE(out.stopped);
-  // A stop in a batch's midst; on a busy machine it may come after the end, so more than once.
+  // Stops a batch while it runs; on a busy machine the stop may come after the end, so several times.
   bool stopped = false;
   for (int tries = 0; tries < 50 && !stopped; ++tries) {
     std::ranges::fill(cut.output, 0.0f);

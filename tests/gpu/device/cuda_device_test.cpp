@@ -1,4 +1,4 @@
-// The golden models on a real GPU, as a device runs them: run where there is one.
+// The golden models as a device on a real GPU; skipped without one.
 #include "gpu/device/cuda_device.hpp"
 
 #include <cuda_runtime_api.h>
@@ -61,16 +61,17 @@ void check_golden(bool exact, double max) {
     waited d(exact);
     const auto loaded = d.made->load(
         id, {.name = name, .path = onnx::fixture_path(name), .signature = {}, .latency = {}, .max_batch = 8});
-    CHECK(loaded.latency.beta > duration{});  // as measured
+    CHECK(loaded.latency.beta > duration{});  // measured
     for (const uint32_t rows : {1U, 3U, 8U})
-      for (int again = 0; again < 2; ++again)  // first as it is, then as a graph
+      for (int again = 0; again < 2; ++again)  // first without a graph, then with one
         CHECK(onnx::relative_l2(d.run(f, rows), f.output_rows(rows)) < max);
   }
 }
 
 }  // namespace
 
-// Kernels may cut operands to TF32 instead of rounding them: 2.1e-3 of the encoder, simulated.
+// Kernels may truncate operands to TF32 instead of rounding them: the simulated error of the encoder is
+// 2.1e-3.
 TEST_CASE("cuda device: golden outputs of every model, as TF32") { check_golden(false, 3e-3); }
 
 TEST_CASE("cuda device: golden outputs of every model, exact") { check_golden(true, 1e-5); }

@@ -1,5 +1,4 @@
-// Whole models on an emulated GPU: programs, graphs, staging, and what becomes of values that no kernel can
-// use.
+// Whole models on an emulated GPU: programs, graphs, staging, and values that kernels refuse.
 #include "gpu/device/cuda_tensor_model.hpp"
 
 #include <doctest/doctest.h>
@@ -36,7 +35,7 @@ std::vector<float> run_rows(emulated_model& m, const onnx::fixture& f, uint32_t 
   return out;
 }
 
-/// y = x[i], of a table of four rows.
+/// y = x[i], for a table of four rows.
 std::shared_ptr<const onnx::model> lookup() {
   onnx::graph g;
   g.file = "lookup", g.opset = 17;
@@ -49,7 +48,7 @@ std::shared_ptr<const onnx::model> lookup() {
   return std::make_shared<const onnx::model>(std::move(g));
 }
 
-/// A convolution without a bias, for which cuDNN wants zeros.
+/// A convolution without a bias; cuDNN needs zeros in its place.
 std::shared_ptr<const onnx::model> convolution_and_relu() {
   onnx::graph g;
   g.file = "convolution", g.opset = 17;
@@ -98,7 +97,7 @@ TEST_CASE("cuda tensor model: a graph for each batch size, until the memory that
   CHECK(machine->captures() == 1);
   for (const uint32_t rows : {1U, 2U, 1U, 8U, 2U}) run_rows(*m, f, rows);
   CHECK(machine->captures() == 3);
-  run_rows(*m, f, 64);  // all that was captured knows another place
+  run_rows(*m, f, 64);  // all captured graphs have another address
   run_rows(*m, f, 8);
   CHECK(machine->captures() == 5);
   CHECK(onnx::relative_l2(run_rows(*m, f, 8), f.output_rows(8)) < 1e-3);
@@ -180,7 +179,7 @@ TEST_CASE("cuda tensor model: parts get the rows that are theirs") {
   const std::span<std::byte> bytes = std::as_writable_bytes(std::span{out});
   const batch_part parts[] = {{1, std::span{in}.first(f.input_row), bytes.first(f.output_row)},
                               {3, std::span{in}.subspan(f.input_row), bytes.subspan(f.output_row)}};
-  // a part holds its tensors one after the other, and this model has one input
+  // a part holds its tensors one after the other; this model has one input
   REQUIRE(m->signature().inputs.size() == 1);
   CHECK(m->run(4, parts, nullptr));
   CHECK(onnx::relative_l2(out, f.output_rows(4)) < 1e-3);
@@ -271,7 +270,7 @@ TEST_CASE("cuda tensor model: it works in memory of its own until it takes turns
     run_rows(m, f, 1);
     CHECK(gone.lock()->uses() > 0);
     m.take_turns();
-    CHECK(shared->uses() == 0);  // another model may run there
+    CHECK(shared->uses() == 0);  // another model may use it meanwhile
     CHECK(gone.expired());
     const auto captured = machine->captures();
     for (const uint32_t rows : {1U, 2U}) {
@@ -279,7 +278,7 @@ TEST_CASE("cuda tensor model: it works in memory of its own until it takes turns
       CHECK(onnx::relative_l2(run_rows(m, f, rows), f.output_rows(rows)) < 1e-3);
       CHECK(shared->uses() > uses);
     }
-    CHECK(machine->captures() == captured);  // a batch waits for none
+    CHECK(machine->captures() == captured);  // a batch never waits for a capture
     CHECK(onnx::relative_l2(run_rows(m, f, 3), f.output_rows(3)) < 1e-3);
   }
 }

@@ -13,7 +13,7 @@ using namespace troupe::llm;
 
 namespace {
 
-/// Outcomes, as they come.
+/// Outcomes in order of arrival.
 class inbox {
  public:
   std::function<void(adapter_loader::outcome)> callback() {

@@ -9,7 +9,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Copies of the fixtures' adapters, to be changed.
+/// Copies of the fixtures' adapters, for modification.
 struct adapters {
   std::string add(const std::string& name, const std::string& as) const {
     const auto to = folder.path / as;

@@ -1,4 +1,4 @@
-// What a model refuses while its device runs; the rest is tested with the models themselves
+// Refusals of a model while its device runs; other behaviour is tested with real models
 // (cpu_engine_device_test.cpp, tests/gpu/llm/cuda/cuda_model_test.cpp).
 #include "gpu/llm/computing_engine_device.hpp"
 
@@ -18,10 +18,10 @@ using namespace troupe::llm;
 
 namespace {
 
-/// A model on a CPU on which there is no room for some adapters, and which gets lost.
+/// A CPU model that has no memory for some adapters, and gets lost.
 class failing_step_model final : public step_model {
  public:
-  /// Of adapters, steps and layers, as they come, from 1 on.
+  /// Numbers of the adapters, steps and layers that fail, counted from 1.
   struct refusals {
     int when_packed = 0, when_taken = 0;
     int lost_when_packed = 0, lost_when_run = 0, lost_when_loaded = 0;
@@ -66,13 +66,13 @@ class failing_step_model final : public step_model {
   int packed_ = 0, taken_ = 0, run_ = 0, loaded_ = 0;
 };
 
-/// A model that computes nothing, and takes a step ahead. Its steps choose how many rows they have; they end
-/// as they are let.
+/// A model that computes nothing, and takes a step ahead. A step samples its number of rows as the token, and
+/// ends when it is released.
 class slow_model final : public step_model {
  public:
   struct control {
     std::atomic<int> started = 0, may_end = 0;
-    int fails_to_begin = 0, fails_to_end = 0;  ///< of steps, as they come, from 1 on
+    int fails_to_begin = 0, fails_to_end = 0;  ///< number of the failing step, counted from 1
   };
   explicit slow_model(control& c) : c_(c) {}
 
@@ -106,7 +106,7 @@ class slow_model final : public step_model {
   int ended_ = 0;
 };
 
-/// A device with that model, loaded, and steps for it of 1, 2, 3 and 4 rows.
+/// A device with that model loaded, and steps of 1, 2, 3 and 4 rows for it.
 struct slow_device {
   explicit slow_device(slow_model::control& c) : control(c), device(options()) {
     CHECK(device.next().facts.steps_ahead == 1);
@@ -196,7 +196,7 @@ TEST_CASE("an adapter for which there is no room fails with the reason, the next
     CHECK(e.problem == problem);
     CHECK((e.bytes > 0) == problem.empty());
   }
-  CHECK(refused.packed_by != refused.taken_by);  // packed beside steps
+  CHECK(refused.packed_by != refused.taken_by);  // packed in parallel to steps
 }
 
 TEST_CASE("a step is begun while one is under way, and both are told in their order") {

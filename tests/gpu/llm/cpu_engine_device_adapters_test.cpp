@@ -1,4 +1,4 @@
-// Adapters of a device on a CPU: how they come, go, and fail.
+// Adapters of a CPU device: loading, unloading, and failures.
 #include "gpu/llm/cpu_engine_device.hpp"
 
 #include <doctest/doctest.h>
@@ -62,7 +62,7 @@ TEST_CASE(
     d->load_adapter(adapter_id{1}, adapter_of("sort"));
     if (i % 3 == 1) std::this_thread::yield();
     if (i % 3 == 2) {
-      // whatever comes of the second one: the first is ready or failed by then
+      // regardless of the second one: the first is ready or failed by then
       d->load_adapter(adapter_id{2}, adapter_of("nowhere"));
       engine_event e = d.next();
       while (e.adapter != adapter_id{2}) e = d.next();
@@ -84,7 +84,7 @@ TEST_CASE("an adapter that is only read takes no slot, and is not read again whe
   d->read_adapter(adapter_id{1}, adapter_of("sort"));
   d->read_adapter(adapter_id{2}, "/nowhere");
   d->load_adapter(adapter_id{3}, adapter_of("upper"));
-  std::map<uint32_t, engine_event> events;  // the model's is of no adapter; it may come between them
+  std::map<uint32_t, engine_event> events;  // the model's event has none
   for (int i = 0; i < 4; ++i) {
     const auto e = d.next();
     events[e.adapter.value] = e;
@@ -102,7 +102,7 @@ TEST_CASE("an adapter that is only read takes no slot, and is not read again whe
   auto e = d.next();
   CHECK(e.what == kind::adapter_ready);
   CHECK_FALSE(e.from_disk);
-  d->unload_adapter(adapter_id{1});  // what is read is told of all the same
+  d->unload_adapter(adapter_id{1});  // the load is reported nevertheless
   e = d.next();
   CHECK(e.what == kind::adapter_read);
   CHECK(e.adapter == adapter_id{1});

@@ -70,14 +70,14 @@ TEST_CASE("layers come one by one, and those that are there run a step while the
       CHECK(e.facts.weight_bytes <= facts.weight_bytes);
       CHECK(e.facts.block_bytes == block_bytes);
     }
-    if (run < going_to || run == ready) continue;  // it runs, or has to wait for a layer
+    if (run < going_to || run == ready) continue;  // it runs, or waits for a layer
     going_to = ready;
     ++parts;
     d->start(step, going_to < facts.layers ? std::span<const token_sampling>() : one_sampling,
              {.first = run, .end = going_to, .x = &x});
   }
   CHECK(events == facts.layers);
-  CHECK(parts > 2);  // the first began before the last layer was there
+  CHECK(parts > 2);  // the first began before the last layer was loaded
   CHECK(bits_of(chosen) == expected);
 }
 
@@ -132,7 +132,7 @@ TEST_CASE("a model that cannot be loaded makes the device unusable, with the rea
   o.kv_bytes = block_bytes - 1;
   CHECK(problem(o).find("has no room for one block of 4 tokens, 12288 bytes: give it more") !=
         std::string::npos);
-  // sanitizers end a process that asks for so much
+  // sanitizers abort a process that requests this much
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
   o.kv_bytes = uint64_t{1} << 63;
   CHECK(problem(o).find("does not fit into memory") != std::string::npos);
@@ -171,10 +171,10 @@ TEST_CASE("a device can be destroyed at any moment") {
         d->load_adapter(adapter_id{++id}, adapter_of(name));
     };
     if (i % 6 == 1) load_all();                             // while the model is loaded, with orders
-    if (i % 6 < 2) std::this_thread::sleep_for(i * 200us);  // or without, after more or less of it
+    if (i % 6 < 2) std::this_thread::sleep_for(i * 200us);  // or without, after a varying part of the load
     if (i % 6 < 2) continue;
     REQUIRE(d.next().what == kind::loaded);
-    if (i % 6 == 2) continue;                      // with nothing to do
+    if (i % 6 == 2) continue;                      // while idle
     if (i % 6 >= 4) load_all();                    // while adapters are read
     if (i % 6 != 4) d->start(step, one_sampling);  // while a step runs
     if (i > 17) std::this_thread::sleep_for(i * 20us);

@@ -20,7 +20,7 @@ decoder loaded(const checkpoint& files) {
   return d;
 }
 
-/// Some tokens of one sequence, from `first` on, in these blocks.
+/// Tokens of one sequence, from `first` on, in these blocks.
 llm_step step_of(const std::vector<token>& sequence, uint32_t first, uint32_t rows,
                  const std::vector<uint32_t>& blocks) {
   llm_step s;
@@ -101,7 +101,7 @@ TEST_CASE("rows beyond the sliding window do not count") {
   REQUIRE(files.config().window[0] == 16);
   auto d = loaded(files);
   auto sequence = some_sequence(20);
-  // one layer: what it sees is its own window only
+  // one layer sees only its own window
   const auto layer_of = [&](const std::vector<token>& t) {
     activation x;
     d.run(step_of(t, 0, 20, some_blocks), 0, 2, x);

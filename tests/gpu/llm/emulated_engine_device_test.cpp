@@ -1,4 +1,5 @@
-// Whoever mixes up memory gets other tokens: each test that plants such a mistake checks that it shows.
+// The tokens of the emulated device depend on its memory: each test that plants a memory error checks that
+// the tokens change.
 #include "gpu/llm/emulated_engine_device.hpp"
 
 #include <doctest/doctest.h>
@@ -41,7 +42,7 @@ struct sequence {
   uint64_t seed = 0;
 };
 
-/// An engine over the device, in which time passes as the device wants it.
+/// An engine over the device; time advances to the device's events.
 struct emulated_engine {
   explicit emulated_engine(emulated_engine_options o, uint32_t chunk = 64) : device(time, o) {
     engine_event e;
@@ -67,7 +68,7 @@ struct emulated_engine {
     return e;
   }
 
-  /// Tokens of each sequence. `spoil` may change what the device is told.
+  /// Tokens of each sequence. `spoil` may change the device's input.
   std::vector<std::vector<token>> run(const std::vector<sequence>& sequences, uint32_t max_tokens,
                                       const std::function<void(llm_step&)>& spoil = {}) {
     std::vector<std::vector<token>> out(sequences.size());
@@ -137,7 +138,7 @@ TEST_CASE("emulated engine: a step takes what the profile says, and sequences en
   const auto tokens = e.run({{{1, 2, 3}}}, 200)[0];
   CHECK(tokens.size() == 200);
   CHECK(std::ranges::count(tokens, 2) == 0);           // the end of sequences
-  CHECK(e.time.at - begun == 200 * 1ms + 199 * 10us);  // the prefill's rows are no decodes
+  CHECK(e.time.at - begun == 200 * 1ms + 199 * 10us);  // the prefill's rows do not count as decodes
   CHECK(e.device.poll_at() == never);
 }
 
@@ -227,7 +228,7 @@ TEST_CASE("emulated engine: a planted mistake in a page, a slot or a resumed seq
 
 namespace {
 
-/// Rows of one sequence, in one block; after the last one a token is chosen.
+/// Rows of one sequence in one block; the last one is sampled.
 llm_step rows_of(uint64_t sequence, const std::vector<token>& tokens, uint32_t first, uint32_t block,
                  adapter_id adapter = base_model) {
   llm_step s;

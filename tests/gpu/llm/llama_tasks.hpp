@@ -24,7 +24,7 @@ inline cpu_engine_options options_of(uint32_t slots, uint32_t blocks = 256) {
           .adapter_bytes = 1 << 30};
 }
 
-/// The bits of what was chosen and of its chances.
+/// The bits of the sampled tokens and their probabilities.
 inline std::vector<std::pair<token, uint32_t>> bits_of(const std::vector<chosen_token>& chosen) {
   std::vector<std::pair<token, uint32_t>> out;
   for (const auto& c : chosen) {

@@ -79,13 +79,13 @@ void small_engine::run(const std::function<void()>& each_step) {
       if (each_step) each_step();
       if (!begin_step()) break;
     }
-    arrange_adapters();  // after the step was planned: what came last has had its chance
+    arrange_adapters();  // after the step was planned, so that adapters that just arrived were used once
     take(device_.next());
   }
 }
 
-/// Adapters that sequences wait for take free slots; without one, the one that has been there longest takes
-/// no new sequences and leaves when it has no users.
+/// Adapters of waiting sequences take free slots. Without a free slot, the adapter that was loaded first
+/// takes no new sequences and is unloaded when it has no users.
 void small_engine::arrange_adapters() {
   const auto free = [&] { return there_.size() + leaving_.size() + coming_.size() < options_.adapter_slots; };
   unload_unused();

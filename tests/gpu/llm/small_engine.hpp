@@ -1,5 +1,5 @@
-// An engine without actors: continuous batching over a device, a step ahead if it takes that, adapters in its
-// slots.
+// An engine without actors: continuous batching on a device, with a step ahead if the device allows it, and
+// adapters in its slots.
 #pragma once
 #include <condition_variable>
 #include <deque>
@@ -16,11 +16,11 @@
 
 namespace troupe::llm {
 
-/// What an owner of a device waits on.
+/// The owner of a device waits on it.
 class bell {
  public:
   void ring();
-  void wait();  ///< for a ring since the last one; fails after a minute
+  void wait();  ///< for a ring since the last call; fails after a minute
 
  private:
   std::mutex mutex_;
@@ -37,9 +37,9 @@ class waited_device {
   explicit waited_device(cpu_engine_options options) : waited_device(on_cpu(std::move(options))) {}
 
   engine_event next_of_all();
-  /// Without those of layers that come.
+  /// Skips events about loaded layers.
   engine_event next();
-  /// Nothing has been told beyond what `next` gave.
+  /// No event is left beyond those that `next` returned.
   bool quiet(engine_event& out) { return !device_.poll(clock_.now(), out); }
   engine_device* operator->() { return &device_; }
 
@@ -51,7 +51,7 @@ class waited_device {
 
 struct asked_sequence {
   std::vector<token> prompt = {};
-  std::string adapter = {};  ///< its folder; empty: the base model
+  std::string adapter = {};  ///< folder; empty: the base model
   uint32_t max_tokens = 16;
   sampling_params sampling = {.temperature = 0, .biases = {}};
   uint64_t seed = 0;
@@ -61,25 +61,25 @@ struct asked_sequence {
 
 class small_engine {
  public:
-  /// The device has loaded its model then. `limits`: the KV cache's figures are the device's.
+  /// Returns when the device has loaded its model. The device overrides the KV cache's size in `limits`.
   small_engine(computing_options options, scheduler_limits limits);
   small_engine(cpu_engine_options options, scheduler_limits limits)
       : small_engine(on_cpu(std::move(options)), limits) {}
 
   const engine_facts& facts() const { return facts_; }
   size_t add(asked_sequence sequence);
-  /// Until all sequences have ended. `each_step` is called before every step.
+  /// Runs until all sequences have ended. Calls `each_step` before every step.
   void run(const std::function<void()>& each_step = {});
   const std::vector<chosen_token>& chosen(size_t sequence) const { return known_[sequence].chosen; }
   std::vector<token> tokens(size_t sequence) const;
 
-  /// A problem by adapter.
+  /// Problems by adapter.
   const std::map<std::string, std::string>& failed() const { return failed_; }
   uint32_t loads() const { return loads_; }
   uint32_t reads() const { return reads_; }
-  uint32_t others() const { return others_; }  ///< adapters that came and that nobody here asked for
+  uint32_t others() const { return others_; }  ///< loaded adapters that were not requested here
   uint64_t preemptions() const { return sequences_->scheduler().preemptions(); }
-  uint32_t steps_ahead() const { return steps_ahead_; }  ///< that were started while one was under way
+  uint32_t steps_ahead() const { return steps_ahead_; }  ///< steps started while another was running
   waited_device& device() { return device_; }
 
  private:
@@ -101,7 +101,7 @@ class small_engine {
   std::unique_ptr<sequence_batch> sequences_;
   std::vector<open_sequence> known_;  // of sequence i + 1
   std::map<std::string, adapter_id> ids_;
-  std::deque<uint32_t> there_;  // by arrival
+  std::deque<uint32_t> there_;  // in order of arrival
   std::set<uint32_t> leaving_, coming_;
   std::map<std::string, std::string> failed_;
   uint32_t steps_ahead_ = 0;

@@ -17,7 +17,7 @@ struct set_clock final : clock {
   time_point at{};
 };
 
-/// Does as it is told; a step that ends chooses the token that `chooses` says.
+/// Scripted: an ending step samples the token of `chooses`.
 class scripted_step_model final : public step_model {
  public:
   engine_facts facts() const override { return {}; }
@@ -52,7 +52,7 @@ struct stage {
     steps.begin(model, {&step, {}, layers}, 5, std::move(problem), stopping);
   }
   bool finish(std::vector<chosen_token> room = {}) { return steps.finish(model, std::move(room), stopping); }
-  /// The next thing that was told.
+  /// The next event.
   engine_event event() {
     REQUIRE_FALSE(events.empty());
     auto e = std::move(events.front());
@@ -85,7 +85,7 @@ TEST_CASE("steps in flight: a step has taken from its beginning, or the end of t
   s.pass(5ms);
   CHECK(s.finish());
   CHECK(s.event().took == 5ms);
-  s.pass(1s);  // nothing is under way
+  s.pass(1s);  // no step is in flight
   s.begin();
   s.pass(2ms);
   CHECK(s.finish());
@@ -136,7 +136,7 @@ TEST_CASE("steps in flight: one that fails takes those behind it along, and that
 
 TEST_CASE("steps in flight: a step with a problem does not begin, and fails behind those that have") {
   stage s;
-  s.begin("no such adapter");  // there is none before it
+  s.begin("no such adapter");  // there is no step before it
   CHECK(s.event().problem == "no such adapter");
   s.begin();
   s.begin();

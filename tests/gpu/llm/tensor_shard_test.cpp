@@ -29,7 +29,7 @@ matrix matrix_of(const layer_parameters& layer, const std::string& name) {
   return matrix(layer.view(*p));
 }
 
-/// Whether `shard` is the part of `whole` that begins there.
+/// Whether `shard` is the part of `whole` that begins at this row and column.
 bool is_part(const matrix& shard, const matrix& whole, size_t row, size_t column) {
   if (row + shard.rows > whole.rows || column + shard.columns > whole.columns) return false;
   for (size_t r = 0; r < shard.rows; ++r)
@@ -52,7 +52,7 @@ std::vector<double> adapted(const adapter_part& p, const std::vector<double>& x,
 }  // namespace
 
 TEST_CASE("shards of a layer are the parts of its matrices, and together all of them") {
-  const checkpoint files(fixtures / "random-llms" / "qwen2-bias");  // 4 heads, 2 kv heads, 288 between
+  const checkpoint files(fixtures / "random-llms" / "qwen2-bias");  // 4 heads, 2 kv heads, MLP 288
   const model_config& config = files.config();
   const layer_parameters whole = files.read(1);
   for (uint32_t rank = 0; rank < 2; ++rank) {

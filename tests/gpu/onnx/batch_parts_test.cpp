@@ -12,7 +12,7 @@ using namespace troupe::onnx;
 
 namespace {
 
-/// A row is two bytes and one in, one and three out.
+/// An input row has two bytes and one, an output row one and three.
 model_signature signature() {
   return {{{"a", data_type::uint8, {2}}, {"b", data_type::uint8, {}}},
           {{"y", data_type::uint8, {}}, {"z", data_type::uint8, {3}}}};

@@ -199,7 +199,7 @@ TEST_CASE("layouts that the library chooses pass through a chain of operators un
   const auto x = random_floats(random, {2, 3, 6, 5});
   const auto y = e.run({0, m->layers().size()}, {x}).at(0);
 
-  // The same step by step on constants.
+  // The same, one operator at a time, on constants.
   const auto a = fold("Conv", {x, k1}, pad), b = fold("Conv", {a, k2});
   const auto d = fold("Add", {fold("Relu", {a}), b});
   const auto joined = fold("Concat", {d, a, b}, {{"axis", one}});

@@ -79,7 +79,7 @@ TEST_CASE("layers run as soon as they are loaded, and say so while they are not"
   const size_t n = f.loaded->layers().size();
   auto loading = std::make_shared<weights>(f.loaded->layers());
   executor e(f.loaded, loading);
-  e.warm(f.rows);  // plans do not wait for the weights
+  e.warm(f.rows);  // plans do not need the weights
   auto dims = f.loaded->signature().inputs[0].shape;
   dims.insert(dims.begin(), f.rows);
   activation at{make_tensor(data_type::fp32, dims, f.input)};

@@ -20,7 +20,7 @@ std::vector<std::byte> read_bytes(const std::string& path);
 struct fixture {
   explicit fixture(const std::string& name);
 
-  /// The first `count` rows, repeating from the start when there are not so many.
+  /// The first `count` rows, repeated from the start if there are fewer.
   std::vector<std::byte> input_rows(uint32_t count) const;
   std::vector<float> output_rows(uint32_t count) const;
 

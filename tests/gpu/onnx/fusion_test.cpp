@@ -46,7 +46,7 @@ std::shared_ptr<const model> built(std::vector<node> nodes, const std::vector<st
   return std::make_shared<const model>(make_graph({8, 5, 6}, std::move(nodes), outputs, some_constants()), f);
 }
 
-/// Nodes and parameters that are left.
+/// Remaining nodes and parameters.
 struct fused_size {
   size_t nodes, parameters;
 };
@@ -58,8 +58,8 @@ fused_size size_of_fused(const std::vector<node>& nodes, const std::vector<std::
   return {m->program().nodes.size(), parameters};
 }
 
-/// Runs a graph with and without fusion and checks that it makes no difference beyond rounding; twice,
-/// because a step that overwrote what is still needed would show then at the latest.
+/// Runs a graph with and without fusion and checks that the results agree up to rounding. Runs twice, so that
+/// a step that overwrites a value that is still needed is detected.
 void check_same(const std::vector<node>& nodes, const std::vector<std::string>& outputs) {
   std::mt19937 random(72);
   const auto fused = built(nodes, outputs, fusion::on), plain = built(nodes, outputs, fusion::off);
@@ -144,8 +144,8 @@ TEST_CASE("a residual is overwritten only by its last reader") {
   check_same(nodes, {"q"});
   check_same(nodes, {"p", "q"});  // p is a residual and an output
   nodes.push_back(simple("Mul", {"q", "p"}, "y"));
-  check_same(nodes, {"y"});                                                  // p is read again behind the sum
-  check_same({conv("x", "w", "a"), simple("Add", {"a", "x"}, "y")}, {"y"});  // also what is convolved
+  check_same(nodes, {"y"});                                                  // p is read again after the sum
+  check_same({conv("x", "w", "a"), simple("Add", {"a", "x"}, "y")}, {"y"});  // also the convolution's input
   check_same({conv("x", "w", "a"), simple("Identity", {"a"}, "i"), conv("a", "v", "b"),
               simple("Add", {"b", "a"}, "c"), simple("Mul", {"c", "i"}, "y")},
              {"y"});  // another name for it is read later
@@ -169,7 +169,7 @@ TEST_CASE("a residual saves the memory of the sum") {
 }
 
 TEST_CASE("feature maps of odd channel counts can be joined, pooled and squashed") {
-  // oneDNN's own choice of a layout for the joined maps made its sigmoid wrong
+  // a layout chosen by oneDNN for the joined maps made its sigmoid wrong
   std::mt19937 random(74);
   auto c = some_constants();
   c["p"] = random_floats(random, {8, 20, 1, 1});

@@ -1,4 +1,4 @@
-// Small graphs for tests: one operator, run on random tensors the way a served model runs it.
+// Small graphs for tests: one operator, run on random tensors like a served model.
 #pragma once
 #include <random>
 #include <string>

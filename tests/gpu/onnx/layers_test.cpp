@@ -65,11 +65,11 @@ TEST_CASE("there is no cut where two activations cross") {
   auto g =
       make_graph({4}, {matmul("x", "w", "a"), matmul("a", "v", "b"), {"y", "Add", {"a", "b"}, {"y"}, {}}},
                  {"y"}, some_weights());
-  CHECK(cut_into_layers(g).layers.size() == 2);  // before b only a crosses
+  CHECK(cut_into_layers(g).layers.size() == 2);  // only a crosses the boundary before b
   auto h =
       make_graph({4}, {matmul("x", "w", "a"), matmul("a", "v", "b"), {"y", "Add", {"x", "b"}, {"y"}, {}}},
                  {"y"}, some_weights());
-  CHECK(cut_into_layers(h).layers.size() == 1);  // x crosses everything
+  CHECK(cut_into_layers(h).layers.size() == 1);  // x crosses every boundary
 }
 
 TEST_CASE("an early output of the graph prevents cuts behind it") {

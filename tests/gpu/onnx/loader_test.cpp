@@ -15,7 +15,7 @@ namespace proto = ::onnx;
 
 namespace {
 
-/// y = x + w, as a file would hold it.
+/// y = x + w, as in a model file.
 proto::ModelProto small_model() {
   proto::ModelProto m;
   m.set_ir_version(8);
@@ -175,7 +175,7 @@ TEST_CASE("a file that is missing, or is no model, is refused by name") {
 TEST_CASE("damaged files give a message or a model, never a crash") {
   const auto sound = read_bytes(fixture_path("mlp"));
   std::mt19937 random(71);
-  // Most of the file is weights; damage near its ends reaches the structure.
+  // Most of the file is weights; damage near its ends hits the structure.
   const auto anywhere = [&] {
     const size_t n = sound.size(), edge = 2000;
     const size_t at = random() % (random() % 4 ? edge : n);

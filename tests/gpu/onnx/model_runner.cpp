@@ -1,4 +1,4 @@
-// Runs models on the CPU for onnxruntime_test.py (random_model_server.hpp): fused and not.
+// Runs models on the CPU for onnxruntime_test.py (random_model_server.hpp): with and without fusion.
 #include <memory>
 #include <vector>
 

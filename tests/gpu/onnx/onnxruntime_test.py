@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Random models must give what onnxruntime gives, fused and not, at once and layer by layer. Every operator is drawn
-with every opset from 11 to 17 that has it.
+"""Compares random models with onnxruntime, fused and not, as a whole and layer by layer. Every operator is drawn with
+every opset from 11 to 17 that has it.
 
     onnxruntime_test.py MODEL_RUNNER [--seed N] [--seconds N] [--only NAME] [--case N]
 
@@ -32,7 +32,7 @@ class Runner:
         self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def run(self, model, tensors, rows):
-        """The outputs fused and not fused, or the message that the model was refused with."""
+        """The outputs fused and not fused, or the message of the refusal."""
         data = b"".join(np.ascontiguousarray(t).tobytes() for t in tensors)
         self.process.stdin.write(struct.pack("<3I", len(model), len(data), rows) + model + data)
         self.process.stdin.flush()
@@ -66,7 +66,7 @@ def reference(model, values):
 
 
 def difference(got, expected):
-    """What is wrong with an output, or nothing."""
+    """The error of an output, or nothing."""
     if got.dtype != expected.dtype or got.shape != expected.shape:
         return f"{got.dtype}{list(got.shape)} instead of {expected.dtype}{list(expected.shape)}"
     if got.dtype not in MAX_ERROR:
@@ -75,13 +75,13 @@ def difference(got, expected):
     got, expected = got.astype(np.float64), expected.astype(np.float64)
     if not np.isfinite(expected).all():
         return None if np.array_equal(np.isfinite(got), np.isfinite(expected)) else "not finite elsewhere"
-    # numbers are drawn around 1: what is left of them where they cancel each other out is not exact
+    # inputs are drawn around 1: small results of cancellation are not exact
     error = np.linalg.norm(got - expected) / max(np.linalg.norm(expected), 0.1 * np.sqrt(expected.size))
     return None if error <= max_error else f"a relative error of {error:.2g}"
 
 
 def check(runner, m):
-    """Runs a model both ways; what is wrong, or nothing. onnxruntime decides what a sound model is."""
+    """Runs a model both ways; returns the error, or nothing. onnxruntime decides whether a model is valid."""
     model = m.proto().SerializeToString()
     expected = reference(model, m.values)
     error, variants = runner.run(model, [m.values[i.name] for i in m.inputs], m.rows)
@@ -107,7 +107,7 @@ MAKERS = {**random_models.OPERATORS, **random_models.NETWORKS}
 
 
 def round_of(only):
-    """What is drawn, again and again: every operator with every opset that has it, and the networks more often."""
+    """An endless series of cases: every operator with every opset that has it, and the networks more often."""
     names = [only] if only else [*random_models.OPERATORS, *list(random_models.NETWORKS) * 10]
     return [(name, opset) for name in names for opset in random_models.opsets_of(name)]
 
@@ -139,7 +139,7 @@ def main():
         try:
             wrong = check(runner, m)
             compared[name, opset] += 1
-        except Exception as e:  # onnxruntime's share no base class
+        except Exception as e:  # onnxruntime's exceptions have no common base class
             if not type(e).__module__.startswith("onnxruntime"):
                 raise
             unsound[name] += 1
@@ -154,7 +154,7 @@ def main():
                 open(options.save, "wb").write(m.proto().SerializeToString())
         case += 1
         missing = sorted(set(kinds) - set(compared)) if options.case is None else []
-        # one round in any case, and two more for what was not sound
+        # one round in any case, and two more for invalid models
         min_cases = len(kinds) * (3 if missing else 1)
         if options.case is not None or failures == 5 or (time.monotonic() > end and case - first >= min_cases):
             break

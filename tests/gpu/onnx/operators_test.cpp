@@ -15,7 +15,7 @@ using namespace troupe::onnx;
 
 namespace {
 
-/// The numpy shape of two operands, and for an index of it the offset in one of them.
+/// The broadcast shape of two operands, and the offset in one of them for an index of it.
 shape broadcast_dims(const shape& a, const shape& b) {
   shape out(std::max(a.size(), b.size()), 1);
   for (const auto* s : {&a, &b}) {

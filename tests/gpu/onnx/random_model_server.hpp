@@ -1,8 +1,8 @@
-// The loop of the programs that run the models which onnxruntime_test.py sends, one after the other. A
-// request on standard input: the sizes of the model and of its input and the batch size (uint32 each), the
-// model file, the input tensors one after the other. The answer on standard output: a size (uint32) and a
-// JSON document of that size, {"error"} or {"outputs"}; the latter is followed by the bytes of all outputs,
-// once for each of the two ways to run the model.
+// The loop of the programs that run the models sent by onnxruntime_test.py, one after the other. A request on
+// standard input: the sizes of the model and of its input and the batch size (uint32 each), the model file,
+// the input tensors one after the other. The answer on standard output: a size (uint32) and a JSON document
+// of that size, {"error"} or {"outputs"}; the latter is followed by the bytes of all outputs, once for each
+// of the two ways to run the model.
 #pragma once
 #include <cstdint>
 #include <cstdio>

@@ -63,7 +63,7 @@ TEST_CASE("tokens take the white space beside them along if they are said to") {
   CHECK(parts(t, "a \u3000\n<l> b") == "'a'(1)' b'");
   CHECK(parts(t, "a <r> \t b") == "'a '(2)'b'");
   CHECK(parts(t, "<r>  <l>") == "(2)(1)");
-  CHECK(parts(t, "<r>  s") == "(2)(3)");  // whose spaces are taken already
+  CHECK(parts(t, "<r>  s") == "(2)(3)");  // its spaces are consumed already
 }
 
 TEST_CASE("normalized tokens are looked for apart from the others") {

@@ -47,7 +47,7 @@ std::string add_all(detokenizer& d, const token_ids& tokens) {
   return text + last;
 }
 
-/// Of characters, special tokens, spaces, lone bytes and ids out of range; often few different ones.
+/// Tokens of characters, special tokens, spaces, lone bytes and ids out of range; often from a small set.
 token_ids random_tokens(random_stream& random, const tokenizer& t, size_t max) {
   const auto some = [&] {
     const auto kind = random.below(8);
@@ -80,7 +80,7 @@ void check_all_ways(const shared& t, const char* name) {
     detokenizer alone(t, {}, skip_special);
     REQUIRE(add_all(alone, tokens) == t->decode(tokens, skip_special));
 
-    // behind a prompt that ends with a whole character
+    // after a prompt that ends with a whole character
     auto prompt = random_tokens(random, *t, 4);
     const auto end = t->encode("a", false, false);
     if (random.below(2) == 0) prompt.insert(prompt.end(), end.begin(), end.end());

@@ -1,4 +1,4 @@
-// Tokenizers for tests, as their files hold them.
+// Tokenizer files for tests.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -14,18 +14,18 @@ namespace troupe::llm {
 
 using token_ids = std::vector<token>;
 
-/// How byte-level BPE writes `bytes`.
+/// `bytes` in the alphabet of byte-level BPE.
 std::string in_byte_alphabet(std::string_view bytes);
 
-/// A tokenizer.json: tokens 0 to 255 are the bytes, those from 256 on what `merges` (pairs of bytes) make,
-/// the added token <|eot|> the last one. Words are GPT-2's.
+/// A tokenizer.json with GPT-2's word pattern: tokens 0 to 255 are the bytes, those from 256 on the results
+/// of `merges` (pairs of bytes), and the last one is the added token <|eot|>.
 nlohmann::json byte_level_document(const std::vector<std::pair<std::string, std::string>>& merges = {});
 
-/// With `content` as one more added token, of the next id, that has the flags of `flags`.
+/// Adds the token `content` with the next id and the flags of `flags`.
 void add_token(nlohmann::json& document, const std::string& content,
                nlohmann::json flags = nlohmann::json::object());
 
-/// Cuts words with this pattern instead.
+/// Splits words with this pattern instead.
 void use_pattern(nlohmann::json& document, const std::string& pattern);
 
 std::shared_ptr<const tokenizer> make(const nlohmann::json& document);
@@ -38,7 +38,8 @@ struct test_piece {
   float score = 0;
 };
 
-/// <unk>, <s>, </s>, the 256 bytes from 3 on, and a few words from 259 on that `first_words` begins.
+/// <unk>, <s>, </s>, the 256 bytes from 3 on, and from 259 on a few words, the first of which are
+/// `first_words`.
 std::vector<test_piece> llama_pieces(std::vector<test_piece> first_words = {});
 
 struct test_sentencepiece {
@@ -53,7 +54,7 @@ struct test_sentencepiece {
 /// The content of a tokenizer.model: BPE with byte fallback.
 std::string write_sentencepiece(const test_sentencepiece& model);
 
-/// What reading is refused with; empty if it is not.
+/// The message of the refusal; empty if reading succeeds.
 template <class Read>
 std::string refusal(Read read) {
   try {

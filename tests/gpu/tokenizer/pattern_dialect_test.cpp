@@ -11,7 +11,7 @@ using namespace troupe::llm;
 
 namespace {
 
-/// The pieces of `text`, with | between them.
+/// The pieces of `text`, separated by |.
 std::string pieces_by(const std::string& pattern, std::string_view text) {
   std::string all;
   split_pattern(to_pcre2(pattern)).split(text, [&](std::string_view piece) {

@@ -82,7 +82,7 @@ TEST_CASE("any sequence of pieces is decoded as sentencepiece decodes it") {
         random_stream random(1, "pieces", run);
         token_ids tokens;
         for (auto n = random.below(8); n > 0; --n) {
-          // bytes alone are ASCII: of others it makes other numbers of U+FFFD
+          // only ASCII bytes as byte tokens: for others it yields a different number of U+FFFD
           tokens.push_back(
               static_cast<token>(random.below(4) > 0 ? space + random.below(9) : 1 + random.below(130)));
         }

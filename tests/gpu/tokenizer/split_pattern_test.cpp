@@ -48,7 +48,7 @@ TEST_CASE("long texts are cut without end of the stack") {
   CHECK(pieces(split_pattern(gpt2_pattern), spaces + letters).size() == 2);
   const split_pattern groups("(?:ab|ba|aa)+");
   CHECK(pieces(groups, letters.substr(0, 1 << 16)).size() == 1);
-  CHECK_THROWS_AS(pieces(groups, letters), request_refused);  // each of its steps takes memory
+  CHECK_THROWS_AS(pieces(groups, letters), request_refused);  // each of its steps needs memory
 }
 
 TEST_CASE("a pattern that goes back and forth without end is given up") {

@@ -12,7 +12,7 @@ using json = nlohmann::json;
 
 namespace {
 
-/// What a file is refused with that differs from a sound one by `change`.
+/// The message of the refusal for a valid file with `change` applied.
 std::string refused(const std::function<void(json&)>& change) {
   auto document = byte_level_document({{"a", "b"}, {"ab", "c"}});
   change(document);

@@ -1,4 +1,4 @@
-// Tokenizes what tokenizers_test.py sends: the only argument is a folder with a tokenizer, every line of
+// Tokenizes the requests of tokenizers_test.py: the only argument is a folder with a tokenizer, every line of
 // standard input a request, every line of standard output its answer.
 //
 //   {"text", "special", "parse_special"}   {"ids"}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares byte-level BPE with the package `tokenizers`: the same ids for every text, the same text for every ids.
+"""Compares byte-level BPE with the package `tokenizers`: the same ids for every text, the same text for all ids.
 
     tokenizers_test.py RUNNER [--seed N] [--texts N] [--only NAME]
 
@@ -25,7 +25,7 @@ O200K = (r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}
          r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
          r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
 
-# One line a script: what people write, with the marks, joiners and spaces that make it hard.
+# One line per script: typical texts with difficult marks, joiners and spaces.
 PHRASES = """the quick brown fox doesn't jump; we've said they'll, I'm sure it's HE'LL, DON'T, Who'D 've
 Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich, naïve façade, cafe\u0301 au lait, ſ'ſ K Å
 Съешь же ещё этих мягких французских булок, да выпей чаю; і їжак
@@ -51,7 +51,7 @@ SPECIAL = ["<|begin_of_text|>", "<|end_of_text|>", "<|eot_id|>", "<|start_header
 
 
 def newest_for_all(character):
-    """Whether a character is old enough for every library's tables, Unicode 13's among them."""
+    """Whether a character is in the tables of all libraries; the oldest have Unicode 13."""
     return unicodedata.ucd_3_2_0.category(character) != "Cn"
 
 
@@ -138,21 +138,21 @@ def gpt2(r):
 
 
 def two_patterns(r):
-    """One after the other, as some models cut numbers first; and letters by case."""
+    """Several patterns in sequence, as some models split numbers first; and letters by case."""
     t = base(r, 2000, split(r"\p{N}{1,3}", r"[一-龥぀-ゟ゠-ヿ]+", O200K), ignore_merges=r.random() < 0.5)
     t.add_special_tokens(["<|im_start|>"])
     return t
 
 
 def added(r):
-    """Every way to add a token. One that is Latin-1 without a space the package would decode as if it were written in
-    the byte alphabet ("caf\ufffd"), which is not compared."""
+    """Every way to add a token. For one that is Latin-1 without a space, the package would decode as if it were
+    written in the byte alphabet ("caf\ufffd"); that is not compared."""
     t = base(r, 1000, split(QWEN2), normalizers.NFC())
     names = ["<a>", "<a>b", "<ab>", "Token", "Tok", "<mask>", "  two", "a caf\u00e9", "a e\u0301x", "<|end|>", "日本", "_w_",
              "the", "word ", "<｜begin▁of▁sentence｜>"]
     for name in names:
         flags = {f: r.random() < 0.4 for f in ("single_word", "lstrip", "rstrip", "normalized")}
-        # whether one that NFC changes is special, the package forgets
+        # the package forgets whether a token that NFC changes is special
         special = r.random() < 0.4 and unicodedata.is_normalized("NFC", name)
         make = t.add_special_tokens if special else t.add_tokens
         make([AddedToken(name, **flags)])
@@ -167,7 +167,7 @@ def ids_of(r, vocabulary):
 
 
 def requests(r, t, count):
-    """Each with what the package answers."""
+    """Each with the package's answer."""
     names = [a.content for a in t.get_added_tokens_decoder().values()]
     for i in range(count):
         request = {"text": text(r, names), "special": r.random() < 0.5, "parse_special": r.random() < 0.5}
@@ -182,7 +182,7 @@ def requests(r, t, count):
 
 
 def two_forms(path, r):
-    """Merges as pairs, as newer files have them, or as "a b"."""
+    """Merges as pairs, as in newer files, or as "a b"."""
     document = json.loads(path.read_text())
     merges = document["model"]["merges"]
     if r.random() < 0.5:

@@ -10,7 +10,7 @@ using namespace troupe;
 
 namespace {
 
-/// A queue that says yes, but for pausing.
+/// A queue that accepts all commands but pausing.
 command_reply ask(const std::string& type, const std::string& fields, set_slo* heard = nullptr) {
   struct handler {
     set_slo* heard;

@@ -31,7 +31,7 @@ TEST_CASE("an id table agrees with a map, whatever the history") {
     random_stream r(seed, "ids");
     id_table<uint64_t, uint64_t> t;
     std::map<uint64_t, uint64_t> expected;
-    // Ids that count up, that lie close together, and that differ in their upper bits only.
+    // Consecutive ids, clustered ids, and ids that differ only in their upper bits.
     const auto any_id = [&](uint64_t i) {
       switch (r.below(3)) {
         case 0: return i + 1;

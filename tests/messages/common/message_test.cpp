@@ -30,7 +30,7 @@ TEST_CASE("data types have the names and sizes of the V2 protocol") {
     CHECK(back == t);
   }
   CHECK(size_of(data_type::bf16) == 2);
-  CHECK(size_of(data_type::bytes) == 0);  // every element says it itself
+  CHECK(size_of(data_type::bytes) == 0);  // every element has its own length
   CHECK(row_bytes({"x", data_type::fp32, {3, 32, 32}}) == 12288);
 }
 
@@ -48,7 +48,7 @@ TEST_CASE("shifting moves every time in a message, at any depth, but not never a
   CHECK(order.start_by == never);
   CHECK(order.requests[1].deadline == time_point{5s});
   CHECK(order.requests[1].arrival == long_ago);
-  order.exec_at = long_ago + 1ns;  // no clock's time: it stays, and nothing overflows
+  order.exec_at = long_ago + 1ns;  // not a time of a clock: unchanged, without overflow
   shift_times(order, -2s);
   CHECK(order.exec_at == long_ago + 1ns);
   CHECK(has_times<submit>);

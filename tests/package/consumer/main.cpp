@@ -1,4 +1,4 @@
-// Asks an installed policy when it would start a batch: prints "2 rows at 6.5 ms".
+// Asks an installed policy for the start of a batch: prints "2 rows at 6.5 ms".
 #include <cstdio>
 
 #include "messages/wire/wire.hpp"

@@ -12,7 +12,7 @@ using namespace troupe::test;
 
 namespace {
 
-/// Models that can share a slot in any number that these tests have.
+/// Models that can share a slot in any number used here.
 const model_profile shareable{{1ms, 5ms}, 200ms, 64};
 
 struct nexus_stage {
@@ -66,7 +66,7 @@ TEST_CASE("a model runs only where it is placed") {
   CHECK(m[0].slot == slot_id{1});
   s.policy.occupy(model_b, slot_id{1}, ms(10));
   s.offer(1);
-  CHECK(s.poll(ms(5)).empty());  // the other slot is idle, and stays so
+  CHECK(s.poll(ms(5)).empty());  // the other slot stays idle
   CHECK(s.poll(ms(10)).size() == 1);
 }
 
@@ -108,12 +108,12 @@ TEST_CASE("queues are told where they run, when that changes and when they seem 
   CHECK(slots.size() == 2);
   CHECK(s.told().empty());
 
-  s.offer(0);  // as a queue does that was just made
+  s.offer(0);  // as from a queue that was just created
   s.poll(ms(1));
   told = s.told();
   REQUIRE(told.size() == 1);
   CHECK(told[0].model == model_a);
-  s.offer(0);  // it does not know backends, whatever it is told
+  s.offer(0);  // a queue does not know backends
   s.poll(ms(2));
   CHECK(s.told().empty());
 
@@ -143,7 +143,7 @@ TEST_CASE("a slot waits while the model whose turn it is has an unanswered match
   s.offer_on(1, {slot_id{1}});
   REQUIRE(s.poll(ms(0)).size() == 1);
   s.policy.occupy(model_b, slot_id{1}, ms(0));
-  // Both want slot 1; it is a's turn there, but a is asked about slot 0 just now.
+  // Both want slot 1. It is a's turn there, but a has an open offer of slot 0.
   s.offer_on(0, {slot_id{0}, slot_id{1}});
   s.offer_on(1, {slot_id{1}});
   const auto first = s.poll(ms(0));
@@ -175,7 +175,7 @@ TEST_CASE("a slot with two batches under way comes back when it is said to be fr
   s.policy.remove_slot(slot_id{0});
   s.policy.add_slot(slot_id{0}, ms(80));
   s.policy.set_models(slot_id{0}, std::vector{model_a});
-  s.policy.occupy(model_a, slot_id{0}, ms(500));  // about the slot that was
+  s.policy.occupy(model_a, slot_id{0}, ms(500));  // about the slot's old state
   s.offer(0);
   s.poll(ms(80));
   CHECK(s.told().size() > 0);

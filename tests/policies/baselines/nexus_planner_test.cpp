@@ -13,7 +13,7 @@ constexpr time_point begin{};
 
 model_profile profile(duration slo = 50ms, double weight = 1) { return {{1ms, 5ms}, slo, 64, weight}; }
 
-/// What of a model is planned, over all slots.
+/// The planned rate of a model, over all slots.
 double rate(const nexus_planner::plan& p, model_id m) {
   double sum = 0;
   for (const auto& [slot, placed] : p)
@@ -70,7 +70,7 @@ TEST_CASE("nexus_planner: weights count until rates were measured, then those, o
   CHECK(p.due() == never);
   p.count_requests(model_b, 10, now);
   CHECK(p.due() == now + nexus_planner::epoch);
-  const auto third = p.make(p.due());  // a was silent: a request a second, as b
+  const auto third = p.make(p.due());  // a had no requests: one request a second is assumed, like b's
   CHECK(rate(third, model_a) == doctest::Approx(rate(third, model_b)).epsilon(0.01));
 }
 
@@ -94,7 +94,7 @@ TEST_CASE(
   p.set_slot(slot_id{0}, std::vector{model_a, model_b});
   p.set_slot(slot_id{1}, std::vector{model_a, model_b});
   p.set_slot(slot_id{2}, std::vector{model_a, model_c});
-  p.set_slot(slot_id{3}, std::vector{model_id{7}});  // nobody knows it
+  p.set_slot(slot_id{3}, std::vector{model_id{7}});  // an unknown model
   const auto plan = p.make(begin);
   CHECK_FALSE(plan.contains(slot_id{3}));
   for (const auto& [slot, placed] : plan)

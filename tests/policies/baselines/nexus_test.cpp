@@ -13,7 +13,7 @@ namespace {
 
 constexpr slot_id first_slot{1}, second_slot{4}, third_slot{6};
 
-/// Rows of 1 ms, 5 ms a batch; requests have 30 ms: batches of 10 at most.
+/// 1 ms a row and 5 ms a batch; the SLO is 30 ms: batches of at most 10.
 struct queue {
   nexus policy;
   uint64_t last_id = 0;
@@ -117,7 +117,7 @@ TEST_CASE("nexus: requests of a backend that goes away run on the others, earlie
   CHECK(batch[2].deadline == ms(26));
 
   q.arrive(3);
-  q.plan({});  // nobody knows where it runs now
+  q.plan({});  // its slots are unknown now
   CHECK(q.slots().empty());
   CHECK(q.grant(first_slot).size() == 3);
   q.arrive(3);
@@ -133,7 +133,7 @@ TEST_CASE("nexus: every backend drops early for itself") {
   // In time in a batch of 3, late in one of 10.
   q.arrive(8, ms(10));
   CHECK(q.slots() == std::vector{first_slot, second_slot});
-  CHECK(q.policy.window().rows == 4);  // as large as can still run together
+  CHECK(q.policy.window().rows == 4);  // the largest batch that can still run
   q.arrive(30, ms(30));
   q.slots();
   const auto gone = q.dropped();

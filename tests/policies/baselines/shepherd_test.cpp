@@ -34,7 +34,7 @@ TEST_CASE("Shepherd gives a free slot to the largest batch") {
   CHECK(m[0].model == model_id{1});
   CHECK_FALSE(m[0].preempts);
   s.policy.occupy(model_id{1}, slot_id{0}, ms(10));
-  CHECK(s.policy.wake_at() == long_ago);  // what changed may allow to preempt
+  CHECK(s.policy.wake_at() == long_ago);  // the change may allow a preemption
   CHECK(s.poll(ms(1)).empty());
   CHECK(s.policy.wake_at() == ms(10));
   CHECK(s.poll(ms(10)).at(0).model == model_id{2});
@@ -98,7 +98,7 @@ TEST_CASE(
   s.policy.add_slot(slot_id{0}, ms(0));
   s.offer(0, 1);
   REQUIRE(s.poll(ms(0)).size() == 1);
-  s.policy.occupy(model_id{0}, slot_id{0}, never);  // two are under way
+  s.policy.occupy(model_id{0}, slot_id{0}, never);  // two are in flight
   s.offer(1, 10);
   CHECK(s.poll(ms(1)).empty());
   CHECK(s.policy.wake_at() == never);
@@ -119,11 +119,11 @@ TEST_CASE("what Shepherd's match was to stop goes on as before if the slot says 
   s.policy.occupy(model_id{1}, slot_id{0}, ms(10));  // it had nothing to run
   s.policy.set_rows(slot_id{0}, 2);
   s.offer(2, 7);
-  CHECK(s.poll(ms(2)).at(0).preempts);  // 7 ≥ 3.03 · 2; it is not 7 that run
+  CHECK(s.poll(ms(2)).at(0).preempts);  // 7 ≥ 3.03 · 2; the running batch is smaller
   s.policy.occupy(model_id{2}, slot_id{0}, ms(12));
   s.policy.set_rows(slot_id{0}, 0);
   s.offer(3, 1000);
-  CHECK(s.poll(ms(3)).empty());  // nobody knows of anything to stop
+  CHECK(s.poll(ms(3)).empty());  // no batch to preempt is known
   CHECK(s.policy.wake_at() == ms(12));
 }
 
@@ -135,7 +135,7 @@ TEST_CASE("Shepherd gives and takes only slots that have the model") {
   s.policy.set_models(slot_id{1}, std::vector{small, large});
   s.policy.set_models(slot_id{2}, std::vector{small});
   s.offer(1, 5);
-  CHECK(s.poll(ms(0)).empty());  // slot 0 is free, and does not have it
+  CHECK(s.poll(ms(0)).empty());  // slot 0 is free, but does not have the model
   CHECK(s.policy.wake_at() == ms(1));
   s.offer(0, 1);
   CHECK(s.poll(ms(0)).at(0).slot == slot_id{0});  // the larger one does not block it
@@ -148,7 +148,7 @@ TEST_CASE("Shepherd gives and takes only slots that have the model") {
   CHECK(s.poll(ms(2)).at(0).slot == slot_id{2});
   s.policy.occupy(small, slot_id{2}, ms(20));
   s.offer(1, 50);
-  const auto m = s.poll(ms(3));  // slots 0 and 2 run smaller ones
+  const auto m = s.poll(ms(3));  // slots 0 and 2 run smaller batches
   REQUIRE(m.size() == 1);
   CHECK(m[0].slot == slot_id{1});
   CHECK(m[0].preempts);

@@ -12,8 +12,8 @@ namespace {
 
 const packing_session resnet50_session{resnet50_latency, 25ms, 1};
 
-/// What Nexus promises of a plan: in every duty cycle all models of a slot run once, and nobody waits longer
-/// than a cycle and then a batch. Rates that fill a slot alone run in cycles of a batch.
+/// Guarantees of a Nexus plan: in every duty cycle each model of a slot runs once, and no request waits
+/// longer than a cycle and a batch. Rates that fill a slot alone run in cycles of one batch.
 void check_plan(const squishy_plan& plan, const std::vector<packing_session>& sessions) {
   for (const auto& slot : plan) {
     double busy = 0, cycle = 1e9;

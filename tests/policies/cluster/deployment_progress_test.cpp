@@ -20,7 +20,7 @@ TEST_CASE("a line is complete once every node that is up has done its part of th
   CHECK(p.missing(line) == right_worker);
   p.done(right_worker, {1}, {model_id{1}, 3, ""});
   CHECK(p.complete(line));
-  p.done(right_worker, {1}, {model_id{1}, 2, ""});  // late news
+  p.done(right_worker, {1}, {model_id{1}, 2, ""});  // a late message
   CHECK(p.complete(line));
 }
 
@@ -42,7 +42,7 @@ TEST_CASE("the dead are not waited for, and a new incarnation has its part to do
   p.up(left_worker, {1});
   p.up(right_worker, {1});
   p.done(left_worker, {1}, {model_id{1}, 3, ""});
-  p.done(right_worker, {2}, {model_id{1}, 3, ""});  // heard before it is up
+  p.done(right_worker, {2}, {model_id{1}, 3, ""});  // received before the node is up
   p.down(right_worker, {1});
   CHECK(p.complete(line));
   p.up(right_worker, {2});

@@ -87,7 +87,7 @@ TEST_CASE("a scheduler that starts again learns the log back before it goes on n
 TEST_CASE("the higher revision counts, and of equal ones the scheduler's") {
   auto one = table_of_two(), other = table_of_two();
   one.deploy(model("c"));
-  other.deploy(model("d"));  // the same id and revision, by a scheduler that had not heard of it
+  other.deploy(model("d"));  // the same id and revision, from a scheduler that did not know the first
   CHECK(one.merge(other.changes(), false).empty());
   CHECK(one.merge(other.changes(), true) == std::vector{model_id{2}});
   CHECK(one.at(model_id{2}).definition.name == "d");

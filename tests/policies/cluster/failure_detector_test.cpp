@@ -90,7 +90,7 @@ TEST_CASE("over random histories every incarnation dies at most once, in time, a
     CAPTURE(seed);
     random_stream random(seed, "failures");
     failure_detector d(timeout);
-    std::map<uint32_t, incarnation_id> latest;  // the highest incarnation heard of or reported lost
+    std::map<uint32_t, incarnation_id> latest;  // the highest incarnation known or reported lost
     std::map<uint32_t, time_point> heard_at;
     std::set<std::pair<uint32_t, uint64_t>> dead;
     time_point now{};

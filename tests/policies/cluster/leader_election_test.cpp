@@ -11,8 +11,8 @@ namespace {
 
 constexpr node_id head{0}, worker{1}, first_standby{2}, second_standby{3};
 
-/// One node of a cluster whose scheduler is `head`, with two standbys. Its incarnation is 7, that of others
-/// 10 more than their place.
+/// One node of a cluster with the scheduler `head` and two standbys. Its incarnation is 7; a peer's is 10
+/// plus its index.
 struct watcher : leader_election {
   explicit watcher(node_id self)
       : leader_election({self, {head, first_standby, second_standby}, 4, 300ms, 3s}) {
@@ -23,7 +23,7 @@ struct watcher : leader_election {
   void fall(node_id n) { down(n, incarnation_of(n)); }
   /// As if `head` had begun a term.
   void elect_head() { CHECK(learn({{100}, head, incarnation_of(head)}, at({}))); }
-  /// Asks every beat until `end`, while the leader gives signs of life every `pause` until `last`.
+  /// Polls every heartbeat until `end`, while the leader sends heartbeats every `pause` until `last`.
   std::optional<leadership> watch(duration& now, duration end, duration last = 1000s, duration pause = 30ms) {
     for (; now <= end; now += beat()) {
       const auto heard = std::min(now, last);
@@ -210,7 +210,7 @@ TEST_CASE("leader_election: of two terms the later one counts, whoever says so l
   CHECK_FALSE(w.learn({{100}, head, {7}}, at(3s)));
   CHECK_FALSE(w.learn({{102}, first_standby, {12}}, at(3s)));
   CHECK(w.learn({{102}, first_standby, {13}},
-                at(3s)));  // the same node in a later incarnation, which had forgotten
+                at(3s)));  // the same node in a later incarnation, without its old state
   CHECK(w.known().incarnation == incarnation_id{13});
 }
 
@@ -259,7 +259,7 @@ TEST_CASE(
   w.meet(second_standby);
   CHECK(w.learn(w.decide(at(1s), long_ago).value(), at(1s)));
   w.fall(first_standby);
-  CHECK(w.learn({{1000}, first_standby, watcher::incarnation_of(first_standby)}, at(2s)));  // as others say
+  CHECK(w.learn({{1000}, first_standby, watcher::incarnation_of(first_standby)}, at(2s)));  // from peers
   duration now = 2s;
   SUBCASE("but wait") { CHECK_FALSE(w.watch(now, 7900ms)); }
   SUBCASE("until the leader is met") {

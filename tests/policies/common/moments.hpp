@@ -4,10 +4,10 @@
 
 namespace troupe::test {
 
-/// So many milliseconds after the zero of the clock.
+/// Time point at t milliseconds of the clock.
 constexpr time_point ms(double t) { return time_point{from_ms(t)}; }
 
-/// Of a clock that has run for a while.
+/// A start time of a clock that has run for a while.
 inline constexpr time_point the_start{1h};
 constexpr time_point at(duration d) { return the_start + d; }
 

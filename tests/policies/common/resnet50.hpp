@@ -1,4 +1,4 @@
-// ResNet50 as the papers have it: a GPU takes 5 ms and 1 ms a row, and requests have 25 ms.
+// ResNet50 as in the papers: a batch takes 5 ms and 1 ms a row; the SLO is 25 ms.
 #pragma once
 #include "policies/batching/batching.hpp"
 

@@ -1,4 +1,4 @@
-// Models to tell apart.
+// Three model ids.
 #pragma once
 #include "messages/common/ids.hpp"
 

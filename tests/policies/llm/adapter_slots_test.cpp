@@ -26,7 +26,7 @@ adapter_ids values(const std::vector<adapter_id>& from) {
   return out;
 }
 
-/// Slots with sequences that somebody else keeps.
+/// Slots, and the sequences of their owner.
 struct device {
   adapter_slots slots;
   std::map<uint32_t, uint32_t> users{};
@@ -38,7 +38,7 @@ struct device {
     return slots.decide(
         a, [this](adapter_id x) { return users[x.value]; }, at_second(now));
   }
-  /// Brings them there, one a second, each with a sequence.
+  /// Loads the adapters, one a second, each with a sequence.
   void fill(const adapter_ids& adapters) {
     for (const auto a : adapters) {
       REQUIRE(values(decide({a}).load) == adapter_ids{a});
@@ -81,7 +81,7 @@ TEST_CASE("the adapter whose last sequence ended longest ago gives way") {
   for (const uint32_t a : {2, 3, 1}) d.end(a);
   check(d.decide({4}), {}, {2}, {4});
   check(d.decide({4, 5}), {}, {3}, {5});
-  d.slots.used(adapter_id{1}, at_second(50));  // where sequences ended at one time, the lower id goes
+  d.slots.used(adapter_id{1}, at_second(50));  // ended at the same time: lower id first
   for (const uint32_t a : {4, 5}) d.slots.loaded(adapter_id{a}, at_second(50));
   check(d.decide({6}), {}, {1}, {6});
 }
@@ -126,7 +126,7 @@ TEST_CASE("a fenced adapter that is wanted again waits for its own sequences, an
   check(d.decide({8, 1}), {2}, {}, {});  // a slot for each
   check(d.decide({8, 1}), {}, {}, {});
   d.end(2);
-  check(d.decide({1, 8}), {}, {2}, {8});  // 1 is more urgent, but still there
+  check(d.decide({1, 8}), {}, {2}, {8});  // 1 is more urgent, but still loaded
   d.end(1);
   check(d.decide({1}), {}, {1}, {1});
 }
@@ -146,7 +146,7 @@ TEST_CASE("an adapter that has come stays until its sequence has begun, unless a
   d.end(1);
   check(d.decide({8, 9}), {2}, {1}, {8});
   d.slots.loaded(adapter_id{8}, at_second(++d.now));
-  check(d.decide({8, 9}), {}, {}, {});  // 8's sequence waits for something else than its adapter
+  check(d.decide({8, 9}), {}, {}, {});  // 8's sequence waits for something other than its adapter
   d.end(2);
   check(d.decide({8, 9}), {}, {2}, {9});
   d.slots.loaded(adapter_id{9}, at_second(++d.now));
@@ -189,9 +189,9 @@ TEST_CASE("a retired adapter takes no sequences, and leaves when its own have en
   d.fill({1, 2});
   d.slots.retire(adapter_id{1});
   CHECK(d.of(1) == adapter_place::fenced);
-  check(d.decide({8}), {}, {}, {});  // its slot is the one that comes
+  check(d.decide({8}), {}, {}, {});  // its slot is still loading
   d.end(1);
-  check(d.decide({8, 1}), {2}, {1}, {8});  // a stranger from now on
+  check(d.decide({8, 1}), {2}, {1}, {8});  // no longer requested from now on
   CHECK(d.of(1) == adapter_place::away);
   d.slots.retire(adapter_id{1});
   CHECK(d.slots.taken() == 2);
@@ -217,8 +217,8 @@ TEST_CASE("without slots no adapter is ever loaded") {
   CHECK(d.slots.taken() == 0);
 }
 
-// While one sequence waits, at most 199 adapters are before its own, and each slot changes hands every
-// load + longest sequence + 2 ticks: a tick until the sequence begins, and one until its adapter is fenced.
+// While one sequence waits, at most 199 adapters are before its own, and each slot is reassigned every load +
+// longest sequence + 2 ticks: a tick until the sequence begins, and one until its adapter is fenced.
 TEST_CASE("with 200 adapters on 8 slots, one of them always in use, everybody comes to a slot in time") {
   constexpr uint32_t adapters = 200, slots = 8, hot = 1;
   constexpr int64_t load = 3, longest = 20, max_wait = (adapters / slots + 1) * (load + longest + 2);
@@ -279,7 +279,8 @@ TEST_CASE("with 200 adapters on 8 slots, one of them always in use, everybody co
   }
 }
 
-// The same with the batching that decides which sequence begins: few may run, and one prefill at a time.
+// The same with the step scheduler, which decides the sequence to begin: few may run, and one prefill at a
+// time.
 TEST_CASE("the sequence that has waited longest begins when its adapter has come and a sequence has ended") {
   constexpr uint32_t adapters = 40, slots = 8, max_tokens = 12;
   constexpr int64_t load = 2, prefill = 3, longest = prefill + max_tokens;

@@ -11,7 +11,7 @@ constexpr time_point asked_at{1s};
 
 std::unique_ptr<prefill_timing> named(std::string_view name) { return (*prefill_timings().find(name))(); }
 
-/// One prompt of a hundred tokens that has half a second, on an engine without other sequences.
+/// One prompt of a hundred tokens with a target of half a second, on an engine without other sequences.
 prefill_queue one() {
   return {.now = asked_at,
           .waiting = 1,

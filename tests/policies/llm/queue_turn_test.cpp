@@ -10,5 +10,5 @@ TEST_CASE(
   CHECK(queue_turn(now, now + 1s, false) == now + 1s);
   CHECK(queue_turn(now, never, false) == now + 10s);
   CHECK(queue_turn(now, now + 1s, true) < queue_turn(now - 1h, now - 1h, false));
-  CHECK(queue_turn(never, never, false) == never);  // as a frame from anywhere may say
+  CHECK(queue_turn(never, never, false) == never);  // a frame may contain any time
 }

@@ -1,4 +1,4 @@
-// A request router whose engines say what the test wants.
+// A request router with engine reports set by the test.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -59,7 +59,8 @@ struct router_stage {
     return out;
   }
   void end(request_id id) { router.on_end(id, now); }
-  /// Steps of 10 ms, 1 ms for each sequence, 100 us for each token of a prompt; so many are to be read.
+  /// Steps of 10 ms, 1 ms for each sequence, 100 us for each token of a prompt; `uncomputed_tokens` are
+  /// pending.
   void forecast(uint32_t engine, uint64_t uncomputed_tokens = 0) {
     auto s = router.engines().at({engine}).said;
     s.steps = {10ms, 1ms, 100us};

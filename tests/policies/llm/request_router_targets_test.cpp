@@ -1,4 +1,4 @@
-// Where sequences go so that they have their first token in time, and the others as fast as was asked.
+// Placement of sequences by their targets for TTFT and TPOT.
 #include "policies/llm/request_router.hpp"
 
 #include <doctest/doctest.h>
@@ -18,7 +18,7 @@ TEST_CASE("request router: what could not have its first token in time is refuse
   patient.due = s.now + 111ms + 13ms;
   for (const auto& r : {hasty, patient}) s.add(r);
   CHECK(s.decide() == "2!late 3>0");
-  s.now += 100ms;  // most of it has been read since
+  s.now += 100ms;  // most of it has been computed since
   auto third = s.request(4);
   third.due = s.now + 40ms;
   s.add(third);

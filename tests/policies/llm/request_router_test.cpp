@@ -37,7 +37,7 @@ TEST_CASE(
   s.add(2);  // 10, and two to grow: 80 - 55 is not enough
   CHECK(s.decide().empty());
   s.now += 300ms;
-  s.say(0, 0.8f);  // 32 are free, and the first is in it
+  s.say(0, 0.8f);  // 32 are free, including the first
   CHECK(s.decide() == "2>0");
 }
 
@@ -111,7 +111,7 @@ TEST_CASE("request router: a preempted sequence moves if another engine has room
   s.decide();
   s.router.on_preempted({{}, {1}, {{3}}});
   CHECK(s.decide() == "3>0");
-  s.router.on_preempted({{}, {1}, {{3}}});  // it has left
+  s.router.on_preempted({{}, {1}, {{3}}});  // it is gone
   CHECK(s.decide().empty());
   s.say(1, 1.f);
   s.router.on_preempted({{}, {0}, {{3}}});
@@ -125,7 +125,7 @@ TEST_CASE(
   s.decide();
   CHECK(s.router.close({1}, true));
   CHECK(s.decide() == "1>0 2>0");
-  CHECK(s.sequences(1) == 2);  // there is no room for them yet
+  CHECK(s.sequences(1) == 2);  // there is no memory for them yet
   s.add(7);
   CHECK(s.decide().empty());
   for (uint64_t id = 5; id <= 6; ++id) s.end({id});
@@ -149,7 +149,7 @@ TEST_CASE("request router: the requests of a dead engine are nobody's until thei
   s.router.lose_engine({0});
   s.add(1);
   CHECK(s.decide() == "1!no_capacity");
-  s.say(0, 0, false);  // is back, and loads
+  s.say(0, 0, false);  // it is back, and loads the model
   s.add(1);
   CHECK(s.decide().empty());
   s.say(0);
@@ -203,8 +203,8 @@ TEST_CASE("request router: an operator moves a request, or hears why not") {
   CHECK(s.decide() == "1>0");
 }
 
-// The scenario of llm-d-router#709: preferring where an adapter is makes hot spots, adding load makes thrash,
-// and cold adapters starve.
+// The scenario of llm-d-router#709: preferring engines with the adapter makes hot spots, balancing load makes
+// thrash, and cold adapters starve.
 TEST_CASE(
     "request router: with affinity hot adapters spread, cold ones do not starve, and slots do not thrash") {
   const auto run = [](std::string_view routing) {
@@ -213,7 +213,7 @@ TEST_CASE(
       for (const char* a : {"hot", "c0", "c1", "c2", "c3", "c4"}) s.know(e, a);
     std::map<std::string, std::set<uint32_t>> engines_with;
     std::map<uint64_t, std::string> open;
-    std::map<uint32_t, std::vector<std::string>> slots;  // three of each engine, who was used last is last
+    std::map<uint32_t, std::vector<std::string>> slots;  // three of each engine, in LRU order
     uint64_t next = 1, loads = 0;
     size_t cold_served = 0;
     for (int round = 0; round < 200; ++round) {

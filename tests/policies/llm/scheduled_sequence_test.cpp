@@ -21,7 +21,7 @@ TEST_CASE(
   CHECK_FALSE(t.decodes());
   t.computed = 2;
   CHECK(t.decodes());
-  t.computed = 3, t.awaited = 1;  // a step under way has read all of it, and chooses the next
+  t.computed = 3, t.awaited = 1;  // a step in flight has computed all of it, and samples the next
   CHECK(t.length() == 4);
   CHECK(t.decodes());
   CHECK(t.uncomputed_tokens() == 1);

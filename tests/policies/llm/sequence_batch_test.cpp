@@ -83,7 +83,7 @@ TEST_CASE(
     CHECK(b.samplings()[0].position == position);
     CHECK(b.samplings()[0].seed == 77);
     CHECK(b.samplings()[0].top == 5);
-    CHECK(b.samplings()[0].counts.empty());  // no penalties, no counting
+    CHECK(b.samplings()[0].counts.empty());  // no counts without penalties
     (void)b.done(std::vector{chosen(4)});
   }
 }
@@ -121,8 +121,7 @@ TEST_CASE(
   const auto samplings = b.samplings();
   REQUIRE(samplings.size() == 2);
   b.cancel(gone);
-  for (const auto& w : samplings)
-    CHECK(w.params->top_p == 1);  // read as the device does, for the sanitizer to see
+  for (const auto& w : samplings) CHECK(w.params->top_p == 1);  // read like by the device, for the sanitizer
   const std::vector both(2, chosen(6));
   const auto told = b.done(both);
   REQUIRE(told.size() == 1);
@@ -181,7 +180,7 @@ TEST_CASE("sequence batch: what a step chooses for a sequence that the one befor
   REQUIRE(told.size() == 2);
   CHECK(told[0].sequence == stops);
   CHECK(told[0].finish == finish_reason::stop);
-  b.cancel(stops);  // it is not known any more
+  b.cancel(stops);  // it is unknown by now
   told = b.done(std::vector{chosen(1), chosen(2)});
   REQUIRE(told.size() == 1);
   CHECK(told[0].sequence == goes_on);
@@ -210,7 +209,7 @@ TEST_CASE(
     CHECK(counted(2) == known);
     const auto ahead = b.samplings();
     (void)b.done(all);
-    CHECK(ahead[0].counts.size() == (known == 2 ? 2 : 3));  // as it was, for a device that still reads it
+    CHECK(ahead[0].counts.size() == (known == 2 ? 2 : 3));  // unchanged for a device that still reads it
     CHECK(counted(2) == known);
   }
   CHECK(running.size() == 3);

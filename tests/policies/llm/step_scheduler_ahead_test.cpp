@@ -49,7 +49,7 @@ TEST_CASE("no step is planned ahead that could not hold all that run, and those 
     engine.add(sequence_of(1, 4, 10));
     engine.add(sequence_of(2, 4, 10));
     auto chosen = device.run(engine.plan());
-    for (int i = 0; i < 4; ++i) {  // the last blocks that there are, until they are full
+    for (int i = 0; i < 4; ++i) {  // the last free blocks, until they are full
       const auto next = device.run(engine.plan());
       engine.done(chosen);
       chosen = next;

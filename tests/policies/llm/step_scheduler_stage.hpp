@@ -1,4 +1,4 @@
-// A device for continuous batching that notices wrong memory, and sequences for it.
+// A device for continuous batching that detects wrong memory, and sequences for it.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -11,7 +11,7 @@
 
 namespace troupe::llm {
 
-/// What the next token is: all that was read, and with which adapter, is in it.
+/// Derives the next token from all tokens read and the adapter.
 struct reading {
   uint64_t state;
   explicit reading(adapter_id a) : state(a.value * 0x9e3779b97f4a7c15) {}
@@ -22,14 +22,15 @@ struct reading {
   token next() const { return static_cast<token>(state % 50000); }
 };
 
-/// Keeps in a KV cache which token was computed where, with which adapter, and reads back through the block
-/// table. What a step has written it writes again when it ends: until then its blocks are nobody else's.
+/// Keeps in a KV cache which token was computed where and with which adapter, and reads through the block
+/// table. At the end of a step it repeats the step's writes, because the blocks must stay reserved until
+/// then.
 class fake_device {
  public:
   explicit fake_device(const scheduler_limits& l)
       : block_tokens_(l.block_tokens), cache_(size_t{l.blocks} * l.block_tokens) {}
 
-  /// At once, though it may be told of later; a step ahead takes its tokens from what ran before.
+  /// Runs immediately, even if it is reported later; a step ahead takes its tokens from the previous run.
   std::vector<sampled_token> run(const llm_step& s) {
     auto& written = under_way_.emplace_back();
     REQUIRE(s.block_start.size() == s.sequences.size() + 1);
@@ -64,7 +65,7 @@ class fake_device {
     for (const auto& c : out) chosen_.push_back(c.chosen);
     return out;
   }
-  /// The first step that ran has ended.
+  /// The oldest running step has ended.
   void end_step() {
     for (const auto& [place, what] : under_way_.front()) cache_.at(place) = what;
     under_way_.pop_front();
@@ -78,7 +79,7 @@ class fake_device {
   uint32_t block_tokens_;
   std::vector<entry> cache_;
   std::deque<std::vector<std::pair<size_t, entry>>> under_way_;
-  std::vector<token> chosen_;  // by the step that ran last
+  std::vector<token> chosen_;  // by the last step
 };
 
 inline std::vector<token> undisturbed(std::vector<token> sequence, uint32_t count, adapter_id a) {

@@ -102,7 +102,7 @@ TEST_CASE(
   limits.max_sequences = 1;
   step_scheduler engine(limits);
   engine.add(sequence_of(1, 2, 5));
-  engine.plan();  // the only one that may run
+  engine.plan();  // only one may run
   for (const uint32_t a : {0, 4, 2, 4, 9, 5, 3})
     engine.add(sequence_of(10 + engine.waiting(), 2, 5, adapter_id{a}));
   const auto wanted = [&](size_t limit) {
@@ -126,7 +126,7 @@ TEST_CASE("what can never run is refused at once") {
   CHECK(engine.add(sequence_of(1, 0, 5)) == completion_refusal::empty);
   CHECK(engine.add(sequence_of(1, 5, 0)) == completion_refusal::empty);
   CHECK(engine.add(sequence_of(1, 60, 6)) == completion_refusal::too_long);
-  CHECK(engine.add(sequence_of(1, 60, 5)) == completion_refusal::none);  // its last token needs no place
+  CHECK(engine.add(sequence_of(1, 60, 5)) == completion_refusal::none);  // its last token needs no KV entry
   CHECK(engine.add(sequence_of(2, 1, 1)) == completion_refusal::queue_full);
 }
 

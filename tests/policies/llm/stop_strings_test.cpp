@@ -11,7 +11,7 @@ using namespace troupe;
 
 namespace {
 
-/// The text up to the first stop string that is complete, by looking everywhere.
+/// The text up to the first complete stop string, by naive search.
 std::pair<std::string, bool> plain(const std::string& text, const std::vector<std::string>& stops,
                                    bool include) {
   for (size_t end = 1; end <= text.size(); ++end) {
@@ -24,7 +24,7 @@ std::pair<std::string, bool> plain(const std::string& text, const std::vector<st
   return {text, false};
 }
 
-/// How much of the end of `text` a stop string begins with.
+/// Length of the longest suffix of `text` that a stop string begins with.
 size_t may_begin(const std::string& text, const std::vector<std::string>& stops) {
   size_t max = 0;
   for (const auto& stop : stops)

@@ -19,7 +19,7 @@ void check_same(const partition_score& foreseen, const partition_arrangement& a,
   const auto q = judge(p, a.assignment());
   CHECK(foreseen.objective == doctest::Approx(q.objective).epsilon(1e-9));
   CHECK(foreseen.value == doctest::Approx(a.now().value).epsilon(1e-9));
-  // the cost's limit is kept by `may_move` and `may_swap` and is no part of the score
+  // `may_move` and `may_swap` enforce the limit of the cost, which is not part of the score
   const auto cost = q.cost > p.max_cost ? q.cost / p.max_cost - 1 : 0;
   CHECK(foreseen.excess == doctest::Approx(q.excess - cost).epsilon(1e-9));
 }

@@ -1,4 +1,4 @@
-// The search against the proven optimum.
+// Compares the search with the proven optimum.
 #include "policies/placement/partition_milp.hpp"
 
 #include <doctest/doctest.h>

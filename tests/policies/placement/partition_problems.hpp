@@ -19,7 +19,7 @@ inline partition_problem random_problem(uint64_t seed, size_t models, size_t par
   return p;
 }
 
-/// Limits that leave each part `slack` beyond its fair share, and never keep a single model out.
+/// Limits with `slack` beyond each part's fair share that never exclude a single model.
 inline void limit(partition_problem& p, double slack) {
   const fair_shares fair(p);
   double rate = 0, bytes = 0, dynamic = 0;

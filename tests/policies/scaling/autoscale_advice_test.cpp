@@ -11,7 +11,7 @@ namespace {
 /// Samples a second apart.
 struct observed {
   explicit observed(const autoscale_parameters& p = {}) : advice(p) {}
-  /// So many seconds of the same.
+  /// Samples with the same values for this many seconds.
   int32_t see(uint32_t gpus, double busy, double bad_rate, int seconds = 1) {
     int32_t last = 0;
     for (int i = 0; i < seconds; ++i) {
@@ -69,7 +69,7 @@ TEST_CASE("advice: it stays within its bounds, also where all is lost or nothing
   CHECK(observed({.min_gpus = 4}).see(2, 0, 0, 3) == 2);
   CHECK(observed().see(8, 0, 0, 12) == -7);
   CHECK(observed().see(8, 8, 1, 3) == 32);
-  CHECK(observed({.min_gpus = 0}).see(0, 0, 1, 3) == 4);  // nobody serves
+  CHECK(observed({.min_gpus = 0}).see(0, 0, 1, 3) == 4);  // no GPU serves
   observed silent;
   silent.advice.add(silent.now, {4, {}, 0, 0});
   CHECK(silent.advice.add(silent.now + 1s, {4, {}, 0, 0}).bad_rate == 0);

@@ -40,7 +40,7 @@ TEST_CASE("llm traffic: lengths as ShareGPT's, within their bounds") {
     REQUIRE(t.output_tokens <= o.output.max);
     REQUIRE(t.adapter.empty());
   }
-  // the bounds cut the means that the distributions have
+  // the bounds truncate the distributions and lower their means
   CHECK(prompt / static_cast<double>(rows.size()) > 120);
   CHECK(prompt / static_cast<double>(rows.size()) < 165);
   CHECK(output / static_cast<double>(rows.size()) > 230);

@@ -1,4 +1,4 @@
-// In a program of its own, because it counts what the whole program allocates.
+// A separate program, because it counts all allocations of the program.
 #include "tools/bench/bare_scheduler.hpp"
 
 #include <doctest/doctest.h>
@@ -26,7 +26,7 @@ struct used {
   double requests, batches, allocations;
 };
 
-/// In so much time, once everything has grown as large as it gets.
+/// Allocations in this time, once everything has reached its full size.
 used of_a_steady_run(const bare_scheduler_options& o) {
   constexpr duration time = 250ms;
   bare_scheduler s(o);
@@ -60,7 +60,7 @@ TEST_CASE("queues and arbiter allocate for turns and batches, and nothing for a 
     o.decision_log = log;
     o.requests_per_second = 100'000;
     const auto few = of_a_steady_run(o);
-    // Batches are four times as large, and so there are hardly more of them.
+    // Batches are four times as large, so their number hardly grows.
     o.requests_per_second = 400'000;
     o.latency.alpha /= 4;
     const auto many = of_a_steady_run(o);

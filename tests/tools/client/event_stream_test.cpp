@@ -23,7 +23,7 @@ std::vector<std::string> events_in(const std::vector<std::string>& pieces) {
 
 using strings = std::vector<std::string>;
 
-/// Collects the events of one post; may be asked for the next one.
+/// Collects the events of one post, one at a time.
 class listener {
  public:
   void post(http_client& client, const std::string& path, http_headers headers = {}) {

@@ -14,7 +14,7 @@
 namespace troupe {
 namespace {
 
-/// Echoes; keeps the replies to /keep.
+/// Echoes the body; keeps the replies to /keep.
 class echo_handler final : public http_handler {
  public:
   void handle(http_request request, http_reply reply) override {
@@ -85,7 +85,7 @@ TEST_CASE("many requests are in flight, up to the bound") {
     while (server.connections() < 10 || refused < 2) std::this_thread::sleep_for(1ms);
     CHECK(ended == 2);
   }
-  CHECK(ended == 12);  // a client that goes ends what it had in flight
+  CHECK(ended == 12);  // the client's destructor ends its requests in flight
   CHECK(refused == 2);
 }
 

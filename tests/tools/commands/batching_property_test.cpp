@@ -1,4 +1,5 @@
-// At the widths of real models, with random weights: nothing that runs beside a sequence changes a bit of it.
+// Random weights with the widths of real models: other sequences in a batch do not change a bit of a
+// sequence.
 #include <doctest/doctest.h>
 #include <omp.h>
 
@@ -18,7 +19,7 @@ namespace {
 constexpr uint32_t ranks[] = {1, 3, 16, 64};
 constexpr size_t sequence_count = 10;
 
-/// Two layers as wide as those of a model of a billion parameters, and an adapter of each rank.
+/// Two layers with the widths of a model of a billion parameters, and an adapter of each rank.
 struct wide_model {
   wide_model(element type, scheduler_limits limits)
       : config(random_config({.layers = 2,

@@ -9,7 +9,7 @@ namespace {
 
 using flags = std::vector<std::pair<std::string, std::string>>;
 
-/// Of a file with this text; its name is left out of the problems.
+/// Reads a file with this text; its name is left out of the problems.
 struct asked_model {
   temporary_folder folder;
   model_reading reading;

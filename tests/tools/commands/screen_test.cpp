@@ -11,7 +11,7 @@ TEST_CASE("screen: waits as long as told, and not at all for a time that has pas
   const auto began = time.now();
   CHECK(terminal.wait(20ms));
   CHECK(time.now() - began >= 20ms);
-  CHECK(terminal.wait(-1ms));  // for poll, a negative time would be for ever
+  CHECK(terminal.wait(-1ms));  // a negative time would be infinite for poll
   CHECK(terminal.wait(-5s));
 }
 

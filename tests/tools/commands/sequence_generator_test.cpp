@@ -1,4 +1,4 @@
-// Against the outputs of Transformers and PEFT (tests/fixtures/llama-tasks, random-llms).
+// Compares with the outputs of Transformers and PEFT (tests/fixtures/llama-tasks, random-llms).
 #include "tools/commands/sequence_generator.hpp"
 
 #include <doctest/doctest.h>
@@ -30,7 +30,7 @@ json read_json(const std::filesystem::path& file) {
   return json::parse(in);
 }
 
-/// A model with everything loaded, and what generates with it.
+/// A loaded model, and its generator.
 class model {
  public:
   explicit model(const std::filesystem::path& folder, scheduler_limits limits, element type = element::f32)
@@ -67,8 +67,7 @@ class model {
 constexpr scheduler_limits roomy{
     .max_sequences = 32, .prefill_chunk = 512, .blocks = 128, .block_tokens = 16};
 
-/// The tasks of tests/fixtures/llama-tasks/golden.json: each with a prompt, an adapter, and what Transformers
-/// generates.
+/// The tasks of tests/fixtures/llama-tasks/golden.json: a prompt, an adapter, and the output of Transformers.
 struct task {
   sequence_request request;
   uint32_t last() const { return static_cast<uint32_t>(request.prompt.size() - 1); }

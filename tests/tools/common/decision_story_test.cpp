@@ -135,7 +135,7 @@ TEST_CASE("a story is found with the queue that has it, and its grants with that
   CHECK(remembering == 2);
   CHECK(asked == std::vector<std::string>{"explain_request", "explain_request", "explain_grant"});
   REQUIRE(s->grants.size() == 2);
-  CHECK_FALSE(s->grants[0].known);  // nobody knows which one to ask for
+  CHECK_FALSE(s->grants[0].known);  // the arbiter is unknown
   CHECK(s->grants[1].known);
   CHECK_FALSE(find_story(request_id{7}, std::vector{first}, ask, remembering));
   by_gateway.known = true;

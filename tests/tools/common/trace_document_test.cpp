@@ -44,7 +44,7 @@ request_trace ran(uint64_t id, double arrival, const batch_times& times) {
 TEST_CASE("trace: a request's stations lie inside it in causal order, and an arrow leads to its batch") {
   const batch_times times{moment(4), moment(2), moment(2.5), moment(3), moment(4), moment(9)};
   trace_records records;
-  // The gateway saw the order before it accepted: the clocks are not quite right.
+  // The gateway saw the order before it accepted: the clocks are slightly off.
   records.requests = {{node_id{0}, ran(7, 1.95, times)}, {node_id{0}, ran(8, 1, times)}};
   batch_trace b;
   b.batch = batch_id{1};

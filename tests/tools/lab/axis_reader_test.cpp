@@ -9,7 +9,7 @@ using namespace troupe::lab;
 
 namespace {
 
-/// What is said of an axis.
+/// The problems of an axis.
 std::string axis_problems(const std::string& keys, measure what = measure::load,
                           std::vector<std::string> policies = {"deferred"}) {
   reader in{"[[axis]]\n" + keys, "e.toml"};

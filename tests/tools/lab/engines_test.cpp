@@ -1,4 +1,4 @@
-// The bare event loop decides as the actors do: every batch of both, one by one.
+// The bare event loop takes the same decisions as the actors: compares every batch.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -13,7 +13,7 @@ using namespace troupe::lab;
 
 namespace {
 
-/// What an engine decided, in an order that does not depend on it.
+/// An engine's decisions, in a canonical order.
 struct decisions final : trial_watch {
   std::vector<std::tuple<duration, uint32_t, uint32_t, uint32_t, duration, duration>> batches;
   std::vector<std::tuple<duration, uint32_t, uint32_t, uint32_t, duration, duration>> stopped;
@@ -21,7 +21,7 @@ struct decisions final : trial_watch {
   void on_batch(const batch& b) override {
     batches.emplace_back(b.granted, b.model, b.slot, b.rows, b.started, b.ends);
   }
-  /// A batch that is stopped as it starts has done nothing: a worker with actors gets both orders at once.
+  /// A batch that is preempted as it starts has done nothing: a worker with actors gets both orders at once.
   void on_stopped(const batch& b) override {
     if (b.ends <= b.started) {
       std::erase_if(batches, [&](const auto& x) {
@@ -47,7 +47,7 @@ void check_same(const trial& t) {
   const auto b = run_actors(t, &actors);
   direct.sort();
   actors.sort();
-  CHECK(direct.batches.size() > 100);  // nobody stands still
+  CHECK(direct.batches.size() > 100);  // the run makes progress
   for (size_t i = 0; i < std::min(direct.batches.size(), actors.batches.size()); ++i) {
     const auto& [g, m, s, r, from, until] = direct.batches[i];
     const auto& [g2, m2, s2, r2, from2, until2] = actors.batches[i];
@@ -104,8 +104,8 @@ TEST_CASE("engines: Nexus, one model near its goodput and beyond") {
 }
 
 TEST_CASE("engines: Nexus, several models that share slots, and bursts") {
-  // The actors plan with the models' weights until they have measured for an epoch, longer than this lasts;
-  // these are the shares that the direct engine plans with.
+  // The actors plan with the models' weights until they have measured for an epoch, which is longer than this
+  // run; the direct engine plans with the same shares.
   for (uint64_t seed = 1; seed <= 4; ++seed) {
     CAPTURE(seed);
     auto t = resnet50();

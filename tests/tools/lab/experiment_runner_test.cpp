@@ -58,7 +58,7 @@ TEST_CASE("an experiment has a point for every value and policy") {
 TEST_CASE("a quick run takes the quick values and one seed") {
   const auto r = run(read(small_experiment + gpus_axis), {.quick = true});
   REQUIRE(r.points.size() == 2);
-  CHECK(std::isnan(r.points[0].metrics.at("ci95")));  // of one seed nothing is known
+  CHECK(std::isnan(r.points[0].metrics.at("ci95")));  // undefined with one seed
 }
 
 TEST_CASE("a sample is the same again, and full runs take all") {
@@ -195,7 +195,7 @@ value = 160
 
   const auto quick = run(e, {.quick = true});
   CHECK_FALSE(quick.claims[1].checked);
-  CHECK_FALSE(quick.claims[2].holds);  // about no point at all
+  CHECK_FALSE(quick.claims[2].holds);  // about no point
 }
 
 TEST_CASE("a claim that is not reproduced must not hold, and must be about something") {
@@ -213,7 +213,7 @@ TEST_CASE("a claim that is not reproduced must not hold, and must be about somet
   const auto e = read(small_experiment + gpus_axis +
                       "[[claim]]\ntext = 'x'\nof = { gpus = 4 }\nat_least = 1e9\n" + not_ours);
   CHECK(run(e).all_claims_hold());
-  CHECK_FALSE(run(e, {.quick = true}).all_claims_hold());  // about no point at all
+  CHECK_FALSE(run(e, {.quick = true}).all_claims_hold());  // about no point
 }
 
 TEST_CASE("results read back from their JSON") {

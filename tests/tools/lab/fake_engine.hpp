@@ -1,4 +1,4 @@
-// An engine for tests: what a cluster serves is a formula, so that everybody knows what must come out.
+// An engine for tests: its results follow from a formula.
 #pragma once
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 
 namespace troupe::lab {
 
-/// A GPU serves 100 requests a second, eager batching only 80. What comes beyond is lost. The seed moves both
+/// A GPU serves 100 requests a second, with eager batching only 80. The excess is lost. The seed changes both
 /// by a percent at most.
 inline trial_result run_fake(const trial& t, trial_watch*) {
   const double each = t.how.batching == "eager" ? 80 : 100;
@@ -19,7 +19,7 @@ inline trial_result run_fake(const trial& t, trial_watch*) {
     const auto offered = static_cast<uint64_t>(requests / static_cast<double>(t.models.size()));
     r.models.push_back({offered, static_cast<uint64_t>(good * static_cast<double>(offered))});
   }
-  r.batches = {0, 0, 0, 0, 10};  // all of four rows
+  r.batches = {0, 0, 0, 0, 10};  // all batches have four rows
   r.busy.assign(t.slots, r.measured / 2);
   r.queueing.add(3ms);
   return r;

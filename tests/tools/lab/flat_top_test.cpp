@@ -32,7 +32,7 @@ TEST_CASE("a point is held against the peak of its own curve") {
   CHECK(points[1].metrics.at("of_peak") == 1);
   CHECK(points[1].metrics.at("busy_off_load") == doctest::Approx(-0.02));
   CHECK(points[2].metrics.at("of_peak") == doctest::Approx(0.95));
-  CHECK_FALSE(points[2].metrics.contains("busy_off_load"));  // more than the peak is offered
+  CHECK_FALSE(points[2].metrics.contains("busy_off_load"));  // the offered load is above the peak
   CHECK(points[3].metrics.at("busy_off_load") == doctest::Approx(0));
   CHECK(points[4].metrics.at("of_peak") == 1);
   CHECK(points[5].metrics.at("of_peak") == 1);  // of one GPU, not of two

@@ -43,7 +43,7 @@ TEST_CASE("where everything is served, the answer is the most that may be tried"
 }
 
 TEST_CASE("a rate that was not served is never the answer") {
-  // as noise makes it: served and not served alternate near the truth
+  // noise: served and not served alternate near the true value
   std::vector<double> refused;
   const double found = highest_rate({.guess = 50, .precision = 0.0005}, [&](double rate) {
     const bool ok = rate < 99 || (rate < 101 && std::fmod(rate * 1000, 2) < 1);

@@ -40,7 +40,7 @@ TEST_CASE("llm measure: batches of one adapter are small where adapters are many
     s.llm->popularity = p;
     const auto r = measure_llm(s, policy, 1, false);
     CHECK(r.metrics.at("completed") == 1);
-    CHECK(r.metrics.contains("idle_share") == false);  // there is no load whose time it could be of
+    CHECK(r.metrics.contains("idle_share") == false);  // undefined without a rate
     return std::pair{r.value, r.metrics.at("mean_batch")};
   };
   const auto mixed = tokens(adapter_popularity::distinct, "mixed");

@@ -16,7 +16,7 @@ TEST_CASE("llm panels: requests, tokens and every engine of each policy, in the 
   };
   add("punica", 32);
   add("least_loaded", 4);
-  r.points.emplace_back();  // without a time line
+  r.points.emplace_back();  // without a timeline
   const auto panels = engine_panels(r);
   REQUIRE(panels.size() == 6);
   CHECK(panels[0].title == "punica");

@@ -21,11 +21,11 @@ TEST_CASE("llm scenario: all at once, with as many adapters as Punica has") {
   };
   CHECK(generations_of(t, 1000, 1h, 1).size() == 1000);
   CHECK(adapters(adapter_popularity::distinct) == 1000);
-  CHECK(adapters(adapter_popularity::uniform) == 32);  // the root, rounded up
+  CHECK(adapters(adapter_popularity::uniform) == 32);  // the square root, rounded up
   CHECK(adapters(adapter_popularity::identical) == 1);
   const auto skewed = adapters(adapter_popularity::skewed);
   CHECK(skewed > 10);
-  CHECK(skewed < 25);  // of the 32 those that anybody asks for
+  CHECK(skewed < 25);  // of the 32, those with requests
   t.adapters = 7;
   CHECK(adapter_count(t, 1000) == 7);
 }

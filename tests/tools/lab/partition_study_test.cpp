@@ -60,7 +60,7 @@ TEST_CASE("random search may have a time instead of tries") {
   CHECK(timed.found.steps > 10);
   CHECK(timed.seconds >= 0.2);
   o.random_seconds = 0;
-  o.random_tries = timed.found.steps;  // however many that machine did
+  o.random_tries = timed.found.steps;  // the machine's own number of steps
   CHECK(timed.found.quality.objective == partition_once(zoo(), o, 0, method::random).found.quality.objective);
 }
 

@@ -35,7 +35,7 @@ bool contains(const std::string& text, const std::string& part) {
 TEST_CASE("a plot has a line for each policy, with its data") {
   const auto script = plot_script(two_lines());
   CHECK(contains(script, "$data0 << EOD\n1 100\n2 200\nEOD\n"));
-  CHECK(contains(script, "$data1 << EOD\n1 80\n2 ?\nEOD\n"));  // what is infinite is left out
+  CHECK(contains(script, "$data1 << EOD\n1 80\n2 ?\nEOD\n"));  // infinite values are left out
   CHECK(contains(script, "'It''s a figure'"));
   CHECK(contains(script, "title 'eager'"));
   CHECK(contains(script, "$data2 << EOD\n1 70\nEOD\n"));

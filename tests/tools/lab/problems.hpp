@@ -1,4 +1,4 @@
-// What readers of the laboratory's files complain of.
+// Problems found by the readers of the laboratory's files.
 #pragma once
 #include <string>
 #include <vector>

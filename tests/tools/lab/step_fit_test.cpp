@@ -8,7 +8,7 @@ using namespace troupe;
 
 namespace {
 
-/// As Punica's A100 (examples/profiles/punica-7b-a100.toml), with terms for adapters.
+/// Like Punica's A100 (examples/profiles/punica-7b-a100.toml), with terms for adapters.
 constexpr llm::step_latency truth{.fixed = 10568us,
                                   .prefill_token = 60us,
                                   .prefill_context = llm::step_latency::part(2.6),

@@ -46,8 +46,8 @@ TEST_CASE("the advice is the autoscaler's, step by step, and follows the load") 
     for (int k = 0; k < 20; ++k) watch.on_loss({0, second(i), second(i)});
   }
   const auto rows = watch.tables(t)[0].rows;
-  CHECK(rows[8][5] == 0);    // not before a whole window has passed
-  CHECK(rows[10][5] == -3);  // one slot does it all
+  CHECK(rows[8][5] == 0);    // only after a whole window
+  CHECK(rows[10][5] == -3);  // one slot would be enough
   CHECK(rows[19][5] == -3);
   CHECK(rows[21][5] == 2);  // 4 (1/3) / (2/3)
   CHECK(rows[39][5] == 2);

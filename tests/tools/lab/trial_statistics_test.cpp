@@ -21,7 +21,7 @@ trial two_slots() {
   return t;
 }
 
-/// Of requests that arrive then.
+/// Requests with these arrivals.
 std::vector<queued_request> arrived_at(std::initializer_list<duration> when) {
   std::vector<queued_request> out;
   for (const auto at : when) out.push_back({books_start + at + 20ms, request_id{out.size() + 1}});
@@ -71,7 +71,7 @@ TEST_CASE("what must never happen is an error, whatever the policy") {
   begin(0, 1ms, 7ms, arrived_at({0ms}));
   CHECK_THROWS_WITH_AS(begin(0, 6ms, 12ms, arrived_at({5ms})),
                        "slot 0 begins a batch at 6 ms, its last one ends at 7 ms", std::logic_error);
-  begin(0, 7ms, 13ms, arrived_at({5ms}));  // at once after it: that is no overlap
+  begin(0, 7ms, 13ms, arrived_at({5ms}));  // immediately after it: no overlap
   CHECK_THROWS_WITH_AS(begin(1, 6ms, 14ms, arrived_at({3ms, 4ms, 5ms})),
                        "a batch of model 'm' has 3 rows, at most 2 may run together", std::logic_error);
   CHECK_THROWS_WITH_AS(

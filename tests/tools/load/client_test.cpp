@@ -32,8 +32,8 @@ float value_of_half(uint16_t bits) {
   return bits == 0 ? 0 : (bits & 0x8000) != 0 ? -size : size;
 }
 
-/// Serves two models: "good" answers batches of 3, "busy" drops every second request; and one that it does
-/// not list, "half".
+/// Serves two models: "good" answers batches of 3, "busy" drops every second request; and "half", which it
+/// does not list.
 class cluster {
  public:
   cluster() : server_({}, router_) {
@@ -207,7 +207,7 @@ TEST_CASE("a load that cannot begin says why") {
   CHECK_THROWS_WITH_AS(measure_load(o),
                        "cannot connect (127.0.0.1:1): Connection refused; is the model served there?",
                        load_error);
-  o.input = "/nowhere/rows.bin";  // before anybody is asked for anything
+  o.input = "/nowhere/rows.bin";  // refused before any request is sent
   CHECK_THROWS_WITH_AS(measure_load(o), "/nowhere/rows.bin: cannot be read: No such file or directory",
                        load_input_error);
 }

@@ -14,7 +14,7 @@ using namespace troupe;
 
 namespace {
 
-/// Three tokens in two events, then the usage, and the end.
+/// Sends three tokens in two events, then the usage, and the end.
 void complete(http_reply reply) {
   auto stream = streaming_server::begin(reply);
   stream.write(completion_chunk("a"));

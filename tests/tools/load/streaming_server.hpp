@@ -1,4 +1,4 @@
-// A server that streams the chunks of OpenAI's API, as a test's script says.
+// A server that streams chunks of OpenAI's API, as scripted by a test.
 #pragma once
 #include <functional>
 #include <mutex>

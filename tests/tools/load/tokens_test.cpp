@@ -8,7 +8,7 @@ using namespace troupe;
 
 namespace {
 
-/// Sent at 1 h; tokens and the end so many milliseconds later.
+/// Sent at 1 h; tokens and the end are in milliseconds after it.
 completion_times times_of(const std::vector<int>& tokens, int ended, uint64_t output_tokens) {
   completion_times c{.sent = time_point{1h}, .tokens = {}, .ended = time_point{1h} + ended * 1ms};
   for (const int t : tokens) c.tokens.push_back(time_point{1h} + t * 1ms);

@@ -11,7 +11,7 @@ using namespace troupe;
 
 namespace {
 
-/// A port of this host where `backlog` connections are taken and none accepted.
+/// A port of this host with a full backlog: connections are queued and never accepted.
 struct listener {
   explicit listener(int backlog) : fd(::socket(AF_INET, SOCK_STREAM, 0)) {
     sockaddr_in at{};

@@ -8,7 +8,7 @@ using namespace troupe;
 
 namespace {
 
-/// A heartbeat sent at `sent`, with a peer whose clock is `ahead`, that answers after 1 ms.
+/// A heartbeat sent at `sent` to a peer whose clock is `ahead`, and which answers after 1 ms.
 clock_sample beat(duration sent, duration ahead, duration there, duration back) {
   const time_point t1{sent}, t2{sent + there + ahead}, t3 = t2 + 1ms;
   return {t1, t2, t3, t3 - ahead + back};

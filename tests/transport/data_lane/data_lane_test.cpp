@@ -13,7 +13,7 @@ using namespace troupe;
 
 namespace {
 
-/// One node: a clock of its own, a lane over an in-process fabric, and what the lane told it.
+/// One node: its own clock, a lane over an in-process fabric, and the lane's events.
 class lane_node final : public data_lane_events {
  public:
   lane_node(std::shared_ptr<inproc_network> network, uint32_t id, incarnation_id incarnation,
@@ -33,13 +33,13 @@ class lane_node final : public data_lane_events {
     lane_.connect(node_id{id}, other.lane_.incarnation(), other.lane_.secret(), {a.begin(), a.end()});
   }
 
-  /// False if it does not come true within a few seconds.
+  /// False if the condition does not hold within a few seconds.
   bool wait_for(const std::function<bool()>& condition) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, std::chrono::seconds(10), condition);
   }
 
-  // Guarded by the lock that wait_for holds.
+  // Guarded by the lock of wait_for.
   std::vector<inbound> received;
   int synchronised = 0;
   int lost = 0;
@@ -117,13 +117,13 @@ TEST_CASE("nothing reaches an incarnation that is over, or comes from one") {
   to_the_past.incarnation = incarnation_id{199};
   nodes.a.lane().send(gateway_on_a, to_the_past, cancel{request_id{1}});
   CHECK(nodes.a.lane().stats().stale == 1);
-  auto from_the_past = gateway_on_a;  // an actor that has not heard of its node's new incarnation
+  auto from_the_past = gateway_on_a;  // an actor with its node's old incarnation
   from_the_past.incarnation = incarnation_id{99};
   nodes.a.lane().send(from_the_past, queue_on_b, cancel{request_id{1}});
   CHECK(nodes.a.lane().stats().stale == 2);
 
   nodes.b.lane().renew(incarnation_id{201}, 201'000);
-  nodes.a.lane().send(gateway_on_a, queue_on_b, cancel{request_id{2}});  // to 200, which is over
+  nodes.a.lane().send(gateway_on_a, queue_on_b, cancel{request_id{2}});  // to incarnation 200, which is over
   nodes.a.lane().disconnect(node_id{1}, incarnation_id{200});
   nodes.a.meet(nodes.b, 1);
   nodes.b.meet(nodes.a, 0);

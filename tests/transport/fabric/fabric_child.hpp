@@ -1,4 +1,4 @@
-// Another process with a UCX fabric, for tests: starts fabric_peer and talks to it in lines.
+// A second process with a UCX fabric for tests: starts fabric_peer and exchanges lines with it.
 #pragma once
 #include <doctest/doctest.h>
 #include <signal.h>
@@ -39,7 +39,7 @@ class fabric_child {
     address_ = from_hex(ask("address"));
   }
   ~fabric_child() {
-    std::fclose(out_);  // it leaves at the end of its input
+    std::fclose(out_);  // it ends at the end of its input
     if (pid_ > 0) {
       ::kill(pid_, SIGCONT);
       ::waitpid(pid_, nullptr, 0);
@@ -52,10 +52,10 @@ class fabric_child {
   const std::string& address() const { return address_; }
   pid_t pid() const { return pid_; }
 
-  /// It begins a new incarnation, under a new address.
+  /// Begins a new incarnation with a new address.
   void renew() { address_ = from_hex(ask("renew")); }
 
-  /// One line there, one line back.
+  /// Sends a line and returns the answer.
   std::string ask(const std::string& line) {
     send(line);
     char* text = nullptr;

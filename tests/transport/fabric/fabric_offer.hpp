@@ -1,4 +1,4 @@
-// What the processes of the fabric tests agree on.
+// Shared definitions of the processes of the fabric tests.
 #pragma once
 #include <cstdint>
 #include <cstdio>
@@ -21,8 +21,8 @@ struct offer {
 
 enum class verdict : uint64_t {
   good,
-  stale,    ///< the verification refused what came
-  foreign,  ///< it believed bytes that were not offered
+  stale,    ///< the verification refused the pulled bytes
+  foreign,  ///< accepted bytes that were not offered
   lost,
 };
 
@@ -58,7 +58,7 @@ inline ucx_options test_options(uint32_t node, uint64_t incarnation) {
   return o;
 }
 
-/// Frame i of a stream of mixed sizes, 1 byte to 4 MiB. The content says which it is.
+/// Size of frame i of a stream of mixed sizes, 1 byte to 4 MiB. The content identifies the frame.
 inline size_t mixed_size(uint64_t i) {
   if (i % 50 == 49) return 4u << 20;
   if (i % 10 == 9) return 1 + i * 7919 % 300'000;

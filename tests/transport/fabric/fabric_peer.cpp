@@ -9,8 +9,8 @@
 //   last                        -> the first word of the newest
 //   take SIZE BYTE              -> offset size generation of a slot filled with BYTE
 //   cpu                         -> microseconds of CPU time used so far
-// A frame that holds an `offer` makes it pull the region, look at what came, and answer with a `finding`.
-// "trusting" is the planted bug: it believes what it pulled without verifying it.
+// A frame with an `offer` makes it pull the region, check the bytes, and answer with a `finding`. "trusting"
+// is the planted bug: it accepts pulled bytes without verification.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -107,7 +107,7 @@ int main(int argc, char** argv) {
       std::string hex;
       in >> to >> its_incarnation >> hex;
       fabric->connect(node_id{to}, incarnation_id{its_incarnation}, from_hex(hex));
-      std::promise<void> connected;  // what comes before that is discarded
+      std::promise<void> connected;  // earlier frames are discarded
       fabric->post([&] { connected.set_value(); });
       connected.get_future().wait();
       std::cout << "ok" << std::endl;

@@ -9,7 +9,7 @@
 
 namespace {
 
-/// One end of a pair of sockets, ready for both, in a set.
+/// One end of a socket pair, readable and writable, in an epoll set.
 struct ready_socket {
   ready_socket() {
     REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);

@@ -1,4 +1,5 @@
-// Two real processes over UCX. UCX_TLS decides over what: the same tests run over shared memory and over TCP.
+// Two real processes over UCX. UCX_TLS chooses the transport: the same tests run over shared memory and over
+// TCP.
 #include "transport/fabric/ucx_fabric.hpp"
 
 #include <doctest/doctest.h>
@@ -42,7 +43,7 @@ TEST_CASE("small frames keep their order however many threads send them") {
   us.carrier->start(us.events);
   us.meet(child, 7);
   std::atomic<uint64_t> next{0};
-  std::mutex one_at_a_time;  // the order is that of the calls of send
+  std::mutex one_at_a_time;  // the order is that of the calls to send
   std::vector<std::thread> threads;
   for (int t = 0; t < 2; ++t) {
     threads.emplace_back([&] {
@@ -69,7 +70,7 @@ TEST_CASE("a frame beyond the limit breaks the connection, and nothing behind it
   REQUIRE(eventually([&] { return child.ask_number("received") == 1; }));
   us.carrier->send(there, std::vector<std::byte>(test_options(0, 1).max_frame_bytes + 1));
   us.carrier->send(there, bytes_of(2));
-  us.carrier->send(node_id{99}, bytes_of(1));  // nobody
+  us.carrier->send(node_id{99}, bytes_of(1));  // an unknown node
   REQUIRE(us.events.wait_for_losses(1));
   CHECK(us.events.losses()[0].why == "a frame to it is too large");
   CHECK(eventually([&] { return us.carrier->stats().discarded_out == 3; }));
@@ -105,7 +106,7 @@ TEST_CASE("ticks come when they are due, and jobs run on the fabric's thread") {
   REQUIRE(us.events.late_.size() == 20);
   std::ranges::sort(us.events.late_);
   CHECK(us.events.late_.front() >= 0ms);
-  CHECK(us.events.late_[10] < 50ms);  // not when the thread next wakes for nothing
+  CHECK(us.events.late_[10] < 50ms);  // not only when the thread next wakes up for other reasons
 }
 
 TEST_CASE("after a disconnect nothing more arrives from that incarnation") {

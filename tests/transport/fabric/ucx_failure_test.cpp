@@ -1,4 +1,4 @@
-// What a fabric makes of peers that die, stop, come back or lie about their address.
+// A fabric's handling of peers that die, stop, come back or lie about their address.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -71,7 +71,7 @@ TEST_CASE("a process that falls behind with sending breaks its connections") {
   us.carrier->send(there, bytes_of(0));
   REQUIRE(eventually([&] { return child.ask_number("received") == 1; }));
   std::promise<void> go_on;
-  us.carrier->post([&] { go_on.get_future().wait(); });  // the progress thread is held up
+  us.carrier->post([&] { go_on.get_future().wait(); });  // blocks the progress thread
   for (uint64_t i = 1; i <= 100; ++i) us.carrier->send(there, bytes_of(i, 64 << 10));
   CHECK(us.events.losses().empty());
   go_on.set_value();
@@ -115,12 +115,12 @@ TEST_CASE("a storm of frames to a peer that has stopped stays bounded and holds 
   };
   CHECK(eventually(settled));
   CHECK(us.carrier->stats().discarded_out > 0);
-  REQUIRE(us.events.wait_for_losses(1));  // or an order among the discarded could hold a slot for ever
+  REQUIRE(us.events.wait_for_losses(1));  // a discarded order could otherwise hold a slot forever
   SUBCASE("when it goes on, it has got the beginning, and both can meet again") {
     child.go_on();
     CHECK(child.ask_number("received") <= us.carrier->stats().frames_out);
     CHECK(child.ask("ordered") == "1");
-    child.renew();  // as a node does that was given up
+    child.renew();  // as a node does that was declared dead
     us.meet(child, 8);
     us.carrier->send(there, bytes_of(100'001));
     CHECK(eventually([&] { return child.ask_number("last") == 100'001; }));
@@ -175,7 +175,7 @@ TEST_CASE("incarnations that follow each other on both sides know nothing of eac
     std::vector<std::byte> into(4096);
     std::promise<void> pulled;
     us.carrier->pull(there, 0, into, [&](pull_status) { pulled.set_value(); });
-    if (incarnation % 4 != 0) {  // else it ends in the midst of everything
+    if (incarnation % 4 != 0) {  // else it ends in the middle of the traffic
       REQUIRE(child.ask("burst 0 20") == "ok");
       REQUIRE(us.events.wait_for_frames(before + 20));
       REQUIRE(eventually([&] { return child.ask_number("last") == incarnation; }));

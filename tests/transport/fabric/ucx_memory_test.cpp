@@ -1,5 +1,5 @@
-// The promise of pulled memory: a reader that was frozen, declared dead and whose slot was used again never
-// takes other bytes for its own. Real processes, real SIGSTOP.
+// The guarantee of pulled memory: a reader that was frozen and declared dead, and whose slot was reused,
+// never accepts other bytes as its own. Real processes, real SIGSTOP.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -53,8 +53,8 @@ struct tally {
 
 enum class freeze { before_the_pull, during_the_pull };
 
-/// Offers a slot, freezes the reader, gives the slot back and fills it with other bytes, lets the reader go
-/// on; many times.
+/// Repeats: offers a slot, freezes the reader, frees the slot and fills it with other bytes, resumes the
+/// reader.
 tally freeze_and_reuse(freeze when, int rounds, const std::string& reader_kind) {
   fabric_child reader(1, 7, reader_kind);
   machine_clock clock;
@@ -85,7 +85,7 @@ tally freeze_and_reuse(freeze when, int rounds, const std::string& reader_kind) 
     }
     REQUIRE(pool.give_back(r));
     const region_ref old = r;
-    s = pool.take(size);  // only one fits, so it is the same memory
+    s = pool.take(size);  // only one slot fits, so it is the same memory
     REQUIRE(s->region.offset == old.offset);
     std::ranges::fill(s->payload, static_cast<std::byte>(fill + 1));
     reader.go_on();

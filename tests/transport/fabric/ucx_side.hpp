@@ -20,7 +20,7 @@ namespace troupe::testing {
 
 inline constexpr node_id here{0}, there{1};
 
-/// Keeps what a fabric tells its owner.
+/// Records the events of a fabric.
 class recorder final : public fabric_events {
  public:
   struct loss {
@@ -86,7 +86,7 @@ struct side {
   void meet(fabric_child& child, uint64_t incarnation) {
     child.connect_to(0, 1, carrier->address());
     carrier->connect(there, incarnation_id{incarnation}, child.address());
-    // What comes before that is discarded, even if it was sent later.
+    // Frames that arrive earlier are discarded, even if they were sent later.
     std::promise<void> connected;
     carrier->post([&] { connected.set_value(); });
     connected.get_future().wait();
@@ -139,7 +139,7 @@ inline int64_t resident_bytes() {
   return resident * 4096;
 }
 
-/// Sanitizers keep freed memory back, and take their time.
+/// Sanitizers delay the release of memory, and are slow.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr int sanitizer_factor = 3;
 #else

@@ -60,7 +60,7 @@ TEST_CASE("however many greedy bodies there are, a small one finds room and the 
   body_share all_at_once(budget);
   CHECK_FALSE(all_at_once.grow(500'000));
 
-  // Greedy from the start, and growing together: each ends with about a share.
+  // Greedy from the start, and growing together: each ends with about an equal share.
   greedy.clear();
   for (int i = 0; i < 99; ++i) greedy.emplace_back(budget);
   for (uint64_t bytes = 100; bytes < 100'000; bytes += 100)

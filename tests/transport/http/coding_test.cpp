@@ -64,7 +64,7 @@ TEST_CASE("where there is no room to double there may be room for less") {
   CHECK(peak > 100'000);
   const auto exact =
       inflated(small, http_coding::gzip, text.size(), [&](uint64_t n) { return n <= text.size(); });
-  REQUIRE(exact);  // the byte that would show that there is more is not asked for
+  REQUIRE(exact);  // it never requests the byte that would show that there is more
   CHECK(exact->size() == text.size());
 }
 

@@ -1,4 +1,4 @@
-// What clients of the HTTP server may take: time, memory, connections.
+// Resource limits of the HTTP server's clients: time, memory, connections.
 #include <doctest/doctest.h>
 #include <sys/resource.h>
 
@@ -66,7 +66,7 @@ TEST_CASE("bodies beyond the budget of all are answered 503, small ones still fi
   const std::string head = "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n";
   std::vector<client> greedy;
   for (int i = 0; i < 6; ++i) {
-    greedy.emplace_back(server.port()).send(head + std::string(900'000, 'x'));  // and never the rest
+    greedy.emplace_back(server.port()).send(head + std::string(900'000, 'x'));  // the rest never follows
     client small(server.port());
     small.post("/echo", "still served");
     CHECK(small.receive().status == 200);
@@ -120,7 +120,7 @@ TEST_CASE("of the connections beyond the bound only so many are told why, the ot
   first.post("/echo", "a");
   CHECK(first.receive().status == 200);
   std::vector<client> crowd;
-  for (int i = 0; i < 100; ++i) crowd.emplace_back(server.port());  // none reads what it is told
+  for (int i = 0; i < 100; ++i) crowd.emplace_back(server.port());  // none reads its answer
   CHECK(crowd.back().closed_within(1s));                            // sooner than the others' two seconds
   CHECK(server.connections() == 65);
   int told = 0;

@@ -46,7 +46,7 @@ class http_raw_client {
     if (fd_ >= 0) ::close(std::exchange(fd_, -1));
   }
 
-  /// Says that nothing more will be sent; what comes can still be read.
+  /// Ends the sending direction; answers can still be read.
   void half_close() { ::shutdown(fd_, SHUT_WR); }
 
   /// False if the server has closed.
@@ -115,10 +115,10 @@ class http_raw_client {
     return bytes;
   }
 
-  /// Whether the connection, now at its end, was not closed but reset.
+  /// Whether the connection ended with a reset.
   bool was_reset() const { return reset_; }
 
-  /// Whether the server closes within the time; anything it still sends is discarded.
+  /// Whether the server closes within the time; further bytes are discarded.
   bool closed_within(std::chrono::milliseconds timeout) {
     const auto until = std::chrono::steady_clock::now() + timeout;
     while (read_more(until)) rest_.clear();

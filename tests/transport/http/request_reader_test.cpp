@@ -15,7 +15,7 @@ struct answer {
   http_response refusal{.status = 0, .headers = {}, .body = {}};
 };
 
-/// Feeds `bytes` in pieces of `piece`, as a connection would.
+/// Feeds `bytes` in pieces of size `piece`, like a connection.
 answer read(std::string_view bytes, size_t piece, http_reader_limits limits = {},
             uint64_t budget_bytes = 1 << 20) {
   body_budget budget(budget_bytes);
@@ -104,7 +104,7 @@ TEST_CASE("a compressed body is inflated before anyone sees it") {
 TEST_CASE("a body of the largest size that comes compressed fits four times its size, and never fits two") {
   constexpr uint64_t limit = 300'000;
   std::string text(limit, '\0');
-  for (uint64_t i = 0, state = 1; i < limit / 8 * 7; ++i) {  // hardly to be compressed
+  for (uint64_t i = 0, state = 1; i < limit / 8 * 7; ++i) {  // hardly compressible
     state = state * 6364136223846793005u + 1442695040888963407u;
     text[i] = static_cast<char>(state >> 56);
   }

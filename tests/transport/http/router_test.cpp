@@ -113,7 +113,7 @@ TEST_CASE("a guard sees the route that was found and its values, and what it ans
   auto router = a_router();
   router.set_guard(&guard);
   CHECK(ask(router, "POST", "/v2//models/m/infer").status == 404);
-  CHECK(guard.seen == "");  // nothing of ours
+  CHECK(guard.seen == "");  // not a path of ours
   CHECK(ask(router, "POST", "/v2/models/%6d/infer/").body == "infer(m,)");
   CHECK(guard.seen == "/v2/models/{model}/infer m");
   CHECK(ask(router, "GET", "/v2/models/%73ecret").status == 403);

@@ -169,7 +169,7 @@ TEST_CASE("what is refused by its header is answered before its body came, and t
   client chunked(server.port());
   chunked.send("POST /echo HTTP/1.1\r\nHost: h\r\nX-Key: wrong\r\nTransfer-Encoding: chunked\r\n\r\n");
   CHECK(chunked.receive().status == 401);
-  client together(server.port());  // with its header, and another request behind it
+  client together(server.port());  // header and body in one packet, followed by another request
   together.send(
       "POST /echo HTTP/1.1\r\nHost: h\r\nX-Key: wrong\r\nContent-Length: 3\r\n\r\nabc"
       "GET /echo HTTP/1.1\r\nHost: h\r\n\r\n");

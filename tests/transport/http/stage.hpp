@@ -1,4 +1,4 @@
-// A handler that does as its paths say, for tests of the HTTP server.
+// A handler whose behaviour depends on the path, for tests of the HTTP server.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -14,8 +14,8 @@
 
 namespace troupe {
 
-// Answers /echo at once with its body, /throw with an exception, /forget never; keeps the rest until told.
-// Lets nothing pass whose header says X-Key: wrong.
+// Answers /echo at once with its body, /throw with an exception, /forget never; holds others until told.
+// Refuses requests with the header X-Key: wrong.
 class stage_handler final : public http_handler {
  public:
   std::optional<http_response> admit(http_request& head) override {
@@ -71,7 +71,7 @@ class stage_handler final : public http_handler {
     kept_.clear();
   }
 
-  std::atomic<int> asked{0};  // of admit
+  std::atomic<int> asked{0};  // calls of admit
   std::atomic<int> cancelled{0};
   std::atomic<int> big{0};
 

@@ -1,4 +1,4 @@
-// Answers whose body comes piece by piece.
+// Answers with streamed bodies.
 #include <doctest/doctest.h>
 
 #include <condition_variable>
@@ -16,8 +16,8 @@ namespace {
 
 using client = http_raw_client;
 
-// Begins a stream for every request, with its path as the first piece, and keeps it; /whole is answered in
-// one.
+// Begins a stream for every request, with its path as the first piece, and keeps it; answers /whole in one
+// piece.
 class stream_handler final : public http_handler {
  public:
   void handle(http_request request, http_reply reply) override {

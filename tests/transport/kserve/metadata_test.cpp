@@ -1,4 +1,4 @@
-// What is told of models and servers, and how a client reads it.
+// Metadata of models and servers, and their parsing by a client.
 #include "transport/kserve/v2.hpp"
 
 #include <doctest/doctest.h>

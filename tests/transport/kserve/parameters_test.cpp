@@ -9,7 +9,7 @@ using namespace troupe::kserve;
 
 namespace {
 
-/// What is wrong; empty: nothing.
+/// The problem; empty: none.
 template <class F>
 std::string why_refused(F f) {
   try {

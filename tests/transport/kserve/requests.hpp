@@ -1,4 +1,4 @@
-// Inference requests in JSON as tests write them, and what is taken of them.
+// Inference requests in JSON for tests, and the result of reading them.
 #pragma once
 #include <doctest/doctest.h>
 

@@ -194,7 +194,7 @@ TEST_CASE("random tensors of every type survive response and request bit by bit"
     }
     const auto j = json::parse(response->body);
     CHECK(take(json{{"inputs", j["outputs"]}}.dump(), s).error == "");
-    // The library's dump rewrites numbers: take the text of the response itself for the comparison.
+    // The library's dump rewrites numbers: compare with the text of the response itself.
     auto body = response->body;
     body.replace(body.find("\"outputs\""), 9, "\"inputs\"");
     const auto back = take(body, s);

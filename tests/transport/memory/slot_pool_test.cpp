@@ -57,7 +57,7 @@ TEST_CASE("a region is stale as soon as its slot is given back, and for ever") {
   CHECK(second->region.offset == first->region.offset);
   CHECK(!verify(first->region, f.pull(first->region)));
   CHECK(verify(second->region, f.pull(second->region)));
-  CHECK(verify(first->region, copied));  // what was copied in time stays good
+  CHECK(verify(first->region, copied));  // a copy made in time stays valid
 }
 
 TEST_CASE("only the slot's own region gives it back, and only once") {

@@ -250,7 +250,7 @@ TEST_CASE("what would change the answer and is not there is refused, unless it a
             std::string(field) + " | " + field + ": is not supported; leave it out");
   take_completion(
       R"("suffix": "", "tools": [], "min_tokens": 0, "use_beam_search": false, "guided_json": null, "bad_words": null)");
-  // any JSON, and of the prompt's own tokens
+  // any JSON, and logprobs of the prompt's own tokens
   for (const char* field : {"\"guided_json\": {}", "\"prompt_logprobs\": 0"})
     CHECK(refused_completion(field).ends_with("is not supported; leave it out"));
 }
@@ -266,7 +266,7 @@ TEST_CASE("what is no JSON object is refused at its place, whatever it is") {
   const std::string deep(1'000'000, '[');
   CHECK(refusal(parse_completion(completion_with(R"("x": )" + deep))).starts_with("x | malformed JSON"));
   CHECK(blamed(parse_completion(with_prompt(deep))) == "prompt");
-  CHECK(blamed_for(R"("stop": )" + deep) == "stop");  // too deep even to be shown
+  CHECK(blamed_for(R"("stop": )" + deep) == "stop");  // too deep to be shown in the message
   CHECK(blamed(parse_completion(with_prompt(R"({"a":)" + deep))) == "prompt");
   std::string objects;
   for (int i = 0; i < 100'000; ++i) objects += R"({"a":)";

@@ -22,7 +22,7 @@ json answer(const answer_head& head, std::span<const completion_choice> choices,
   return json::parse(out.substr(7));
 }
 
-/// The document of the one event.
+/// The JSON of the only event.
 json event(const std::string& text) {
   REQUIRE(text.starts_with("data: "));
   REQUIRE(text.ends_with("\n\n"));

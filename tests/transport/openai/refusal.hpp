@@ -1,4 +1,4 @@
-// What a body that is not taken is answered.
+// The refusal of an invalid body.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 
 namespace troupe::openai {
 
-/// "<param> | <message>"; nothing if it was taken.
+/// "<param> | <message>"; nothing if it was accepted.
 template <class T>
 std::string refusal(const result<T>& r) {
   if (r) return "";

@@ -117,14 +117,14 @@ TEST_CASE(
   const tls_context server(certs.of("node"));
   handshaker_probe d(server);
 
-  // another CA, which the stranger trusts as well as ours: it would talk to us
+  // another CA; the stranger trusts ours too, so it would talk to us
   auto mixed = others.of(operator_name);
   mixed.ca = certs.of("node").ca;
   const tls_context stranger(mixed);
   sockets a;
   d.start(a.give(1));
   tls_session theirs(stranger, a.ends[0], "localhost");
-  theirs.handshake_within(a.ends[0], the_clock, 10s);  // TLS 1.3 lets the client believe until it reads
+  theirs.handshake_within(a.ends[0], the_clock, 10s);  // a TLS 1.3 client only notices on read
   REQUIRE(d.wait_for([&] { return d.refusals.size() == 1; }));
   CHECK(d.refusals[0].find("verify failed") != std::string::npos);
   CHECK(read_all(theirs, 1).starts_with("failed"));
@@ -136,7 +136,7 @@ TEST_CASE(
   REQUIRE(d.wait_for([&] { return d.refusals.size() == 2; }));
   CHECK(d.session == nullptr);
 
-  sockets probe, again;  // goes away without a word: not worth a line in the log
+  sockets probe, again;  // disconnects at once: not logged
   d.start(probe.give(1));
   close(probe.give(0));
   d.start(again.give(1));
@@ -219,7 +219,7 @@ TEST_CASE("a busy handshaker bounds the connections that wait for it") {
     handshaker.start(s.give(1), [](int, std::unique_ptr<tls_session>) {});
   }
   const auto rejected = closed();
-  CHECK(rejected >= 20);  // eight wait, and as many may be with it beside the one that it speaks of
+  CHECK(rejected >= 20);  // eight wait; the log line may cover as many again
   CHECK(rejected < 40);
   busy.unlock();
 }

@@ -34,7 +34,7 @@ struct dense_case {
   packed_weights w;
 };
 
-/// What rounding can do to a sum of n products of numbers up to 1.
+/// Bound of the rounding error of a sum of n products of numbers up to 1.
 double bound(size_t n) { return 1e-7 * (4 + 2 * static_cast<double>(n)); }
 
 }  // namespace

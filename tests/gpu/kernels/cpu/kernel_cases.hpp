@@ -1,5 +1,5 @@
-// What the tests of the kernels share: numbers that are placed so that reading beyond them is noticed, and
-// runs with every instruction set and number of threads.
+// Helpers for the tests of the kernels: arrays with guards that detect out-of-bounds access, and runs with
+// every instruction set and number of threads.
 #pragma once
 #include <omp.h>
 
@@ -18,7 +18,7 @@ namespace troupe::kernels {
 
 constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
 
-/// n numbers that begin at no multiple of a vector, with NaN before and behind them, of any element type.
+/// n numbers at an unaligned address, with NaN before and behind them, of any element type.
 class guarded {
  public:
   explicit guarded(size_t n, element type = element::f32)
@@ -32,7 +32,7 @@ class guarded {
   void set(size_t i, float x) { set_element(data(), type_, i, x); }
   size_t size() const { return n_; }
   element type() const { return type_; }
-  /// Whether nothing was written outside.
+  /// Whether no guard was overwritten.
   bool intact() const {
     for (size_t i = 0; i < data_.size(); ++i) {
       const bool inside = i >= guard * element_bytes(type_) && i < (guard + n_) * element_bytes(type_);
@@ -57,7 +57,7 @@ inline guarded random_numbers(size_t n, std::mt19937& random, element type = ele
 
 inline uint32_t below(uint32_t n, std::mt19937& random) { return random() % n; }
 
-/// Bit for bit, one NaN as good as another.
+/// Bitwise equality; all NaNs are equal.
 inline bool same_bits(const float* a, const float* b, size_t n) {
   for (size_t i = 0; i < n; ++i) {
     if (std::bit_cast<uint32_t>(a[i]) != std::bit_cast<uint32_t>(b[i]) &&
@@ -67,7 +67,7 @@ inline bool same_bits(const float* a, const float* b, size_t n) {
   return true;
 }
 
-/// The largest |a - b|; NaN against a number is infinitely far.
+/// The largest |a - b|; infinite between NaN and a number.
 inline double distance(const float* a, const float* b, size_t n) {
   double max = 0;
   for (size_t i = 0; i < n; ++i) {

@@ -1,5 +1,5 @@
-// Prints what the kernels reach on this machine: microseconds, GB/s, GFLOP/s and the share of the bandwidth
-// at which the same threads read a large array.
+// Measures the kernels on this machine: microseconds, GB/s, GFLOP/s and the fraction of the bandwidth at
+// which the same threads read a large array.
 //
 //     kernels_bench [THREADS...]
 #include <omp.h>
@@ -29,7 +29,7 @@ double seconds_of(const std::function<void()>& f) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// The median of nine after one for warming up.
+/// The median of nine runs after a warm-up run.
 double median_seconds(const std::function<void()>& f) {
   f();
   std::vector<double> times(9);
@@ -53,7 +53,7 @@ void print(const std::string& what, double seconds, double bytes, double flop) {
 }
 
 void bench_dense(size_t out, size_t in, element type, size_t rows) {
-  // as many matrices as no cache holds, one after the other
+  // more matrices than caches hold, one after the other
   const size_t copies = std::max<size_t>(1, (size_t{384} << 20) / (out * in * element_bytes(type)));
   const auto raw = random_floats(out * in, 1);
   static std::vector<packed_weights> w;
@@ -71,7 +71,7 @@ void bench_dense(size_t out, size_t in, element type, size_t rows) {
         s, static_cast<double>(out * in * element_bytes(type)), 2.0 * static_cast<double>(rows * out * in));
 }
 
-/// 32 rows, each with an adapter of its own, 2048 -> 2048; 24 layers, so that no cache holds them.
+/// 32 rows, each with its own adapter, 2048 -> 2048; 24 layers, more than caches hold.
 void bench_lora(uint32_t rank, element type) {
   constexpr size_t rows = 32, width = 2048, layers = 24;
   std::vector<std::vector<std::byte>> matrices(rows * layers * 2);
@@ -104,7 +104,8 @@ void bench_lora(uint32_t rank, element type) {
         s, numbers * static_cast<double>(element_bytes(type)), 2 * numbers);
 }
 
-/// Rows of 512 cached tokens, 32 heads of 8 groups times 64; `prompt`: the rows are one prompt's last ones.
+/// Rows with 512 cached tokens, 32 heads in groups of 4, head dimension 64; `prompt`: the rows are the last
+/// of one prompt.
 void bench_attention(uint32_t rows, bool prompt, element type) {
   constexpr uint32_t heads = 32, kv_heads = 8, dim = 64, tokens = 512, page = 16, layers = 4;
   const uint32_t sequences = prompt ? 1 : rows;

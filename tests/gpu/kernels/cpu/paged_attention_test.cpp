@@ -17,7 +17,7 @@ struct shape {
   uint32_t heads = 4, kv_heads = 2, head_dim = 64, page_tokens = 16, window = 0;
 };
 
-/// Sequences with all their queries, keys and values; their tokens go through a paged cache that is full of
+/// Sequences with all their queries, keys and values; their tokens pass through a paged cache filled with
 /// NaN.
 struct attention_case {
   attention_case(std::vector<uint32_t> sequence_tokens, shape form, element type, uint32_t seed)
@@ -42,7 +42,8 @@ struct attention_case {
   size_t width() const { return s.heads * s.head_dim; }
   size_t kv_width() const { return s.kv_heads * s.head_dim; }
 
-  /// The batch of rows (sequence, position), in this order: append, then attend. Results land in `out`.
+  /// Runs a batch of rows (sequence, position) in this order: append, then attend. Writes the results to
+  /// `out`.
   void run(const std::vector<std::pair<uint32_t, uint32_t>>& rows, std::vector<float>& out,
            bool reference = false) {
     guarded bq(rows.size() * width()), bk(rows.size() * kv_width()), bv(rows.size() * kv_width());
@@ -160,7 +161,7 @@ TEST_CASE("a prompt whole, in chunks and token by token gives the same bits, bes
           const with_threads scope(threads);
           for (const uint32_t chunk : {1U, 5U, 32U, 50U}) {
             c.forget(), out.clear();
-            // a chunk of the first, the second once, then the last backwards in turns with the first
+            // a chunk of the first, the second at once, then the last backwards in turns with the first
             for (uint32_t p = 0; p < 97; p += chunk) {
               std::vector<std::pair<uint32_t, uint32_t>> rows;
               for (uint32_t i = p; i < std::min(p + chunk, 97U); ++i) rows.emplace_back(2, i);
@@ -186,7 +187,7 @@ TEST_CASE("scores that overflow an exponential, and equal ones, give proper mean
     c.run(c.whole(), expected, true);
     c.run(c.whole(), out);
     CHECK(distance(out.data(), expected.data(), out.size()) <=
-          2e-3);  // scores up to 10^4: their rounding counts
+          2e-3);  // scores up to 10^4 have a visible rounding error
     for (size_t i = 0; i < c.q.size(); ++i) c.q.floats()[i] = 0;
     c.run(c.whole(), expected, true);
     c.run(c.whole(), out);
@@ -201,7 +202,7 @@ TEST_CASE("a sequence whose cache is not a number leaves its neighbours alone") 
     c.run(c.whole(), before);
     for (size_t i = 0; i < 3 * c.kv_width(); ++i) c.v.floats()[(40 + 20) * c.kv_width() + i] = not_a_number;
     c.run(c.whole(), after);
-    CHECK(same_bits(before.data(), after.data(), 60 * c.width()));  // its own earlier rows, too
+    CHECK(same_bits(before.data(), after.data(), 60 * c.width()));  // of its own earlier rows, too
     CHECK(std::isnan(after[60 * c.width()]));
   });
 }

@@ -1,4 +1,4 @@
-// Random rows to choose a token from, with every parameter there is.
+// Random rows for sampling, with every parameter.
 #pragma once
 #include <algorithm>
 #include <limits>
@@ -31,7 +31,7 @@ struct sampling_case {
     }
     position = random();
   }
-  /// Its top is `top`.
+  /// Arguments that point into this object.
   sampling_args args() {
     sampling_args a;
     a.logits = logits.data(), a.vocabulary = static_cast<uint32_t>(logits.size()), a.parameters = p;

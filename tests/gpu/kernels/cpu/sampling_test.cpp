@@ -21,7 +21,7 @@ sampling_args args_of(const std::vector<float>& logits, const sampling_parameter
   return a;
 }
 
-/// How often each token is drawn at positions 0 .. draws.
+/// Number of times each token is sampled at positions 0 .. draws.
 std::vector<int> drawn(sampling_args a, int draws) {
   std::vector<int> count(a.vocabulary);
   for (int i = 0; i < draws; ++i) {
@@ -103,7 +103,7 @@ TEST_CASE("drawn tokens follow the softmax of the logits over the temperature") 
     const std::vector<int> count = drawn(args_of(logits, p), 20000);
     CHECK(chi_square(count, weight, 20000) < 27.9);  // 9 degrees of freedom: 0.1 %
     CHECK(count[5] == 0);
-    CHECK(chi_square(count, std::vector<double>(weight.size(), 1.0), 20000) > 100);  // it can tell
+    CHECK(chi_square(count, std::vector<double>(weight.size(), 1.0), 20000) > 100);  // the test has power
   }
 }
 

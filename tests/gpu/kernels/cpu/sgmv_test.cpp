@@ -62,7 +62,7 @@ TEST_CASE("lora is its definition for ragged, empty and one-row segments of any 
         lora_case c({1, 0, 5, 1, 4, 35, 2}, {16, 8, 3, 0, 1, 7, 256}, in, out, type, seed++);
         const std::vector<float> y = expected(c);
         lora(c.args());
-        // numbers up to 1: the products of in and of rank of them, times the scale
+        // for numbers up to 1: products over `in` and over the rank, times the scale
         const double bound = 1e-7 * static_cast<double>(in) * 256 * 2;
         CHECK_MESSAGE(distance(c.y.floats(), y.data(), y.size()) <= bound, "in ", in, " out ", out);
         CHECK(c.y.intact());
@@ -80,7 +80,7 @@ TEST_CASE("shrink and expand are what lora does") {
   shrink.v = v.data();
   sgmv_shrink_reference(shrink);
   sgmv_shrink(c.args().shrink());
-  CHECK(distance(c.v.floats(), v.data(), v.size()) <= 1e-5);  // what is not written stays NaN in both
+  CHECK(distance(c.v.floats(), v.data(), v.size()) <= 1e-5);  // rows that are not written stay NaN in both
   sgmv_expand(c.args().expand());
   lora(d.args());
   CHECK(same_bits(c.y.floats(), d.y.floats(), c.y.size()));
@@ -102,7 +102,7 @@ TEST_CASE(
     "each segment has the matrices of the projection that is asked for, and none if it has no adapter") {
   lora_case c({2, 3, 2}, {8, 8, 4}, 40, 50, element::f32, 7),
       d({2, 3, 2}, {8, 8, 4}, 40, 50, element::f32, 7);
-  // three adapters of two projections: what c has is the second one's
+  // three adapters of two projections; c uses the second projection
   std::vector<lora_weights> both;
   for (const lora_weights& w : c.weights) both.push_back({}), both.push_back(w);
   const lora_weights* const adapters[] = {both.data(), nullptr, both.data() + 4};
@@ -135,7 +135,7 @@ TEST_CASE("a row through lora has the same bits alone, in any segment and with a
         for (const int threads : thread_counts) {
           const with_threads scope(threads);
           for (uint32_t rows = 1; rows <= 40; ++rows) {
-            // the rows before, these in a segment, the others: the same adapter three times
+            // the rows before, these in a segment of their own, the rows after: the same adapter three times
             const uint32_t first = (rows * 11) % (41 - rows), ends[] = {0, first, first + rows, 40};
             const lora_weights* const adapters[] = {c.adapters[0], c.adapters[0], c.adapters[0]};
             std::vector<float> y = before;

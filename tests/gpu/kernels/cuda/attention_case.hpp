@@ -1,4 +1,4 @@
-// Sequences with cached tokens, for the tests of attention: what the kernels and the reference work on.
+// Sequences with cached tokens for the tests of attention: the input of the kernels and the reference.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -16,10 +16,10 @@ namespace troupe::cuda {
 struct attention_shape {
   uint32_t heads = 4, kv_heads = 2, head_dim = 64, page_tokens = 16, window = 0;
   std::vector<uint32_t> rows{1};    ///< of each sequence
-  std::vector<uint32_t> tokens{1};  ///< that it has, with those of its rows, which are the last ones
+  std::vector<uint32_t> tokens{1};  ///< context length, including its rows, which come last
 };
 
-/// Everything that is not part of a sequence is NaN: pages of nobody, slots behind a sequence's end.
+/// All memory outside of the sequences is NaN: unused pages, slots behind a sequence's end.
 struct attention_case {
   attention_case(element t, const attention_shape& s, uint32_t seed = 1, uint32_t first_page = 0)
       : type(t),
@@ -34,7 +34,7 @@ struct attention_case {
     for (uint32_t i = 0; i < s.rows.size(); ++i) {
       for (uint32_t r = 0; r < s.rows[i]; ++r)
         row_sequence.push_back(i), positions.push_back(s.tokens[i] - s.rows[i] + r);
-      std::mt19937 own(seed + 100 * (i + 1));  // a sequence's tokens are its own
+      std::mt19937 own(seed + 100 * (i + 1));  // a sequence's tokens depend only on its index
       for (uint32_t position = 0; position < s.tokens[i]; ++position)
         for (uint32_t part = 0; part < 2; ++part)
           for (uint32_t head = 0; head < s.kv_heads; ++head)
@@ -52,7 +52,7 @@ struct attention_case {
             position % of.page_tokens) *
            of.head_dim;
   }
-  /// Sets what all kernels of attention have.
+  /// Sets the parameters common to all kernels of attention.
   template <class Kernel>
   void set_up(Kernel& k) {
     k.q = q.data(), k.q_stride = stride(), k.out = out.data(), k.heads = of.heads;
@@ -60,7 +60,7 @@ struct attention_case {
     k.table = {starts.data(), table.data()}, k.layer = layer, k.window = of.window;
     k.scale = 1.4426950408889634F / std::sqrt(static_cast<float>(of.head_dim));
   }
-  /// Rows of sequences that have `wanted` of them, or more if `wanted` is 2, against the reference.
+  /// Checks the sequences with `wanted` rows (2: or more) against the reference.
   void check(uint32_t wanted) {
     std::vector<float> queries(q.size()), expected(out.size());
     for (size_t i = 0; i < queries.size(); ++i) queries[i] = q.at(i);
@@ -112,7 +112,7 @@ struct attention_case {
     for (const uint32_t n : s.tokens) start.push_back(start.back() + (n + s.page_tokens - 1) / s.page_tokens);
     return start;
   }
-  /// Scattered, every other one.
+  /// Every other page, scattered.
   static std::vector<uint32_t> pages_of(const attention_shape& s, uint32_t first) {
     std::vector<uint32_t> pages;
     for (uint32_t i = 0; i < start_of(s).back(); ++i) pages.push_back(2 * i + first % 2);

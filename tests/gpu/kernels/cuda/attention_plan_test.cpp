@@ -13,7 +13,7 @@ TEST_CASE("attention plan: rows alone are decodes, runs are prefills") {
   position.insert(position.end(), {0, 1, 130, 0});
   plan.make(sequence, position);
   REQUIRE(plan.prefill.size() == 3);
-  CHECK(plan.prefill[0].first_row == 128);  // it sees most
+  CHECK(plan.prefill[0].first_row == 128);  // the one with the longest context comes first
   CHECK(plan.prefill[0].rows == 6);
   CHECK(plan.prefill[0].first_position == 133);
   CHECK(plan.prefill[1].first_row == 0);

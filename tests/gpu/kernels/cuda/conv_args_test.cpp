@@ -12,7 +12,7 @@ namespace {
 
 alignas(16) float some_numbers[4];
 
-/// [1, 4, 5, 5] with a kernel of one.
+/// [1, 4, 5, 5] with a 1x1 kernel.
 conv_args small() {
   conv_args a;
   a.x = a.w = a.y = some_numbers;
@@ -63,7 +63,7 @@ TEST_CASE("conv args: extents follow from kernel, stride, dilation and padding, 
   CHECK_THROWS_AS(check(a), conv_error);
   a.transposed = true;
   check(a);
-  a.out[0] = 10;  // one more than its windows reach: less than a stride
+  a.out[0] = 10;  // one more than its windows cover: less than a stride
   check(a);
   a.out[0] = 11;
   CHECK_THROWS_AS(check(a), conv_error);
@@ -101,7 +101,7 @@ TEST_CASE("conv args: keys tell all but addresses") {
   is_another([](conv_args& a) { a.residual = some_numbers; });
   const auto is_the_same = [](auto change) { CHECK(key_of(changed(change)) == key_of(small())); };
   is_the_same([](conv_args& a) { a.x = a.w = nullptr, a.y = nullptr; });
-  is_the_same([](conv_args& a) { a.in[2] = a.pad[2] = 7; });  // there are two dimensions
+  is_the_same([](conv_args& a) { a.in[2] = a.pad[2] = 7; });  // there are only two dimensions
 }
 
 TEST_CASE("conv args: without what follows it, a convolution is the same") {

@@ -1,4 +1,4 @@
-// Convolutions with their numbers, as random as may be, for tests.
+// Random convolutions for tests.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -21,7 +21,7 @@ inline size_t w_size(const conv_args& a) {
   return size_t{a.channels} * a.features / a.groups * positions(a, a.kernel);
 }
 
-/// The side of y, or transposed of x, that follows from the other.
+/// The spatial size of y, or transposed of x, derived from the other.
 inline uint32_t positions_of(const conv_args& a, uint32_t d, uint32_t many) {
   return (many + 2 * a.pad[d] - a.dilation[d] * (a.kernel[d] - 1) - 1) / a.stride[d] + 1;
 }
@@ -57,7 +57,7 @@ inline conv_case random_convolution(std::mt19937& random) {
     a.kernel[d] = draw(1, 3), a.stride[d] = draw(1, 3), a.dilation[d] = draw(1, 2);
     const uint32_t reach = a.dilation[d] * (a.kernel[d] - 1) + 1;
     a.pad[d] = draw(0, std::min(2U, (reach - 1) / 2));
-    if (a.transposed) {  // whatever of y no position of x reaches is what ONNX calls output padding
+    if (a.transposed) {  // positions of y that no position of x reaches are ONNX's output padding
       a.in[d] = draw(1, 5);
       a.out[d] = (a.in[d] - 1) * a.stride[d] + reach - 2 * a.pad[d] + draw(0, a.stride[d] - 1);
     } else {
@@ -68,7 +68,7 @@ inline conv_case random_convolution(std::mt19937& random) {
   return {a, draw(0, 1) == 0, draw(0, 1) == 0, random};
 }
 
-/// The largest difference; infinite where either is not a number.
+/// The largest difference; infinite if either value is NaN.
 inline double distance(const shared_array<float>& a, const std::vector<float>& b) {
   double max = 0;
   for (size_t i = 0; i < b.size(); ++i) {

@@ -1,4 +1,4 @@
-// What conv_args means, as plain loops in double.
+// The reference of conv_args: plain loops in double.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -10,7 +10,7 @@ namespace troupe::cuda {
 
 namespace conv_loops {
 
-/// Three spatial dimensions, the first ones of 1 if there are fewer.
+/// Three spatial dimensions; with fewer, the first ones are 1.
 struct extents {
   explicit extents(const uint32_t (&given)[conv_args::max_dims], uint32_t dims, uint32_t filler) {
     for (uint32_t d = 0; d < 3; ++d) n[d] = d < 3 - dims ? filler : given[d - (3 - dims)];
@@ -19,7 +19,7 @@ struct extents {
   size_t n[3];
 };
 
-/// Of [outer, channels, spatial] or, channels last, [outer, spatial, channels].
+/// Index into [outer, channels, spatial] or, channels last, [outer, spatial, channels].
 struct tensor_index {
   size_t channels, positions;
   bool last;
@@ -39,12 +39,13 @@ inline void conv_reference(const conv_args& a) {
   const tensor_index xs{a.channels, in.all(), a.channels_last}, ys{a.features, out.all(), a.channels_last};
   const tensor_index ws{a.transposed ? features : channels, kernel.all(), a.channels_last};
   const auto rounded = [&](float number) { return double{a.tf32 ? to_tf32(number) : number}; };
-  /// Where in `to` position p of `from` comes through k of the kernel; false: in the padding, or between.
+  /// The position in `to` that position p of `from` reaches through k of the kernel; false: in the padding,
+  /// or between two positions.
   const auto meets = [&](size_t d, size_t p, size_t k, size_t& at) {
     const size_t shift = k * dilation.n[d];
     if (!a.transposed) {
       at = p * stride.n[d] + shift - pad.n[d];
-      return at < in.n[d];  // below 0 it is huge
+      return at < in.n[d];  // negative values wrap around
     }
     at = p + pad.n[d] - shift;
     if (p + pad.n[d] < shift || at % stride.n[d] != 0) return false;

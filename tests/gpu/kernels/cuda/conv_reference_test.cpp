@@ -1,4 +1,4 @@
-// The loops that GPUs are compared with, against oneDNN.
+// Checks the reference loops for GPUs against oneDNN.
 #include "tests/gpu/kernels/cuda/conv_reference.hpp"
 
 #include <doctest/doctest.h>
@@ -23,7 +23,7 @@ memory::dims with(memory::dims first, const conv_args& a, const uint32_t* extent
   return first;
 }
 
-/// [outer, inner, extent...] as it lies.
+/// The layout [outer, inner, extent...].
 memory::desc lying(const conv_args& a, int64_t outer, int64_t inner, const uint32_t* extent) {
   const memory::dims dims = with({outer, inner}, a, extent);
   memory::dims steps(dims.size());
@@ -35,7 +35,7 @@ memory::desc lying(const conv_args& a, int64_t outer, int64_t inner, const uint3
   return {dims, memory::data_type::f32, steps};
 }
 
-/// Weights as oneDNN sees them: [groups, features / groups, channels / groups, ...].
+/// The weights in oneDNN's shape: [groups, features / groups, channels / groups, ...].
 memory::desc lying_weights(const conv_args& a) {
   const int64_t c = a.channels / a.groups, f = a.features / a.groups, groups = a.groups;
   const auto whole = lying(a, a.transposed ? a.channels : a.features, a.transposed ? f : c, a.kernel);

@@ -17,7 +17,7 @@ using namespace troupe::cuda;
 
 namespace {
 
-/// What is left of `a` behind a convolution that did not take it.
+/// Runs the part of `a` that the convolution left to its caller.
 void finish(const conv_args& a) {
   const size_t spatial = positions(a, a.out);
   for (size_t i = 0; i < y_size(a); ++i) {
@@ -55,14 +55,14 @@ bool has_cudnn() {
   return conv::available;
 }
 
-/// Transposed in 3-D with a dilation that counts: cuDNN may have no deterministic algorithm for it.
+/// Transposed in 3-D with a dilation: cuDNN may have no deterministic algorithm for it.
 bool dilated_back_in_3d(const conv_args& a) {
   bool dilated = false;
   for (uint32_t d = 0; d < a.dims; ++d) dilated = dilated || (a.kernel[d] > 1 && a.dilation[d] > 1);
   return a.transposed && a.dims == 3 && dilated;
 }
 
-/// cuDNN may refuse what is not `common`.
+/// cuDNN may refuse cases that are not `common`.
 void check_case(conv& convolutions, conv_case& c, bool common, tally& t) {
   CAPTURE(to_string(c.args));
   CAPTURE(c.args.tf32);
@@ -86,7 +86,7 @@ void check_case(conv& convolutions, conv_case& c, bool common, tally& t) {
   check(cudaStreamSynchronize(s.stream), "a convolution");
   if (!takes) finish(c.args);
   const std::vector<float> first = c.y.values();
-  // sums of tens of numbers below 1 in magnitude; a wrong one is off by their size
+  // sums of tens of numbers below 1 in magnitude; the error of a wrong one is of their order
   const double terms = std::sqrt(static_cast<double>(w_size(c.args) / c.args.features));
   CHECK(distance(c.y, expected) < terms * (c.args.tf32 ? 2e-3 : 1e-4));
   s.replay([&] { convolutions.run(done, s.stream); });

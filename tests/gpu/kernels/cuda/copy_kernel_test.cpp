@@ -16,7 +16,7 @@ shared_array<uint8_t> numbered(uint32_t words) {
   return a;
 }
 
-/// [rows, columns] turned, or every second column from the last one backwards.
+/// [rows, columns] transposed, or every second column in reverse order.
 template <uint32_t Word>
 void check_copies(uint32_t rows, uint32_t columns) {
   CAPTURE(Word);

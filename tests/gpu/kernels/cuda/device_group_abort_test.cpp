@@ -1,4 +1,4 @@
-// What a device_group calls of NCCL when it is aborted, against an NCCL that only counts (recording_nccl/).
+// NCCL calls of an aborted device_group, against a stub that counts them (recording_nccl/).
 #include <doctest/doctest.h>
 #include <nccl.h>
 
@@ -16,7 +16,7 @@ using namespace troupe;
 using namespace troupe::cuda;
 using namespace std::chrono_literals;
 
-/// It frees itself when nothing is captured of it.
+/// It frees itself when no graph has captured it.
 struct ncclComm {
   std::atomic<int> calls = 0, inside = 0, aborted = 0, destroyed = 0, freed_in_use = 0;
   std::atomic<bool> hangs = false, captured = false;
@@ -27,7 +27,7 @@ namespace {
 constexpr uint32_t ranks = 2;
 std::array<ncclComm, ranks>* known_comms = nullptr;
 
-/// Of one test.
+/// State of one test.
 struct nccl_fixture {
   nccl_fixture() { known_comms = &comms; }
   std::array<ncclComm, ranks> comms;
@@ -133,5 +133,5 @@ TEST_CASE("device group: all are aborted though graphs hold them, and abort() do
   device_group group({0, 1});
   group.abort();
   CHECK(soon([&] { return b.comms[0].aborted == 1 && b.comms[1].aborted == 1; }));
-  for (auto& c : b.comms) c.captured = false;  // before the group goes
+  for (auto& c : b.comms) c.captured = false;  // before the group is destroyed
 }

@@ -24,7 +24,7 @@ using machine_of_any_gpu = cuda_machine<1>;
 
 constexpr size_t numbers = 1000;
 
-/// GPUs that a group can be of, up to two; says so if there are fewer.
+/// The number of GPUs for a group, up to two; prints a message if there are fewer.
 uint32_t gpus() {
   int count = 0;
   if (device_group::available) check(cudaGetDeviceCount(&count), "the GPUs");
@@ -32,7 +32,7 @@ uint32_t gpus() {
   return static_cast<uint32_t>(std::min(count, 2));
 }
 
-/// Does it on a thread for each rank, to which its GPU is bound; throws what the first of them threw.
+/// Runs it on a thread for each rank, bound to its GPU; rethrows the first exception.
 void on_ranks(uint32_t ranks, const std::function<void(machine_of_any_gpu&)>& work) {
   std::vector<int> devices(ranks);
   std::iota(devices.begin(), devices.end(), 0);
@@ -58,7 +58,7 @@ void on_ranks(uint32_t ranks, const std::function<void(machine_of_any_gpu&)>& wo
 
 size_t bytes_of(element e) { return e == element::f32 ? 4 : 2; }
 
-/// What rank r has at i: small whole numbers, whose sums every type holds.
+/// The number of rank r at i: small integers, so that sums are exact in every type.
 float number(uint32_t rank, size_t i) { return static_cast<float>(i % 50 + rank * 3); }
 
 }  // namespace
@@ -74,7 +74,7 @@ TEST_CASE("ranks sum their numbers, also as a graph that is replayed") {
       const size_t bytes = numbers * bytes_of(type);
       pinned_memory mine(bytes), sum(bytes);
       device_memory there(bytes);
-      for (int turn = 0; turn < 3; ++turn) {  // the first captures
+      for (int turn = 0; turn < 3; ++turn) {  // the first one captures
         for (size_t i = 0; i < numbers; ++i)
           set_element(mine.data(), type, i, number(machine.rank(), i + static_cast<size_t>(turn)));
         machine.upload(there.data(), mine.data(), bytes);
@@ -118,7 +118,7 @@ TEST_CASE("the first rank gets what the others have, also as a graph that is rep
   CAPTURE(ranks);
   size_t wrong = 0;
   on_ranks(ranks, [&](machine_of_any_gpu& machine) {
-    const size_t bytes = numbers * ranks;  // more than the first one gets
+    const size_t bytes = numbers * ranks;  // more bytes than the first one gets
     pinned_memory mine(bytes), got(bytes);
     device_memory there(bytes);
     const auto byte_of = [](size_t rank, size_t i, size_t turn) {
@@ -145,7 +145,7 @@ TEST_CASE("a rank that fails ends what the other one waits in: a sum, a gatherin
     on_ranks(2, [&](machine_of_any_gpu& machine) {
       if (machine.rank() == 1) throw std::runtime_error("rank 1 has failed");
       device_memory there(numbers * 4);
-      try {  // it ends, with whatever result
+      try {  // it must end, with any result
         together(machine, there.data());
         machine.finish();
       } catch (const device_lost&) {

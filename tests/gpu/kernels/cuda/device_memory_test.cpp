@@ -1,4 +1,4 @@
-// A GPU that runs out of memory, beside a thread that captures a graph.
+// Out of memory on a GPU while another thread captures a graph.
 #include "gpu/kernels/cuda/device_memory.hpp"
 
 #include <doctest/doctest.h>

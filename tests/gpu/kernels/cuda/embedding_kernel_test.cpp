@@ -53,5 +53,5 @@ TEST_CASE("embedding kernel: tokens that the step before has chosen, and any one
   int wrong = 0;
   for (uint32_t i = 0; i < 4 * width; ++i) wrong += x[i] != table.at(expected[i / width] * width + i % width);
   CHECK(wrong == 0);
-  CHECK(tokens.values() == std::vector<int32_t>{2, 3, 4, 0});  // for who wants to know it later in the step
+  CHECK(tokens.values() == std::vector<int32_t>{2, 3, 4, 0});  // for later kernels of the step
 }

@@ -1,6 +1,6 @@
-// The members of cuda_machine (gpu/kernels/cuda/cuda_machine.cuh), without a GPU: kernels run in the
-// emulator, and products and convolutions are plain loops. Nothing is done before it is waited for, or asked
-// about: whoever touches what a stream has still to read or to write gets wrong numbers.
+// The members of cuda_machine (gpu/kernels/cuda/cuda_machine.cuh) without a GPU: kernels run in the emulator,
+// and products and convolutions are plain loops. Work is deferred until it is waited for or polled: code that
+// touches memory with pending reads or writes of a stream gets wrong numbers.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -31,7 +31,7 @@ class emulated_group {
  public:
   explicit emulated_group(uint32_t ranks) : ranks_(ranks), shown_(ranks), barrier_(ranks) {}
   uint32_t ranks() const { return ranks_; }
-  /// In the order of the ranks, rounded once. Throws after abort().
+  /// Sums in the order of the ranks, rounded once. Throws after abort().
   void all_reduce(uint32_t rank, void* numbers, size_t count, element type) {
     shown_[rank] = numbers;
     barrier();
@@ -41,14 +41,14 @@ class emulated_group {
     barrier();
     for (size_t i = 0; i < count; ++i) set_element(numbers, type, i, sums[i]);
   }
-  /// All get what the first rank has.
+  /// Copies the first rank's bytes to all ranks.
   void broadcast(uint32_t rank, void* what, size_t bytes) {
     shown_[rank] = what;
     barrier();
     if (rank > 0) std::memcpy(what, shown_[0], bytes);
     barrier();
   }
-  /// The first rank gets what the others have, one after the other.
+  /// Gathers the other ranks' bytes at the first rank, one after the other.
   void gather(uint32_t rank, void* what, size_t bytes) {
     shown_[rank] = what;
     barrier();
@@ -58,7 +58,7 @@ class emulated_group {
   }
   void barrier() { barrier_.arrive_and_wait(); }
   void abort() { barrier_.abort(); }
-  /// Completed phases of the barrier, those of the collectives included.
+  /// Completed phases of the barrier, including those of the collectives.
   uint64_t phases() { return barrier_.phases(); }
 
  private:
@@ -69,8 +69,8 @@ class emulated_group {
 
 class emulated_machine {
  public:
-  /// NaN at first. There is no room for more than `most` bytes in one piece; `taken` counts all that there
-  /// is.
+  /// Memory is NaN at first. An allocation of more than `max_bytes` fails; `taken` is the total of all
+  /// allocations.
   template <class Kind>
   class memory_of {
    public:
@@ -103,7 +103,7 @@ class emulated_machine {
   using host_memory = memory_of<struct of_host>;
   using copy_stream_memory = memory;
   static constexpr uint32_t cluster = 2;  // fewer threads to emulate
-  /// Which products and convolutions work there is of no account; only one may at a time.
+  /// Serializes products and convolutions, of any kind.
   class workspace {
    public:
     void use(const std::function<void()>& work) {
@@ -128,7 +128,7 @@ class emulated_machine {
   }
   void bind() const {}
   uint32_t multiprocessors() const { return 2; }
-  static inline size_t max_shared = size_t{227} << 10;  // of a block on Hopper
+  static inline size_t max_shared = size_t{227} << 10;  // per block, on Hopper
   size_t max_shared_bytes() const { return max_shared; }
   uint32_t rank() const { return rank_; }
   uint32_t ranks() const { return group_ ? group_->ranks() : 1; }
@@ -159,7 +159,7 @@ class emulated_machine {
     for (const auto& [key, b] : no_biases_) sum += b.size();
     return sum;
   }
-  /// The same answers as cuda_machine's; what y holds is lost there too.
+  /// Returns the same as cuda_machine's; the content of y is lost, too.
   bool prepare(const conv_args& a, bool quick = false) {
     check(a);
     if (prepared_.contains(key_of(a))) return takes(a);
@@ -183,9 +183,9 @@ class emulated_machine {
       throw conv_error(to_string(a) + ": it must be prepared before a graph is captured");
     work_in_room([a] { conv_reference(a); });
   }
-  /// Whether convolutions that are not transposed take their bias, residual and relu with them.
+  /// Whether convolutions that are not transposed fuse bias, residual and relu.
   void fuse_convolutions(bool on) { fuses_ = on; }
-  /// Convolutions that were prepared by trying them.
+  /// Convolutions prepared by trials.
   uint32_t trials() const { return trials_; }
   void upload(void* to, const void* from, size_t bytes) { copy(to, from, bytes); }
   void download(void* to, const void* from, size_t bytes) { copy(to, from, bytes); }
@@ -197,7 +197,7 @@ class emulated_machine {
   void clear(void* what, size_t bytes) {
     add([=] { std::memset(what, 0, bytes); });
   }
-  /// What `record` does the first time is done again, whatever it would do now.
+  /// Replays the work that `record` enqueued the first time, without calling it again.
   template <class Record>
   void replay(uint32_t key, Record record) {
     if (!graphs_.contains(key)) capture(key, record);
@@ -227,7 +227,7 @@ class emulated_machine {
     finish();
     graphs_.erase(key);
   }
-  /// As long as `takes` says for one after the other.
+  /// Returns the next of the durations given to `takes`.
   template <class Work>
   std::chrono::nanoseconds time_of(Work ordered) {
     ordered();
@@ -239,8 +239,7 @@ class emulated_machine {
   }
   void takes(std::vector<std::chrono::nanoseconds> times) { takes_ = std::move(times); }
   void mark(uint32_t which) { marks_[which] = begun_; }
-  /// Each time that it is asked the stream does one thing more; if that takes other ranks, it is to be waited
-  /// for.
+  /// Each call runs one more piece of the stream's work. With other ranks, wait instead.
   bool reached(uint32_t which) {
     if (group_) return true;
     if (done_ < marks_[which]) do_next();
@@ -252,7 +251,7 @@ class emulated_machine {
   void finish() {
     while (!stream_.empty()) do_next();
   }
-  /// What nobody has waited for is never done.
+  /// Drops work that was not waited for.
   void quiesce() noexcept {
     stream_.clear();
     done_ = begun_;
@@ -269,7 +268,7 @@ class emulated_machine {
     stream_.push_back(std::move(w));
     ++begun_;
   }
-  /// Where it is now: a graph knows the place, though it is given back.
+  /// Bound to the current workspace: a graph keeps the address, even if the workspace is freed.
   void work_in_room(work w) {
     add([w = std::move(w), place = std::weak_ptr(room_)] {
       const auto room = place.lock();
@@ -295,7 +294,7 @@ class emulated_machine {
   std::deque<work> stream_;
   uint64_t begun_ = 0, done_ = 0, marks_[2] = {};
   std::map<uint32_t, std::vector<work>> graphs_;
-  std::vector<work>* recording_ = nullptr;  // the graph that is captured
+  std::vector<work>* recording_ = nullptr;  // the graph in capture
   uint32_t captures_ = 0;
   std::vector<std::chrono::nanoseconds> takes_;
   std::set<conv_key> prepared_;

@@ -93,5 +93,5 @@ TEST_CASE("emulated machine: graphs have only convolutions that were prepared be
   emulated_machine machine;
   CHECK_THROWS_AS(machine.replay(1, [&] { machine.convolve(c.args); }), conv_error);
   CHECK_THROWS_AS(machine.replay(1, [&] { machine.prepare(c.args); }), conv_error);
-  machine.convolve(c.args);  // outside it would prepare itself
+  machine.convolve(c.args);  // outside of a graph it would prepare itself
 }

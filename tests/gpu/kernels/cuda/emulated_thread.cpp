@@ -52,7 +52,7 @@ void emulated_thread::store(void* to, const vec16& v) const {
 void emulated_thread::prefetch_l2(const void* from, uint32_t bytes) const {
   state_->check_address(from);
   if (bytes % 16 != 0) state_->fail("a prefetch of no multiple of 16 bytes");
-  // read, so that a sanitizer sees what lies outside
+  // reads all bytes, so that a sanitizer detects out-of-bounds access
   const auto* first = static_cast<const volatile unsigned char*>(from);
   if (bytes > 0) static_cast<void>(first[0] + first[bytes - 1]);
 }
@@ -95,7 +95,7 @@ void emulated_thread::ldmatrix(uint32_t (&m)[4], const void* row) const {
   const auto* all = state_->show([&](auto& shown) { shown.row = row; });
   for (uint32_t i = 0; i < 4; ++i)
     m[i] = static_cast<const uint32_t*>(all[8 * i + lane() / 4].row)[lane() % 4];
-  sync_warp();  // the rows are read before anybody goes on
+  sync_warp();  // all lanes read the rows before any continues
 }
 
 void emulated_thread::ldmatrix_trans(uint32_t (&m)[4], const void* row) const {
@@ -155,7 +155,7 @@ void emulated_thread::wgmma_mma_async(const emulated_wgmma& p) const {
   if (chained) return;
   const size_t n = size_t{p.blocks} * 4;
   state_->products.back().before.assign(p.d[0], p.d[0] + n);
-  std::memset(p.d, 0xff, n * sizeof(float));  // nobody's until it is waited for
+  std::memset(p.d, 0xff, n * sizeof(float));  // undefined until it is waited for
 }
 
 void emulated_thread::wgmma_commit_group() const {
@@ -167,7 +167,7 @@ void emulated_thread::wgmma_commit_group() const {
 void emulated_thread::wgmma_wait_group(size_t pending) const {
   emulation::warpgroup_state& group = state_->warpgroup();
   group.threads[index() % 128] = state_;
-  state_->arrive_and_wait(group.all);  // the others' operands stay as they are until all have done
+  state_->arrive_and_wait(group.all);  // the others' operands must not change until all are done
   size_t ended = 0;
   for (; state_->wgmma_groups.size() > pending + ended; ++ended)
     for (size_t i = 0; i < state_->wgmma_groups[ended].size(); ++i) multiply(ended, i);
@@ -200,8 +200,8 @@ void emulated_thread::multiply(size_t group, size_t which) const {
   }
 }
 
-/// The number of the second operand's matrix in this row and column, as the hardware finds it: what a plain
-/// matrix would have there, with bits 4 to 6 of the address turned by bits 7 to 9.
+/// The number of the second operand's matrix at this row and column in the hardware's layout: the plain
+/// matrix with bits 4 to 6 of the address XORed with bits 7 to 9.
 float emulated_thread::number_at(const emulated_wgmma& p, uint32_t row, uint32_t column) const {
   emulation::block_state& block = state_->block();
   const auto start = static_cast<size_t>(static_cast<const std::byte*>(p.b.start) - block.begin());

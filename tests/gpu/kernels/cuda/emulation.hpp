@@ -1,4 +1,4 @@
-// What the emulator knows of the threads that it runs (emulator.hpp).
+// State of the threads in the emulator (emulator.hpp).
 #pragma once
 #include <boost/context/fiber.hpp>
 
@@ -15,11 +15,11 @@ namespace emulation {
 
 using boost::context::fiber;
 
-/// For the threads that have not ended.
+/// Counts the threads that have not ended.
 struct barrier {
   const char* name;
   uint32_t members = 0, arrived = 0;
-  uint64_t round = 0;  // a thread that came in one round waits for the next
+  uint64_t round = 0;  // a thread that arrived in one round waits for the next
 
   void leave() { --members, close(); }
   void close() {
@@ -27,7 +27,7 @@ struct barrier {
   }
 };
 
-/// What the lanes of a warp show each other; twice, so that who is late still finds the exchange before.
+/// Exchanged data of the lanes of a warp; double-buffered, so that a late lane still reads the last exchange.
 struct warp_state {
   barrier all{"a warp"};
   struct lane_data {
@@ -48,7 +48,7 @@ struct fiber_state;
 struct warpgroup_state {
   barrier all{"a warpgroup"};
   const fiber_state* threads[128] = {};
-  bool holds[2][128] = {};  // twice, as above
+  bool holds[2][128] = {};  // double-buffered, as above
 };
 
 struct block_state {
@@ -65,7 +65,7 @@ struct block_state {
   std::vector<warp_state> warps;
   std::vector<warpgroup_state> warpgroups;
   std::vector<std::byte> shared;
-  std::vector<bool> unfenced;  // 16 bytes each: came by a copy that products do not see yet
+  std::vector<bool> unfenced;  // 16 bytes each: written by a copy, not visible to products yet
   size_t bytes = 0;
   uint32_t x = 0, y = 0, z = 0;
 };
@@ -74,7 +74,7 @@ struct cluster_state {
   barrier all{"a cluster"};
   std::deque<block_state> blocks;
   const emulated_launch* launch = nullptr;
-  std::string broken;  // why the run cannot go on
+  std::string broken;  // error that ends the run
 };
 
 struct fiber_state {
@@ -84,11 +84,11 @@ struct fiber_state {
   boost::context::stack_context stack;
   const barrier* waits_at = nullptr;
   uint64_t waits_for = 0;
-  uint64_t cluster_round = 0;  // what cluster_wait waits for
+  uint64_t cluster_round = 0;  // for cluster_wait
   uint32_t exchanges = 0, votes = 0;
   std::vector<copy> copies;  // since the last commit
   std::deque<std::vector<copy>> groups;
-  std::vector<size_t> arrived;           // of its copies, in units of 16 bytes: not published yet
+  std::vector<size_t> arrived;           // by its copies, in units of 16 bytes: not published yet
   std::vector<emulated_wgmma> products;  // since the last commit
   std::deque<std::vector<emulated_wgmma>> wgmma_groups;
   bool begun = false;  // wgmma_fence since the last commit
@@ -128,7 +128,7 @@ struct fiber_state {
     if (reinterpret_cast<uintptr_t>(p) % 16 != 0)
       fail("an address that is no multiple of 16 is read or written");
   }
-  /// Shows `mine` to the warp and gives what all showed.
+  /// Shares `mine` with the warp and returns the values of all lanes.
   template <class F>
   const warp_state::lane_data* show(F mine) {
     warp_state::lane_data* all = warp().shown[exchanges++ % 2];

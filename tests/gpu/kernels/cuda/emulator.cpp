@@ -19,8 +19,8 @@ namespace emulation {
 
 namespace {
 
-/// Stacks are used again and again. What the address sanitizer knows of those that were left in the midst is
-/// not true any more, and it cannot tidy up by itself a stack that it does not know.
+/// Stacks are reused. The address sanitizer's state of stacks that were left in the middle is stale, and it
+/// cannot clean a stack that it does not know.
 struct fiber_stacks {
   boost::context::stack_context& taken;
 
@@ -58,7 +58,7 @@ void run_cluster(cluster_state& cluster, std::mt19937& random) {
       order.push_back(&f);
     }
   }
-  // All in turn; or whole blocks, or warps, each as far as it gets before the next one moves at all.
+  // Round-robin; or whole blocks, or warps, each as far as possible before the next one runs.
   const uint32_t way = random() % 4;
   const size_t group = way == 2 ? launch.threads : way == 3 ? 32 : order.size();
   std::vector<std::span<fiber_state*>> groups;
@@ -102,7 +102,7 @@ void run_cluster(cluster_state& cluster, std::mt19937& random) {
   }
 }
 
-/// One cluster of threads that never wait: in any order, each to its end.
+/// Runs one cluster of threads that never wait: in any order, each to its end.
 void run_alone(cluster_state& cluster, std::mt19937& random) {
   const emulated_launch& launch = *cluster.launch;
   std::vector<uint32_t> order(launch.threads * launch.cluster);
@@ -126,7 +126,7 @@ void emulate(const emulated_launch& launch, uint32_t seed) {
   if (launch.shared_bytes > 227 * 1024)
     throw std::runtime_error("emulator: a block has at most 227 KiB of shared memory");
   std::mt19937 random(seed);
-  std::vector<grid_size> first;  // blocks of all clusters
+  std::vector<grid_size> first;  // first block of each cluster
   for (uint32_t z = 0; z < launch.grid.z; ++z)
     for (uint32_t y = 0; y < launch.grid.y; ++y)
       for (uint32_t x = 0; x < launch.grid.x; x += launch.cluster) first.push_back({x, y, z});

@@ -1,17 +1,15 @@
-// Runs the kernels of gpu/kernels/cuda/ without a GPU, to test what they calculate and that they wait where
-// they must.
+// Runs the kernels of gpu/kernels/cuda/ without a GPU, to test their results and their synchronization.
 //
-// Each thread is a fiber. Between two points at which threads wait for each other the fibers run one by one,
-// in an order drawn from a seed: a sync that is missing shows as a wrong result in some order. Shared memory
-// begins as NaN and is NaN again when its block has ended; what cp_async brings is NaN until
-// cp_async_wait_group, and so is what products of warpgroups give until wgmma_wait_group, which is when they
-// read their operands; blocks and clusters run in a drawn order, one cluster at a time. Threads that wait at
-// different places for ever end the run with an exception.
+// Each thread is a fiber. Between two synchronization points the fibers run one by one, in an order drawn
+// from a seed: a missing synchronization gives a wrong result in some order. Shared memory is NaN at the
+// start of a block and again after its end. Data of cp_async is NaN until cp_async_wait_group. Products of
+// warpgroups read their operands in wgmma_wait_group; their results are NaN until then. Blocks and clusters
+// run in a drawn order, one cluster at a time. A deadlock ends the run with an exception.
 //
-// A kernel that says so (`never_syncs`) is run without fibers, its threads one after the other in a drawn
-// order.
+// A kernel with `never_syncs` runs without fibers, its threads one after the other in a drawn order.
 //
-// Not modelled: the caches, bank conflicts, and orders finer than whole stretches between two waits.
+// Not modelled: caches, bank conflicts, and interleavings within a stretch between two synchronization
+// points.
 #pragma once
 #include <cstring>
 #include <deque>
@@ -34,8 +32,7 @@ struct emulated_smem_descriptor {
   uint32_t panel;
 };
 
-/// A product of a warpgroup, as one of its threads starts it. Nothing of it is read or written before it is
-/// waited for.
+/// A product of a warpgroup, as started by one of its threads. Reads and writes happen when it is waited for.
 struct emulated_wgmma {
   element type;
   bool transposed, add;
@@ -44,7 +41,7 @@ struct emulated_wgmma {
   const uint32_t* a;
   emulated_smem_descriptor b;
   uint32_t offset;
-  std::vector<float> before = {};  ///< what d was, unless a product before this one gives it
+  std::vector<float> before = {};  ///< d before the product, unless an earlier product writes it
 };
 
 /// The members of cuda_thread, with their meaning (cuda_thread.cuh).
@@ -167,13 +164,13 @@ class emulated_thread {
   emulation::fiber_state* state_;
 };
 
-/// What is launched, without its type.
+/// A launch, without the kernel's type.
 struct emulated_launch {
   grid_size grid;
   uint32_t threads = 1, cluster = 1;
   size_t shared_bytes = 0;
   std::function<void(emulated_thread)> body;
-  bool waits = true;  ///< its threads may wait for each other
+  bool waits = true;  ///< its threads may synchronize
 };
 
 template <class Kernel>
@@ -181,7 +178,7 @@ constexpr bool may_sync() {
   return !requires { Kernel::never_syncs; };
 }
 
-/// Throws std::runtime_error if threads wait for ever, or for what the machine cannot do.
+/// Throws std::runtime_error on a deadlock, or on an operation that the machine does not support.
 void emulate(const emulated_launch& launch, uint32_t seed);
 
 template <class Kernel>

@@ -1,4 +1,4 @@
-// That the emulator finds what it is for: the kernels here are right, or wrong in one place each.
+// Tests that the emulator detects errors: each kernel here is correct, or wrong in one place.
 #include "tests/gpu/kernels/cuda/emulator.hpp"
 
 #include <doctest/doctest.h>
@@ -12,7 +12,7 @@ using namespace troupe::cuda;
 
 namespace {
 
-/// Each thread gives its number to its neighbour, through shared memory.
+/// Each thread passes its number to its neighbour through shared memory.
 struct hand_over {
   static constexpr uint32_t threads = 64, cluster = 1;
   size_t shared_bytes() const { return threads * sizeof(uint32_t); }
@@ -40,7 +40,7 @@ struct cluster_sum {
   static constexpr uint32_t threads = 32, cluster = 4;
   size_t shared_bytes() const { return threads * sizeof(float); }
   float* out;
-  bool stays = true;  ///< until the others have read
+  bool stays = true;  ///< stays until the others have read
   template <class Thread>
   TROUPE_DEVICE void operator()(Thread t) const {
     auto* mine = t.template shared<float>();
@@ -99,7 +99,7 @@ struct warp_product {
   }
 };
 
-/// A warp of which half waits for the whole.
+/// Half of a warp waits for the whole warp.
 struct divided {
   static constexpr uint32_t threads = 32, cluster = 1;
   size_t shared_bytes() const { return 0; }
@@ -110,14 +110,14 @@ struct divided {
   }
 };
 
-/// Of the numbers 0 .. 63, in rows of eight.
+/// Transposes the numbers 0 .. 63, in rows of eight.
 struct transposition {
   static constexpr uint32_t threads = 32, cluster = 1;
   size_t shared_bytes() const { return 0; }
   uint32_t* out;
   template <class Thread>
   void operator()(Thread t) const {
-    const uint32_t first = t.lane() * 2;  // of row lane / 4
+    const uint32_t first = t.lane() * 2;  // in row lane / 4
     out[t.lane()] = t.movmatrix_trans(first | (first + 1) << 16);
   }
 };

@@ -1,4 +1,4 @@
-// What gemm_args means, as plain loops in double.
+// The reference of gemm_args: plain loops in double.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace troupe::cuda {
 
-/// [rows, columns] of a matrix that lies so, or turned.
+/// The numbers as [rows, columns], transposed if `a` says so.
 inline std::vector<double> gemm_operand(const void* numbers, const gemm_args& a, int64_t offset,
                                         uint32_t rows, uint32_t columns, bool turned) {
   const bool rounds = a.tf32 && a.type == element::f32;

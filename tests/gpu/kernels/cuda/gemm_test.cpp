@@ -23,7 +23,7 @@ using namespace troupe::cuda;
 
 namespace {
 
-/// Products with their numbers, which may begin anywhere that their type allows.
+/// Products with their numbers at any address that their type allows.
 struct gemm_case {
   gemm_case(const gemm_args& shape, bool has_bias, uint32_t shift, std::mt19937& random)
       : args(shape),
@@ -45,7 +45,7 @@ struct gemm_case {
   size_t bytes_of(int64_t step, size_t one, size_t shift) const {
     return (static_cast<size_t>(step) * (args.batch - 1) + one + shift) * bytes;
   }
-  /// Where y's numbers are.
+  /// Offsets of y's numbers.
   std::vector<size_t> written() const {
     std::vector<size_t> all;
     for (size_t b = 0; b < args.batch; ++b)
@@ -54,7 +54,7 @@ struct gemm_case {
           all.push_back(b * static_cast<size_t>(args.y_step) + r * args.y_stride + n);
     return all;
   }
-  /// With what there is to add to, or NaN: as it was at first.
+  /// Resets y to the addend, or to NaN.
   void fill_y() {
     std::mt19937 random(seed);
     for (const size_t i : written())
@@ -63,7 +63,7 @@ struct gemm_case {
   }
   element y_type() const { return args.float_y ? element::f32 : args.type; }
   float result(size_t i) const { return element_at(args.y, y_type(), i); }
-  /// Whether nothing but the result was written.
+  /// Whether only the result was written.
   bool tidy() const {
     std::vector<bool> may(y.size());
     const auto begin = static_cast<size_t>(static_cast<const std::byte*>(args.y) - y.data());
@@ -88,7 +88,7 @@ gemm_case random_case(std::mt19937& random) {
   gemm_args a;
   a.type = coin() ? element::f32 : coin() ? element::f16 : element::bf16;
   const bool f32 = a.type == element::f32;
-  const uint32_t unit = f32 ? 1 : 8;  // short numbers come in pieces of 16 bytes
+  const uint32_t unit = f32 ? 1 : 8;  // 16-bit numbers are loaded in pieces of 16 bytes
   a.rows = draw(1, 40), a.in = unit * draw(1, 40 / unit), a.out = unit * draw(1, 40 / unit);
   a.x_turned = coin(), a.w_turned = coin();
   if (!f32 && a.x_turned) a.rows = (a.rows + 7) / 8 * 8;
@@ -112,7 +112,7 @@ gemm_case random_case(std::mt19937& random) {
 
 namespace {
 
-/// Of numbers that are floats already, by oneDNN.
+/// The product of float numbers by oneDNN.
 std::vector<float> by_onednn(const gemm_case& c) {
   const gemm_args& a = c.args;
   using dnnl::memory;
@@ -219,7 +219,7 @@ TEST_CASE("products of any kind, by cuBLASLt") {
     const double roundoff = to == element::f32 ? 1e-5 : to == element::f16 ? 0x1p-10 : 0x1p-7;
     const double sums =
         std::sqrt(static_cast<double>(a.in)) * a.scale *
-        (a.type == element::f32 && a.tf32 ? 2e-3 : 1e-5);  // kernels may cut, not round, to TF32
+        (a.type == element::f32 && a.tf32 ? 2e-3 : 1e-5);  // kernels may truncate to TF32 instead of rounding
     int wrong = 0;
     for (size_t i = 0; i < expected.size(); ++i)
       wrong += !(std::abs(double{c.result(where[i])} - expected[i]) <=

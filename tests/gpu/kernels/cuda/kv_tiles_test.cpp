@@ -11,7 +11,7 @@ using namespace troupe::cuda;
 
 namespace {
 
-/// Keys and values of the tiles from `first` on, in their plain order.
+/// Keys and values of the tiles from `first` on, in row-major order.
 template <uint32_t Dim>
 struct tile_reader {
   static constexpr uint32_t threads = 256, cluster = 1;

@@ -14,7 +14,7 @@ using namespace troupe::cuda;
 
 namespace {
 
-/// An adapter for one projection, as the reference and as the kernel want it.
+/// An adapter for one projection, in the layouts of the reference and of the kernel.
 struct test_adapter {
   test_adapter(element type, uint32_t r, size_t in, size_t out, float factor, std::mt19937& random)
       : rank(r),
@@ -37,20 +37,20 @@ struct test_adapter {
   shared_array<uint16_t> packed_a, packed_b;
 };
 
-/// A step: rows of some adapters, on projections that share x.
+/// A step: rows with some adapters, on projections that share x.
 struct lora_case {
   uint32_t in = 64;
   std::vector<uint32_t> outs{64};
   std::vector<uint32_t> ranks{16};  ///< of slot 0, 1, ...
   std::vector<uint32_t> segment_end{0, 1}, slots{0};
   uint32_t tile_rows = narrow_tile;
-  uint32_t without = no_adapter;  ///< this slot leaves projection 0 as it is
+  uint32_t without = no_adapter;  ///< this slot does not change projection 0
   bool adds = true;
 
   uint32_t rows() const { return segment_end.back(); }
 };
 
-/// What went in and what came out: y of each projection.
+/// The inputs and the outputs: y of each projection.
 template <element E>
 struct lora_run {
   static constexpr uint32_t gap = 8;  // between rows
@@ -82,7 +82,7 @@ struct lora_run {
   Kernel kernel() {
     std::vector<lora_tile> cut;
     cut_lora_tiles(of.segment_end, of.slots, of.tile_rows, cut);
-    cut.emplace_back();  // as a grid has it that is larger than the step
+    cut.emplace_back();  // like a graph that is larger than the step
     tile_count = static_cast<uint32_t>(cut.size());
     tiles.emplace(cut);
     std::vector<lora_matrices> table;
@@ -119,7 +119,7 @@ struct lora_run {
 };
 
 /// Compares y after a run with the reference from y before it. Beside the rounding of y (unit roundoff 2^-11
-/// or 2^-8), v loses 2^-16 of itself at most when it is split, and sums in float a little of their terms.
+/// or 2^-8), splitting v loses at most 2^-16 of it, and float sums have a small error.
 template <element E>
 void check_result(const lora_run<E>& run, const std::vector<std::vector<uint16_t>>& before) {
   const lora_case& c = run.of;
@@ -176,7 +176,7 @@ void check_case(const lora_case& c, uint32_t seed, uint32_t tried_orders = 1) {
   }
 }
 
-/// Every row is an adapter of its own; ranks of all sizes.
+/// Every row has its own adapter; ranks of all sizes.
 lora_case distinct(uint32_t rows, uint32_t in, std::vector<uint32_t> outs, std::vector<uint32_t> ranks) {
   lora_case c;
   c.in = in, c.outs = std::move(outs), c.ranks = std::move(ranks);

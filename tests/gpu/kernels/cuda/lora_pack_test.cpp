@@ -49,7 +49,7 @@ TEST_CASE("packed lora: a lane's words are what its sixteen bytes of x are multi
   pack_lora_a(a.data(), rank, in, packed.data());
   for (uint32_t lane = 0; lane < 32; ++lane) {
     const uint32_t g = lane / 4, q = lane % 4;
-    // ranks 16 .. 31, inputs 32 .. 63: the second of both
+    // ranks 16 .. 31, inputs 32 .. 63: the second block of both
     for (uint32_t s = 0; s < 2; ++s) {
       const size_t fragment = (1 * (in / 32) + 1) * 2 + s;
       const size_t row = (16 + g) * in + 32 + 8 * q + 4 * s;

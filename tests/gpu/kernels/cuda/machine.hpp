@@ -1,5 +1,4 @@
-// Where the tests of gpu/kernels/cuda/ run kernels: on a GPU if nvcc compiles them, in the emulator
-// otherwise.
+// The machine for the tests of gpu/kernels/cuda/: a GPU if nvcc compiles them, the emulator otherwise.
 #pragma once
 #include <cstdlib>
 #include <cstring>
@@ -17,7 +16,8 @@
 
 namespace troupe::cuda {
 
-/// n numbers that a kernel and the test both reach; all bits set (NaN) at first, and before and behind them.
+/// n numbers accessible to a kernel and the test. They, and the guards before and behind them, are all bits
+/// set (NaN) at first.
 template <class T>
 class shared_array {
  public:
@@ -50,7 +50,7 @@ class shared_array {
   T& operator[](size_t i) { return data()[i]; }
   const T& operator[](size_t i) const { return data()[i]; }
   std::vector<T> values() const { return {data(), data() + n_}; }
-  /// Whether nothing was written outside.
+  /// Whether no guard was overwritten.
   bool intact() const {
     for (size_t i = 0; i < bytes_; ++i)
       if ((i < guard || i >= guard + n_ * sizeof(T)) && memory_[i] != std::byte{0xff}) return false;
@@ -63,7 +63,7 @@ class shared_array {
   std::byte* memory_ = nullptr;
 };
 
-/// Numbers of 16 bits of one type, as a kernel has them.
+/// 16-bit numbers of one type, in the representation of kernels.
 struct number_array : shared_array<uint16_t> {
   number_array(element t, size_t n) : shared_array(n), type(t) {}
   float at(size_t i) const { return element_at(data(), type, i); }
@@ -80,7 +80,7 @@ inline number_array random_numbers(element type, size_t n, std::mt19937& random)
 
 constexpr element short_elements[] = {element::f16, element::bf16};
 
-/// Orders in which the threads are run; a GPU has one of its own.
+/// Number of thread orders to run; a GPU has only its own.
 #ifdef __CUDACC__
 constexpr uint32_t orders = 1;
 #else

@@ -14,7 +14,7 @@ namespace {
 
 using op = pointwise_op;
 
-/// Chains of 1, 2 or 3 operands [rows, columns], the second repeated along the rows, the third along all.
+/// Chains of 1, 2 or 3 operands [rows, columns]; the second is broadcast along the rows, the third along all.
 template <class T, uint32_t Width, class Stored>
 struct chain {
   chain(uint32_t rows, uint32_t columns, const std::vector<Stored>& x, const std::vector<Stored>& a,
@@ -154,7 +154,7 @@ TEST_CASE("pointwise kernel: integers wrap around, and a division by zero is a f
 }
 
 TEST_CASE("pointwise kernel: powers of integers as far as their type reaches") {
-  // with some of which pow is too small on a GPU
+  // a GPU's pow is too small for some of these
   chain<double, 1, int32_t> p(1, 7, {3, 10, 3, -3, 2, 53, 19}, {4, 9, 1, 1, 11, 2, 3}, {0});
   p.then({op::power_int, 1, 0, 0x1p31});
   p.run();
@@ -169,7 +169,7 @@ TEST_CASE("pointwise kernel: powers of integers as far as their type reaches") {
     chain<double, 1, int32_t> beyond(1, 1, {x}, {y}, {0});
     beyond.then({op::power_int, 1, 0, 0x1p31});
     beyond.run();
-    CHECK(beyond.fault[0].found == 1);  // -2^31 is none whose size the type has
+    CHECK(beyond.fault[0].found == 1);  // the magnitude of -2^31 does not fit the type
   }
 }
 

@@ -1,4 +1,4 @@
-// What the tests of both kernels of prefill attention share.
+// Helpers for the tests of both kernels of prefill attention.
 #pragma once
 #include "tests/gpu/kernels/cuda/attention_case.hpp"
 
@@ -33,7 +33,7 @@ inline attention_shape prompts(std::vector<uint32_t> rows, std::vector<uint32_t>
   return s;
 }
 
-/// The last 53 rows of 90 are the same bits alone.
+/// The last 53 rows of 90 give the same bits when computed alone.
 template <template <element, uint32_t> class Kernel>
 void check_cut_prompt() {
   constexpr uint32_t dim = 64;

@@ -12,7 +12,7 @@ using namespace troupe::cuda;
 
 namespace {
 
-/// Rows of a residual stream with what is added to them.
+/// Rows of a residual stream and their addends.
 template <element E>
 struct norm_case {
   norm_case(uint32_t r, uint32_t w, uint32_t seed)
@@ -58,7 +58,7 @@ void check_norm(uint32_t rows, uint32_t width, bool adds, std::vector<uint32_t> 
   c.count[0] = static_cast<uint32_t>(count);
   run_kernel(k, k.grid(rows + 1), 1);
   CHECK(c.x.values() == x);  // one addition of floats: the same bits
-  // rounded to E once; the sum and the root differ in the last bits of a float
+  // rounded to E once; sum and root differ in the last bits of a float
   const double roundoff = E == element::bf16 ? 0x1p-8 : 0x1p-11;
   int wrong = 0, written = 0;
   for (size_t i = 0; i < count * width; ++i)

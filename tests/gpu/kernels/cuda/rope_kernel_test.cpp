@@ -30,7 +30,7 @@ void check_rope(const rope_case& c) {
   std::mt19937 random(c.head_dim);
   const auto rows = static_cast<uint32_t>(c.sequence.size());
   const uint32_t half = c.head_dim / 2, width = (c.heads + 2 * c.kv_heads) * c.head_dim;
-  // a page for each position that there is, in an order of its own
+  // a page for each position, in a different order
   std::vector<uint32_t> start{0}, blocks;
   for (uint32_t s = 0; s < 3; ++s) {
     uint32_t last = 0;
@@ -88,7 +88,7 @@ void check_rope(const rope_case& c) {
        {start.data(), blocks.data()},
        {reinterpret_cast<std::byte*>(expected_kv.data()), E, c.layers, c.kv_heads, c.page_tokens, c.head_dim},
        c.layer});
-  // two products and a sum, which a GPU may join: a last bit of E, where the exact value is near a half
+  // two products and a sum, which a GPU may fuse: the last bit of E may differ near a tie
   const double roundoff = E == element::bf16 ? 0x1p-8 : 0x1p-11;
   wrong = 0;
   for (uint32_t r = 0; r < rows; ++r)
@@ -109,7 +109,7 @@ void check_rope(const rope_case& c) {
   CHECK(wrong == 0);
   CHECK(written == static_cast<int>(rows * 2 * c.kv_heads * c.head_dim));
   for (size_t i = size_t{rows} * width; i < qkv.size(); ++i) wrong += qkv[i] != before[i];
-  CHECK(wrong == 0);  // of the row beyond
+  CHECK(wrong == 0);  // of the row beyond the last
   CHECK(qkv.intact());
   CHECK(kv.intact());
 }

@@ -27,7 +27,7 @@ struct row {
   }
 };
 
-/// Runs a kernel over [outer, n, inner] and compares each row with what `expected` makes of it.
+/// Runs a kernel over [outer, n, inner] and compares each row with the result of `expected`.
 template <class Kernel, class Expected>
 void check_rows(Kernel k, uint32_t outer, uint32_t n, uint32_t inner, bool one, const Expected& expected) {
   CAPTURE(n);

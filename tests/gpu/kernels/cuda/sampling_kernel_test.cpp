@@ -18,8 +18,8 @@ namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-/// Chooses for all rows at once; their vocabularies are one. `drawn` takes the place of all uniform numbers;
-/// `uncounted` has for each row a token that its counts lack, or no_token.
+/// Samples all rows at once, with the same vocabulary. `drawn` replaces all uniform numbers; `uncounted` has
+/// for each row a token that is missing in its counts, or no_token.
 template <uint32_t Cluster>
 std::vector<sampled_row> choose(const std::vector<sampling_args>& samplings, uint32_t order = 0,
                                 std::optional<double> drawn = std::nullopt,
@@ -47,7 +47,7 @@ std::vector<sampled_row> choose(const std::vector<sampling_args>& samplings, uin
   CHECK(logits.intact());
   CHECK(out.intact());
   CHECK(adjustments.intact());
-  CHECK(out[n].chosen.token == ~0U);  // a row that is not there is not written
+  CHECK(out[n].chosen.token == ~0U);  // rows beyond the last are not written
   for (uint32_t r = 0; r < n; ++r)
     for (uint32_t i = vocabulary; i < stride; ++i) CHECK(std::isnan(logits[r * stride + i]));
   auto all = out.values();
@@ -63,7 +63,7 @@ sampling_args args_of(const std::vector<float>& logits, const kernels::sampling_
   return a;
 }
 
-/// Whether a row got what the reference chooses.
+/// Whether the result of a row is the reference's.
 void check_row(kernels::sampling_case& c, const sampled_row& got) {
   const auto expected = sampling_reference(c.args());
   CHECK(got.chosen.token == expected.token);
@@ -111,7 +111,7 @@ TEST_CASE("sampling kernel: a token that is still to be counted is one more of t
       c.p.temperature = 0, c.p.frequency_penalty = 2;
       c.p.presence_penalty = random() % 2 == 0 ? 0 : 1;
       if (random() % 4 == 0) c.counts.clear();
-      uint32_t which = sampling_reference(c.args()).token;  // the one whose penalty shows at once
+      uint32_t which = sampling_reference(c.args()).token;  // the token with the most visible penalty
       if (random() % 4 == 0 && !c.counts.empty()) which = c.counts[random() % c.counts.size()].token;
       uncounted.push_back(row == 2 && round % 2 == 0 ? no_token : which);
     }
@@ -207,7 +207,7 @@ TEST_CASE("sampling kernel: the ends of what can be drawn") {
   for (size_t i = 0; i < 60; ++i) logits[i] = logits[499 - i] = -infinity;
   const auto sampling = args_of(logits, {});
   CHECK(choose<2>({sampling}, 1, 0.0)[0].chosen.token == 60);
-  CHECK(choose<2>({sampling}, 2, 0.5)[0].chosen.token == 250);  // half of the tokens lie before it, exactly
+  CHECK(choose<2>({sampling}, 2, 0.5)[0].chosen.token == 250);  // exactly half lies before it
   CHECK(choose<2>({sampling}, 3, 1 - 0x1p-53)[0].chosen.token == 439);
 }
 

@@ -17,7 +17,7 @@ void check_silu(uint32_t rows, uint32_t width) {
   CAPTURE(width);
   std::mt19937 random(width);
   number_array both = random_numbers(E, rows * 2 * width, random), out(E, (rows + 1) * width);
-  for (size_t i = 0; i < both.size(); i += 5) both.set(i, both.at(i) * 90);  // where exp leaves its range
+  for (size_t i = 0; i < both.size(); i += 5) both.set(i, both.at(i) * 90);  // outside of exp's range
   shared_array<uint32_t> count(1);
   count[0] = rows;
   silu_mul_kernel<E> k;
@@ -27,7 +27,7 @@ void check_silu(uint32_t rows, uint32_t width) {
   for (size_t i = 0; i < floats.size(); ++i) floats[i] = both.at(i);
   kernels::silu_mul_reference(
       {floats.data(), floats.data() + width, 2 * width, 2 * width, expected.data(), width, rows, width});
-  // rounded once; below a number's normal range half a step of it
+  // rounded once; half a step for subnormal results
   const double roundoff = E == element::bf16 ? 0x1p-8 : 0x1p-11,
                smallest = E == element::bf16 ? 1e-36 : 0x1p-24;
   int wrong = 0, written = 0;

@@ -21,7 +21,7 @@ constexpr number_kind numeric[] = {
     {data_type::int32, 4, true},   {data_type::int64, 8, true},   {data_type::fp16, 2, true},
     {data_type::bf16, 2, true},    {data_type::fp32, 4, true},    {data_type::fp64, 8, true}};
 
-/// x as a type has it.
+/// x in the representation of the type.
 template <class T>
 T through(data_type type, T x) {
   uint64_t stored = 0;
@@ -32,7 +32,7 @@ T through(data_type type, T x) {
 template <class To, class From>
 void saturates() {
   using limits = std::numeric_limits<To>;
-  const volatile From nan = std::numeric_limits<From>::quiet_NaN();  // compilers make 0 of a constant
+  const volatile From nan = std::numeric_limits<From>::quiet_NaN();  // compilers fold a constant to 0
   CHECK(convert_number<To, From>(nan) == 0);
   for (const From far : {From{1e30}, std::numeric_limits<From>::infinity()}) {
     CHECK(convert_number<To>(far) == limits::max());

@@ -1,4 +1,4 @@
-// TF32, what tensor cores multiply of a float: 8 bits of exponent and 10 of the fraction.
+// TF32, the tensor cores' input format for floats: 8 bits of exponent and 10 of the fraction.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace troupe::cuda {
 
-/// The nearest one (halfway: away from zero), as cvt.rna.tf32.f32 has it. Kernels that pass floats as they
-/// are cut them instead: their error is at most twice as large.
+/// The nearest number (ties away from zero), like cvt.rna.tf32.f32. Kernels that pass unconverted floats
+/// truncate instead: their error is at most twice as large.
 inline float to_tf32(float x) {
   if (!std::isfinite(x)) return x;
   uint32_t bits = 0;

@@ -1,4 +1,4 @@
-// wgmma as kernels use it: on a GPU these are the lines that the emulator cannot check.
+// wgmma in the way kernels use it: on a GPU this tests the instructions that the emulator replaces.
 #include <doctest/doctest.h>
 
 #include "gpu/kernels/cuda/kv_tiles.hpp"
@@ -50,7 +50,7 @@ struct product {
         sums, first[s], descriptor, Transposed ? s * 16 * 128 : s / 4 * tile::panel * 2 + s % 4 * 32,
         Transposed || s > 0);
     t.wgmma_commit_group();
-    if constexpr (Omits == omission::operand) first[K / 16 - 1][0] = 0;  // before it has been read
+    if constexpr (Omits == omission::operand) first[K / 16 - 1][0] = 0;  // before it was read
     if constexpr (Omits != omission::wait) t.template wgmma_wait_group<0>(sums);
     write(t, sums);
   }
@@ -71,7 +71,7 @@ int wrong(uint32_t order = 0) {
   run_kernel(product<E, Transposed, K, N, Omits>{a.data(), b.data(), d.data()}, {1, 1, 1}, order);
   int count = 0;
   for (uint32_t i = 0; i < d.size(); ++i) {
-    double sum = Transposed ? 1 : 0;  // what was there is added to, or not
+    double sum = Transposed ? 1 : 0;  // the accumulator's old value is added, or not
     for (uint32_t k = 0; k < K; ++k)
       sum += double{a.at(i / N * K + k)} * b.at(Transposed ? k * N + i % N : i % N * K + k);
     count += !(std::abs(d[i] - sum) < 1e-4);

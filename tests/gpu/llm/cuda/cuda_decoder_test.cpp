@@ -1,6 +1,6 @@
-// The decoder's kernels, one after the other, against golden outputs of other people's software: on a GPU as
-// part of cuda_device_tests, else in the emulator. Graphs, copies and cuBLAS are what only a GPU has, and
-// there a row's bits depend on how many there are: cuBLAS chooses its products by that.
+// The decoder's kernels in sequence, against golden outputs of other software: on a GPU as part of
+// cuda_device_tests, else in the emulator. Graphs, copies and cuBLAS exist only on a GPU. There the bits of a
+// row depend on the number of rows, because cuBLAS chooses its algorithm by it.
 #include "gpu/llm/cuda/cuda_decoder.hpp"
 
 #include <doctest/doctest.h>
@@ -81,7 +81,7 @@ TEST_CASE("cuda decoder: golden logits and tokens of random models, with their a
 
 namespace {
 
-/// So many sequences of a few adapters in one batch: as a graph, without one, and each alone.
+/// `count` sequences with several adapters in one batch: as a graph, without one, and each alone.
 void check_mixed(uint32_t count) {
   CAPTURE(count);
   const std::filesystem::path folder = fixtures / "random-llms" / "llama2-mha";
@@ -91,7 +91,7 @@ void check_mixed(uint32_t count) {
     for (uint32_t p = 0; p < 10 + i; ++p)
       sequences[i].push_back(static_cast<llm::token>((7 * p * p + i) % 250));
   const auto adapter_of = [&](uint32_t i,
-                              uint32_t step) {  // of ever fewer sequences, which the graph has to notice
+                              uint32_t step) {  // with fewer and fewer sequences, which the graph must handle
     return i % 2 == 0 && i + step < count ? adapter_id{7} : llm::base_model;
   };
   const auto same = [](const std::vector<float>& a, const std::vector<float>& b, bool bits) {
@@ -122,13 +122,13 @@ void check_mixed(uint32_t count) {
 TEST_CASE(
     "cuda decoder: sequences of several adapters in one batch, with and without graphs, the same bits") {
   if (!can_run()) return;
-  check_mixed(5);  // a graph with room for eight
+  check_mixed(5);  // the graph has room for eight
   if (on_gpu) check_mixed(4);
 }
 
 namespace {
 
-/// How often tokens are in a sequence that begins with so many of a prompt, but for those still to come.
+/// Token counts of a sequence that begins with `prompt` tokens of a prompt, without the tokens still to come.
 std::vector<llm::token_frequency> count(const std::vector<llm::token>& sequence, size_t prompt) {
   std::map<llm::token, llm::token_frequency> found;
   for (size_t i = 0; i < sequence.size(); ++i)
@@ -139,9 +139,8 @@ std::vector<llm::token_frequency> count(const std::vector<llm::token>& sequence,
   return out;
 }
 
-/// Sequences of several adapters, greedy ones and one with penalties, a step ahead of what is known of them
-/// or not. One step in the midst has a further sequence of `largest` rows, whose list of blocks has
-/// `max_blocks` entries at least.
+/// Sequences of several adapters, greedy ones and one with penalties, with a step ahead or without. One step
+/// in the middle has another sequence of `largest` rows, whose block list has at least `max_blocks` entries.
 template <element E>
 std::vector<std::vector<llm::token>> write_texts(const std::filesystem::path& folder, bool ahead, bool graphs,
                                                  uint32_t largest = 0, uint32_t max_blocks = 0) {
@@ -212,7 +211,7 @@ TEST_CASE(
   const std::filesystem::path folder = fixtures / "random-llms" / "llama2-mha";
   const auto expected = write_texts<element::bf16>(folder, false, true);
   CHECK(write_texts<element::bf16>(folder, true, true, 300) == expected);
-  // tables so far apart that the steps behind it send them by themselves
+  // tables so far apart that later steps send them separately
   CHECK(write_texts<element::bf16>(folder, true, true, 2, 12000) == expected);
 }
 
@@ -295,7 +294,7 @@ TEST_CASE("cuda decoder: a step for which there is no room fails, and a smaller 
   std::vector<llm::token> sequence;
   for (uint32_t p = 0; p < 400; ++p) sequence.push_back(static_cast<llm::token>(p * 17 % 256));
   llm_step large, small;
-  append(large, sequence, 0, 400, 0, llm::base_model);  // more rows than there is room for from the start
+  append(large, sequence, 0, 400, 0, llm::base_model);  // more rows than the initial capacity
   append(small, sequence, 0, 5, 0, llm::base_model);
   const std::vector<float> wanted = m.run(small);
   emulated_machine::memory::max_bytes = 3 << 20;

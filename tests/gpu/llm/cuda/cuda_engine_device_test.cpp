@@ -1,4 +1,4 @@
-// Whole engines on real GPUs: run where there are enough of them.
+// Whole engines on real GPUs; skipped if there are too few.
 #include "gpu/llm/cuda/cuda_engine_device.hpp"
 
 #include <cuda_runtime_api.h>
@@ -12,7 +12,7 @@ using namespace troupe::llm;
 
 namespace {
 
-/// Whether a model can be on so many GPUs here; says so if not.
+/// Whether there are this many GPUs; prints a message if not.
 bool there_are(int gpus) {
   int count = 0;
   if (cudaGetDeviceCount(&count) != cudaSuccess) count = 0;

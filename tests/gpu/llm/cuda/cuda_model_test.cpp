@@ -1,4 +1,5 @@
-// A whole engine on an emulated GPU: continuous batching, adapters that come and go, golden sequences.
+// A whole engine on an emulated GPU: continuous batching, loading and unloading of adapters, golden
+// sequences.
 #include "gpu/llm/cuda/cuda_model.hpp"
 
 #include <doctest/doctest.h>
@@ -23,7 +24,7 @@ llm::computing_options emulated_gpu(cuda_model_options options) {
   return out;
 }
 
-/// Of all adapters mixed, with fewer slots than adapters.
+/// Sequences of all adapters mixed, with fewer slots than adapters.
 template <element E>
 void check_sequences(size_t stride) {
   llm::check_golden_sequences(emulated_gpu<E>({1 << 20, 4, 2, true}),

@@ -1,4 +1,4 @@
-// A model that two emulated GPUs share: the split, the sums, and what becomes of it when one of them fails.
+// A model on two emulated GPUs: tensor parallelism, collectives, and failures of a rank.
 #include "gpu/llm/parallel_model.hpp"
 
 #include <doctest/doctest.h>
@@ -37,7 +37,7 @@ std::unique_ptr<llm::step_model> tensor_parallel_model(const llm::model_config& 
       [group] { group->abort(); });
 }
 
-/// One sequence, all of its prompt in one step; how likely the most likely tokens after it are.
+/// One sequence with its prompt in one step; the probabilities of the most likely next tokens.
 std::vector<token_chance> chances_after(llm::step_model& model, uint32_t layers,
                                         const std::vector<llm::token>& sequence,
                                         llm::adapter_id adapter = llm::base_model) {
@@ -67,7 +67,7 @@ double log_sum(const std::vector<double>& logits) {
   return std::log(sum);
 }
 
-/// The golden logits of a random model and of its adapter, from as many ranks.
+/// Checks the golden logits of a random model and of its adapter on this many ranks.
 template <element E>
 void check_golden(const std::string& name, uint32_t ranks) {
   CAPTURE(name);
@@ -81,7 +81,7 @@ void check_golden(const std::string& name, uint32_t ranks) {
     model->load(llm::adapter_id{7}, model->pack(llm::read_adapter(folder / "adapter", files.config())));
     sequences.emplace_back(llm::adapter_id{7}, "adapter/golden.json");
   }
-  const double tolerance = E == element::bf16 ? 0.08 : 0.01;  // as of one GPU (cuda_decoder_test.cpp)
+  const double tolerance = E == element::bf16 ? 0.08 : 0.01;  // as for one GPU (cuda_decoder_test.cpp)
   for (const auto& [adapter, file] : sequences) {
     CAPTURE(adapter.value);
     const auto golden = read_json(folder / file);
@@ -110,7 +110,7 @@ TEST_CASE("ranks wait at a barrier before and after they make room for a step, a
   const auto group = std::make_shared<emulated_group>(2);
   const auto model = tensor_parallel_model<element::f16>(files.config(), 2, {1 << 20, 4, 2, true}, group);
   for (uint32_t l = 0; l < files.layers(); ++l) model->load(l, files.read(l));
-  std::vector<uint64_t> phases;  // a step: what it takes anyway, for its sums
+  std::vector<uint64_t> phases;  // per step: those of any step, plus those of its collectives
   for (int step = 0; step < 5; ++step) {
     const uint64_t before = group->phases();
     chances_after(*model, files.layers(), {1, 2, 3});
@@ -171,7 +171,7 @@ TEST_CASE("golden sequences of several adapters, batched, by a whole engine of t
 
 namespace {
 
-/// What one rank fails at.
+/// The failing operation of one rank.
 struct failing_model final : llm::step_model {
   explicit failing_model(std::shared_ptr<emulated_group> g, uint32_t number)
       : group(std::move(g)), rank(number) {}

@@ -1,4 +1,4 @@
-// The head of a model that several GPUs share, on emulated ones.
+// The head of a model that is split over several GPUs, emulated.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -14,8 +14,8 @@ using namespace troupe::cuda;
 
 namespace {
 
-/// The golden logits of a random model from ranks that share it, of its first `vocabulary` tokens alone:
-/// three rows of a step whose graph has room for four, and that is replayed.
+/// The golden logits of a random model over its first `vocabulary` tokens, from ranks that split the head:
+/// three rows of a step whose graph has room for four and is replayed.
 template <element E>
 void check_shared_head(const std::string& name, uint32_t ranks, uint32_t vocabulary) {
   CAPTURE(name);
@@ -86,10 +86,10 @@ void check_shared_head(const std::string& name, uint32_t ranks, uint32_t vocabul
 
 TEST_CASE("shared head: ranks that share a head, of its own or the embedding, give all of its logits") {
   check_shared_head<element::f16>("llama2-mha", 2, 256);
-  check_shared_head<element::bf16>("mistral-swa", 4, 300);  // the last one has four tokens less
+  check_shared_head<element::bf16>("mistral-swa", 4, 300);  // the last rank has four tokens fewer
   check_shared_head<element::f16>("llama2-mha", 2, 253);
   check_shared_head<element::bf16>("llama3-gqa-tied", 2, 400);
   check_shared_head<element::f16>("llama3-gqa-tied", 4, 397);
-  check_shared_head<element::f16>("llama2-mha", 4, 9);  // the last one has none
+  check_shared_head<element::f16>("llama2-mha", 4, 9);  // the last rank has none
   check_shared_head<element::f16>("qwen2-bias", 4, 9);
 }

@@ -1,5 +1,5 @@
-// Random models on a GPU, as the tests of its decoder run them: a real one if nvcc compiles them, else an
-// emulated one.
+// Random models for the tests of the GPU decoder: on a real GPU if nvcc compiles them, else on an emulated
+// one.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -24,7 +24,7 @@ namespace troupe::cuda {
 using test_machine = cuda_machine<8>;
 inline constexpr bool on_gpu = true;
 inline test_machine make_machine(uint32_t) { return test_machine(); }
-/// Whether there is a GPU that will do; says so if not.
+/// Whether there is a suitable GPU; prints a message if not.
 inline bool can_run() {
   int count = 0;
   const bool can = cudaGetDeviceCount(&count) == cudaSuccess && count > 0 && runs_sm90_code();
@@ -44,7 +44,7 @@ using llm::llm_step;
 inline const std::filesystem::path fixtures = TROUPE_FIXTURES;
 inline constexpr uint32_t block_tokens = 4, blocks = 128;
 
-/// A model, and its adapter, if it has one, as adapter 7.
+/// A model and, optionally, its adapter as adapter 7.
 template <element E>
 struct small_model {
   explicit small_model(const std::filesystem::path& folder, bool graphs = true, uint32_t seed = 0)
@@ -62,7 +62,7 @@ struct small_model {
     decoder.load(id, image, adapters.back().data());
     machine.finish();
   }
-  /// The most likely tokens, and the logits that they come from.
+  /// The most likely tokens, and their logits.
   std::vector<float> run(const llm_step& step) { return run(step, 0, files.layers(), nullptr); }
   std::vector<float> run(const llm_step& step, uint32_t first, uint32_t end, llm::activation* x) {
     llm::token_sampling best;
@@ -81,7 +81,7 @@ struct small_model {
   std::vector<llm::chosen_token> chosen;
 };
 
-/// Appends rows [first, end) of a sequence to a step; of the last one a token is to be chosen.
+/// Appends rows [first, end) of a sequence to a step; the last one is sampled.
 inline void append(llm_step& s, const std::vector<llm::token>& tokens, uint32_t first, uint32_t end,
                    uint32_t first_block, adapter_id adapter) {
   if (s.sequences.empty()) s.block_start = {0}, s.segment_end = {0};

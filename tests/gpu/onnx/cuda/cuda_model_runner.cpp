@@ -1,6 +1,6 @@
-// Runs models on an emulated GPU for onnxruntime_test.py (tests/gpu/onnx/random_model_server.hpp): with the
-// channels first, the library taking a convolution's bias, residual and ReLU along; and with the channels
-// last, a kernel of ours doing them. Products are exact.
+// Runs models on an emulated GPU for onnxruntime_test.py (tests/gpu/onnx/random_model_server.hpp): channels
+// first, with bias, residual and ReLU fused into the library's convolution; and channels last, with a kernel
+// of ours for them. Products are exact.
 #include "gpu/device/cuda_tensor_model.hpp"
 #include "gpu/onnx/loader.hpp"
 #include "tests/gpu/onnx/random_model_server.hpp"
@@ -15,7 +15,7 @@ using namespace troupe::cuda;
 
 namespace {
 
-/// Twice: the second time as a graph. Both give the same.
+/// Runs twice, the second time as a graph. Both give the same outputs.
 template <class Machine>
 std::vector<std::byte> run_on(std::unique_ptr<Machine> machine, const std::shared_ptr<const onnx::model>& m,
                               std::span<const std::byte> input, uint32_t rows, bool other_way) {

@@ -1,4 +1,4 @@
-// What products and convolutions take along, read from the programs that they become.
+// Fusion of operators into products and convolutions, checked on the resulting programs.
 #include "gpu/onnx/cuda/followers.hpp"
 
 #include <doctest/doctest.h>
@@ -19,7 +19,7 @@ onnx::tensor zeros(const onnx::shape& dims) {
 
 using constants = std::map<std::string, onnx::tensor, std::less<>>;
 
-/// "p" is x times w, [2, 3, 5]; then these nodes.
+/// "p" is x times w, [2, 3, 5]; followed by these nodes.
 tensor_program behind_product(std::vector<onnx::node> nodes, const std::vector<std::string>& outputs,
                               constants known = {}) {
   nodes.insert(nodes.begin(), node("MatMul", {"x", "w"}, "p"));
@@ -27,7 +27,7 @@ tensor_program behind_product(std::vector<onnx::node> nodes, const std::vector<s
   return program_of(onnx::model(onnx::make_graph({3, 8}, nodes, outputs, known)));
 }
 
-/// "p" is x, [2, c, 3, 5], convolved to the same shape; then these nodes. first: nodes before it.
+/// "p" is x, [2, c, 3, 5], convolved to the same shape; followed by these nodes. `first`: nodes before it.
 tensor_program behind_convolution(std::vector<onnx::node> nodes, const std::vector<std::string>& outputs,
                                   constants known = {}, std::vector<onnx::node> first = {},
                                   bool channels_last = false, int64_t channels = 4) {
@@ -90,7 +90,7 @@ TEST_CASE("followers: a convolution's bias goes along its channels, not its last
   CHECK_FALSE(takes({5}, 5));
   CHECK_FALSE(takes({1, 5}, 5));
   CHECK_FALSE(takes({1}, 5));
-  CHECK(takes({}, 1));  // one number is one a channel, if there is one channel
+  CHECK(takes({}, 1));  // with one channel, one number is one per channel
   CHECK(takes({1, 1}, 1));
   CHECK_FALSE(takes({5}, 1));
 }

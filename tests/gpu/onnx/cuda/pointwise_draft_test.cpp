@@ -1,4 +1,4 @@
-// Chains as they grow, and what of them the kernels are told.
+// Chains as they grow, and their kernel arguments.
 #include "gpu/onnx/cuda/pointwise_draft.hpp"
 
 #include <doctest/doctest.h>

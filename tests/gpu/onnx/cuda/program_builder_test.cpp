@@ -1,4 +1,4 @@
-// What models become: how many launches, and what is fused.
+// Programs of models: the number of launches, and the fused operators.
 #include "gpu/onnx/cuda/program_builder.hpp"
 
 #include <doctest/doctest.h>
@@ -30,7 +30,7 @@ TEST_CASE("program builder: a residual network is its convolutions, each with al
         static_cast<size_t>(std::ranges::count(f.loaded->program().nodes, "Conv", &onnx::node::op));
     CHECK(count<conv_step>(p) == convolutions);
     CHECK(count<pointwise_step>(p) == 0);
-    // channels last, the input is turned once
+    // channels last: the input is transposed once
     CHECK(count<copy_step>(p) == (last ? 1 : 0));
   }
 }
@@ -108,7 +108,7 @@ TEST_CASE("program builder: a copy moves the widest words that lie together, ali
   CHECK(dense.box.count == 4);
   CHECK(dense.box.from_first == 1);
   CHECK(dense.box.to_first == 2);
-  const auto rows = copied(fp32, {3, 4}, {10, 1}, 0, {4, 1}, 0);  // ten are no multiple of four
+  const auto rows = copied(fp32, {3, 4}, {10, 1}, 0, {4, 1}, 0);  // ten is not a multiple of four
   CHECK(rows.word == 8);
   CHECK(rows.box.count == 6);
   CHECK(rows.box.from_steps.step[0] == 5);
@@ -145,7 +145,7 @@ TEST_CASE("program builder: a value is copied only if it does not lie as it shou
   CHECK(h.builder.made_plain(v).where.index == v.where.index);
   CHECK(h.builder.arranged(last, last.strides).where.index == last.where.index);
   auto odd = v;
-  odd.strides[2] = 77;  // of a dimension of one
+  odd.strides[2] = 77;  // of a dimension of size one
   CHECK(odd.is_plain());
   CHECK(h.builder.made_plain(odd).where.index == v.where.index);
   CHECK(h.builder.made_plain(odd).strides == v.strides);

@@ -12,7 +12,7 @@ using namespace troupe::cuda;
 
 namespace {
 
-/// Remembers of each kernel whether it might come up before the one ahead of it has ended.
+/// Records for each kernel whether it may start before the previous one has ended.
 struct watched_machine : emulated_machine {
   using emulated_machine::emulated_machine;
   template <class Kernel>
@@ -97,7 +97,7 @@ TEST_CASE("program runner: of several outputs each is its own") {
 TEST_CASE("program runner: settled elsewhere it runs there") {
   prepared p(residual());
   CHECK(p.run(residual_in) == residual_out);
-  p.settle();  // what was there before is freed
+  p.settle();  // earlier memory is freed
   CHECK(p.run(residual_in) == residual_out);
 }
 

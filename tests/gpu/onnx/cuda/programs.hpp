@@ -26,14 +26,14 @@ inline tensor_program program_of(const onnx::model& m, uint32_t rows = 2, bool c
   return make_program(m, rows, {channels_last, true});
 }
 
-/// Steps of this kind.
+/// The steps of this kind.
 template <class Step>
 size_t count(const tensor_program& p) {
   return static_cast<size_t>(
       std::ranges::count_if(p.steps, [](const auto& s) { return std::holds_alternative<Step>(s); }));
 }
 
-/// A builder whose values and steps are made by hand, before those of a model of one ReLU.
+/// A builder with hand-made values and steps, before those of a model with one ReLU.
 struct program_by_hand {
   device_value make(const onnx::shape& dims, data_type type = data_type::fp32) {
     return builder.make(type, dims);

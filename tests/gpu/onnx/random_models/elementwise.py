@@ -1,4 +1,4 @@
-"""Operators that work number by number."""
+"""Elementwise operators."""
 import numpy as np
 from onnx import TensorProto, helper
 
@@ -28,7 +28,7 @@ def clip(m):
 
 
 def operands(m, low, high, dtype=FLOAT):
-    """Two that broadcast to something with the batch in front; the second one may be a constant."""
+    """Two operands that broadcast to a shape with the batch in front; the second one may be a constant."""
     dims = m.dims(0, 3)
     other = [d if m.maybe(0.7) else 1 for d in dims]
     x = m.input(dims, dtype, low, high)
@@ -49,7 +49,7 @@ def binary(op):
 
 
 def divide(m):
-    """No division by zero, but of and by negative numbers."""
+    """Negative dividends and divisors, but no division by zero."""
     dtype = m.one_of(FLOAT, FLOAT, DOUBLE, INT64, INT32)
     low, high = m.one_of((-9, -2), (2, 9)) if m.maybe() else (1, 2)
     dims = m.dims(0, 3)
@@ -61,7 +61,7 @@ def divide(m):
 
 
 def power(m):
-    """The exponent may be of another type since opset 12. Of integers none that would make fractions."""
+    """Since opset 12 the exponent may be of another type. For integers, no exponents that give fractions."""
     mixed = m.opset >= 12
     dtype = m.one_of(FLOAT, FLOAT, DOUBLE, *((INT32, INT64) if mixed else ()))
     whole = dtype in (INT32, INT64)
@@ -75,7 +75,7 @@ def power(m):
 def where(m):
     dims = m.dims(0, 3)
     part = lambda: [d if m.maybe(0.7) else 1 for d in dims]
-    dtype = m.one_of(FLOAT, FLOAT, DOUBLE, INT64, INT32, np.uint8)  # those that onnxruntime has, of what ONNX has
+    dtype = m.one_of(FLOAT, FLOAT, DOUBLE, INT64, INT32, np.uint8)  # the subset of ONNX's types that onnxruntime supports
     condition = m.input(dims, BOOL)
     tail = lambda d: d[m.pick(0, len(d)):]
     y = m.input(part(), dtype) if m.maybe() else m.constant(m.numbers(tail(part()), dtype))
@@ -95,17 +95,18 @@ def not_(m):
 
 
 def cast(m):
-    """Any type to any other; BF16, which numpy does not have, on the way. Of what fits: the rest is undefined."""
+    """Any type to any other, also by way of BF16, which numpy lacks. Only values that fit: others are undefined."""
     source, target = m.one_of(*TYPES), m.one_of(*TYPES)
     unsigned = any(np.issubdtype(t, np.unsignedinteger) for t in (source, target))
     size = m.one_of(3, 100)
     x = m.input(m.dims(0, 3), source, 0 if unsigned else -size, size)
     if source in (FLOAT, DOUBLE) and target == HALF and m.maybe():
         m.values[x] = m.values[x] * source(10.0) ** m.rng.integers(-9, 4)  # subnormal, and infinite
-    # Not of FP64, of which onnxruntime's BF16 is not the nearest one, and not to integers: there it leaves BF16 out.
+    # Not for FP64, which onnxruntime does not round to the nearest BF16, and not to integers, where it skips
+    # BF16.
     if m.opset >= 13 and source != DOUBLE and np.issubdtype(target, np.floating) and m.maybe(0.2):
         x = m.node("Cast", [x], to=TensorProto.BFLOAT16)
-    if target != HALF and m.maybe(0.3):  # a number that is not 0 is true, and 1 afterwards
+    if target != HALF and m.maybe(0.3):  # a non-zero number is true, and 1 afterwards
         x = m.node("Cast", [x], to=TensorProto.BOOL)
     x = m.node("Cast", [x], to=helper.np_dtype_to_tensor_dtype(np.dtype(target)))
     m.output(m.node("Add", [x, x]) if target == FLOAT and m.maybe() else x)

@@ -5,7 +5,7 @@ from .model import number
 
 
 def window(m, rank, dilated=True, pool=False):
-    """Attributes of a convolution or pool and a spatial size that they fit."""
+    """Attributes of a convolution or pool and a spatial size that fits them."""
     kernel = [m.pick(1, 4) for _ in range(rank)]
     strides = [m.pick(1, 3) for _ in range(rank)]
     dilations = [m.pick(1, 2) if dilated and m.maybe(0.4) else 1 for _ in range(rank)]
@@ -16,7 +16,7 @@ def window(m, rank, dilated=True, pool=False):
         a["dilations"] = dilations
     mode = m.one_of("NOTSET", "NOTSET", "NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
     if mode.startswith("SAME") and (max(dilations) > 1 or pool and any(k < s for k, s in zip(kernel, strides))):
-        mode = "VALID"  # onnxruntime forgets the dilation in pools, and refuses the others
+        mode = "VALID"  # onnxruntime ignores the dilation in pools, and refuses the others
     if mode != "NOTSET":
         a["auto_pad"] = mode
     elif m.maybe(0.8):

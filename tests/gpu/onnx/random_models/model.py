@@ -1,4 +1,4 @@
-"""A random model in the making, and what drawing one needs everywhere."""
+"""A random model under construction, and helpers to draw one."""
 import numpy as np
 from onnx import helper, numpy_helper
 
@@ -13,7 +13,7 @@ def number(low, high):
 
 
 class Model:
-    """A graph in the making. Inputs have a batch dimension in front; its size is `rows`."""
+    """A graph under construction. Inputs have a batch dimension in front; its size is `rows`."""
 
     def __init__(self, rng, opset):
         self.rng, self.opset = rng, opset
@@ -57,7 +57,7 @@ class Model:
         return name
 
     def scalar(self, value):
-        """In as many dimensions as it likes, one of them included that makes what it is added to one longer."""
+        """With a random number of dimensions; one of them may extend the tensor that it is added to."""
         return self.constant(np.full(self.one_of([], [], [1], [1, 1], [1, 1, 1]), value, FLOAT))
 
     def ints(self, values):

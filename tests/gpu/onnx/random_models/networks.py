@@ -1,10 +1,10 @@
-"""Small graphs as networks have them."""
+"""Small graphs like those in networks."""
 import numpy as np
 from onnx import TensorProto, numpy_helper
 
 
 def reshaped(m, x, dims):
-    """To [batch, *dims], times the number of dimensions that it had: no fusion may change it."""
+    """Reshapes to [batch, *dims], times the original number of dimensions: no fusion may change it."""
     rank = m.node("Cast", [m.node("Shape", [m.node("Shape", [x])])], to=TensorProto.FLOAT)
     return m.node("Mul", [m.node("Reshape", [x, m.ints([-1, *dims])]), rank])
 
@@ -18,7 +18,7 @@ def activation(m, x):
 
 
 def network(m):
-    """Convolutions with what stands around them, on feature maps that branch, join and are used again."""
+    """Convolutions with typical surrounding operators, on feature maps that branch, join and are reused."""
     size = m.pick(5, 9)
     first = m.input([m.one_of(3, 8, 16), size, size])
     channels = {first: m.values[first].shape[1]}
@@ -100,7 +100,7 @@ def gelu(m, x):
 
 
 def transformer(m):
-    """Products with what stands around them, on sequences."""
+    """Products with typical surrounding operators, on sequences."""
     length, width = m.pick(2, 9), m.one_of(8, 16, 24)
     names = [m.input([length, width])]
 
@@ -146,7 +146,7 @@ def transformer(m):
         elif kind == "broadcast":  # shapes that the graph computes
             dims = m.node("Shape", [x])
             ones = m.node("ConstantOfShape", [dims], value=numpy_helper.from_array(np.float32([0.5])))
-            if m.maybe():  # as exporters write an expand with -1 for "as it is"
+            if m.maybe():  # as in exporters, which write an expand with -1 for "unchanged"
                 wanted = m.ints([-1, -1, width])
                 kept = m.node("Equal", [wanted, m.node("Mul", [m.node("ConstantOfShape", [m.ints([3])], value=
                               numpy_helper.from_array(np.int64([1]))), m.constant(np.int64(-1))])])
@@ -161,7 +161,7 @@ def transformer(m):
     if m.maybe(0.4):
         pooled = m.node("ReduceMean", [names[-1]], axes=[1], keepdims=0)
         y = m.node("Gemm", [pooled, m.weights([width, 5]), m.weights([5])])
-        if m.maybe():  # of two dimensions, but of three with such constants
+        if m.maybe():  # two dimensions, with constants for three
             y = reshaped(m, gelu(m, y), [5])
         m.output(y)
 

@@ -1,4 +1,4 @@
-"""Operators that move numbers and make shapes."""
+"""Operators that move elements and compute shapes."""
 import numpy as np
 from onnx import numpy_helper
 
@@ -19,7 +19,7 @@ def squeeze(m):
     dims = m.dims(1, 3)
     dims.insert(m.pick(0, len(dims)), 1)
     if m.maybe(0.2):
-        m.rows = max(m.rows, 2)  # what is 1 is gone
+        m.rows = max(m.rows, 2)  # dimensions of 1 are removed
         return m.output(m.node("Squeeze", [m.input(dims, some_type(m))]))
     axes = [i + 1 for i, d in enumerate(dims) if d == 1]
     axes = [int(a) for a in m.rng.permutation(axes)[:m.pick(1, len(axes))]]
@@ -133,7 +133,7 @@ def pad(m):
     lowest = [-((d - 1) // 2) for d in dims]
     side = lambda: [0, *(m.pick(low, high) for low, high in zip(lowest, highest))]
     before, after = side(), side()
-    if mode == "reflect":  # no more than is left
+    if mode == "reflect":  # no more than the remaining size
         highest = [1, *dims] + np.minimum(before, 0) + np.minimum(after, 0) - 1
         before, after = np.minimum(before, highest), np.minimum(after, highest)
     inputs = [m.input(dims, dtype), m.ints([*before, *after])]
@@ -172,7 +172,7 @@ def dropout(m):
 
 
 def shape(m):
-    """Of one input, added to another."""
+    """A value computed from one input, added to another."""
     dims = m.dims(1, 3)
     a, count = {}, len(dims) + 1
     if m.opset >= 15 and m.maybe(0.7):
