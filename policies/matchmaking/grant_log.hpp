@@ -1,6 +1,7 @@
 // Between which candidates an arbiter's latest grants chose. Written on the hot path: it only copies numbers
 // into a ring; which rivals a grant had is found out when somebody asks (`troupe why`).
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -34,6 +35,8 @@ class grant_log {
 
   /// Keeps so many candidates and grants together. 0: none.
   explicit grant_log(size_t entries = 0) : entries_(entries) {}
+  /// Enough for so many requests: many models share it, and each request may change a candidate.
+  static grant_log of_requests(uint32_t requests) { return grant_log(size_t{16} * requests); }
 
   bool on() const { return entries_.capacity() > 0; }
   /// Replaces the model's former candidate; `rows == 0`: it has none.
