@@ -1,60 +1,19 @@
-// What an arbiter can be asked from outside (messages/commands/commands.hpp).
+// Commands to an arbiter (messages/commands/commands.hpp), and its metrics.
 #include <algorithm>
+#include <string>
+#include <utility>
 
 #include "actors/tensor/decision_log_size.hpp"
 #include "actors/tensor/rank_arbiter.hpp"
 #include "messages/commands/run_command.hpp"
+#include "policies/common/time_math.hpp"
 
 namespace troupe {
+namespace {
 
-command_reply rank_arbiter::on_command(const command& c, time_point now) {
-  return run_command(rank_arbiter_commands{}, c,
-                     overloaded{
-                         [&](const get_state&) { return describe(now); },
-                         [&](const take_slot_out& t) {
-                           if (!slots_.contains(t.slot))
-                             throw command_refused("take_slot_out.slot: no such slot is up");
-                           scaled_out_.erase(t.slot);  // whoever says so says when it comes back
-                           set_service(t.slot, false, now);
-                           return acknowledged{};
-                         },
-                         [&](const put_slot_back& p) {
-                           if (!out_.contains(p.slot))
-                             throw command_refused("put_slot_back.slot: this slot is not out of service");
-                           scaled_out_.erase(p.slot);
-                           set_service(p.slot, true, now);
-                           return acknowledged{};
-                         },
-                         [&](const explain_grant& e) { return explain(e); },
-                         [&](const set_decision_log& s) {
-                           set_log(checked(s));
-                           return acknowledged{};
-                         },
-                     });
-}
-
-/// What the slot runs, or has been granted, goes on.
-void rank_arbiter::set_service(slot_id id, bool in, time_point now) {
-  if (!(in ? out_.erase(id) > 0 : out_.insert(id).second)) return;
-  if (slots_.contains(id)) in ? ++in_service_ : --in_service_;
-  if (!in) {
-    policy_->remove_slot(id);
-  } else if (const auto it = slots_.find(id); it != slots_.end() && accepts_orders(id, it->second.worker) &&
-                                              !(quarantine_ && quarantine_->holds(it->second.worker))) {
-    const auto& s = it->second;
-    policy_->add_slot(id, s.promised ? never : s.free_at(now));
-    policy_->set_models(id, s.models);
-    policy_->set_rows(id, s.rows());
-  }
-  for (const auto& [model, q] : queues_) send(q.owner, slot_service{id, in});
-}
-
-/// Many models share it, and each request may change a candidate.
-void rank_arbiter::set_log(uint32_t requests) { log_ = grant_log(size_t{16} * requests); }
-
-grant_story rank_arbiter::explain(const explain_grant& asked) const {
+grant_story story_of(const grant_log& log, const explain_grant& asked) {
   grant_story out;
-  const auto d = log_.find(asked.model, asked.sequence);
+  const auto d = log.find(asked.model, asked.sequence);
   if (!d) return out;
   out.known = true;
   out.at = d->at;
@@ -70,12 +29,40 @@ grant_story rank_arbiter::explain(const explain_grant& asked) const {
     out.rivals.push_back({r.model, r.since, r.window.rows, r.window.exec_at, r.window.latest});
   if (out.rivals.size() > longest_list) out.rivals.resize(longest_list);
   out.preempts = d->preempts;
-  if (const auto taker = log_.preempted_by(asked.model, asked.sequence)) {
+  if (const auto taker = log.preempted_by(asked.model, asked.sequence)) {
     out.taken_at = taker->at;
     out.taken_by = taker->model;
     out.taken_rows = taker->rows;
   }
   return out;
+}
+
+}  // namespace
+
+command_reply rank_arbiter::on_command(const command& c, time_point now) {
+  return run_command(rank_arbiter_commands{}, c,
+                     overloaded{
+                         [&](const get_state&) { return describe(now); },
+                         [&](const take_slot_out& t) {
+                           if (!slots_.contains(t.slot))
+                             throw command_refused("take_slot_out.slot: no such slot is up");
+                           scaling_.release(t.slot);
+                           set_service(t.slot, false, now);
+                           return acknowledged{};
+                         },
+                         [&](const put_slot_back& p) {
+                           if (!slots_.is_out(p.slot))
+                             throw command_refused("put_slot_back.slot: this slot is not out of service");
+                           scaling_.release(p.slot);
+                           set_service(p.slot, true, now);
+                           return acknowledged{};
+                         },
+                         [&](const explain_grant& e) { return story_of(log_, e); },
+                         [&](const set_decision_log& s) {
+                           log_ = grant_log::of_requests(checked(s));
+                           return acknowledged{};
+                         },
+                     });
 }
 
 arbiter_state rank_arbiter::describe(time_point now) const {
@@ -84,13 +71,13 @@ arbiter_state rank_arbiter::describe(time_point now) const {
   out.grants = grants_;
   out.refused = refused_;
   for (const auto& [id, s] : slots_) {
-    if (!accepts_orders(id, s.worker)) continue;
+    if (!s.accepts) continue;
     slot_state line;
     line.slot = id;
     line.node = s.worker.node;
-    line.state = out_.contains(id) ? "out_of_service" : s.orders.empty() ? "idle" : "busy";
+    line.state = slots_.is_out(id) ? "out_of_service" : s.orders.empty() ? "idle" : "busy";
     line.orders = static_cast<uint32_t>(s.orders.size());
-    // What an earlier scheduler had planned is not known.
+    // The end of an order of an earlier term is not known.
     if (!s.orders.empty() && s.orders.back().free_at != never) line.free_in = s.orders.back().free_at - now;
     line.busy = s.busy;
     out.slots.push_back(std::move(line));
@@ -99,21 +86,43 @@ arbiter_state rank_arbiter::describe(time_point now) const {
   for (const auto& [id, q] : queues_) {
     candidate_state line;
     line.model = id;
-    line.rows = q.rows;
-    if (q.rows > 0) {
-      line.exec_in = q.exec_at - now;
-      line.latest_in = q.latest - now;
+    line.rows = q.window.rows;
+    if (q.window.rows > 0) {
+      line.exec_in = q.window.exec_at - now;
+      line.latest_in = q.window.latest - now;
     }
     line.granted = q.granted.has_value();
     out.candidates.push_back(line);
   }
-  if (advisor_) {
-    const auto& a = advisor_->advice();
-    out.autoscale = {true, in_service_, a.gpus, a.bad_rate, a.idle};
-  }
+  if (const auto* a = scaling_.advice(); a != nullptr)
+    out.autoscale = {true, slots_.in_service(), a->gpus, a->bad_rate, a->idle};
   std::sort(out.candidates.begin(), out.candidates.end(),
             [](const auto& a, const auto& b) { return a.model < b.model; });
   return out;
+}
+
+void rank_arbiter::report(std::vector<metric>& out) const {
+  const auto add = [&](const char* name, double value, metric::kind kind,
+                       std::vector<std::pair<std::string, std::string>> labels = {}) {
+    if (!domain_.name.empty()) labels.emplace_back("domain", domain_.name);
+    out.push_back({name, std::move(labels), value, kind});
+  };
+  using enum metric::kind;
+  const auto mine =
+      std::count_if(slots_.begin(), slots_.end(), [](const auto& x) { return x.second.accepts; });
+  add("troupe_slots", static_cast<double>(mine), gauge);
+  add("troupe_grants_total", static_cast<double>(grants_), counter);
+  add("troupe_orders_refused_total", static_cast<double>(refused_), counter);
+  add("troupe_orders_preempted_total", static_cast<double>(preempted_), counter);
+  if (const auto* a = scaling_.advice(); a != nullptr) {
+    add("troupe_slots_in_service", static_cast<double>(slots_.in_service()), gauge);
+    add("troupe_autoscale_advice", static_cast<double>(a->gpus), gauge);
+    add("troupe_autoscale_bad_rate", a->bad_rate, gauge);
+    add("troupe_autoscale_idle_fraction", a->idle, gauge);
+  }
+  for (const auto id : slots_.sorted())
+    add("troupe_slot_busy_seconds_total", to_seconds(slots_.find(id)->busy), counter,
+        {{"slot", std::to_string(id.value)}});
 }
 
 }  // namespace troupe
