@@ -11,6 +11,7 @@
 #include "actors/tensor/queue_policy.hpp"
 #include "actors/tensor/rank_arbiter.hpp"
 #include "plugins/extension.hpp"
+#include "policies/registry/matchmakings.hpp"
 
 namespace troupe {
 namespace {

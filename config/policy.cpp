@@ -8,8 +8,9 @@
 #include "messages/tensor/decisions.hpp"
 #include "plugins/loader.hpp"
 #include "policies/batching/batching.hpp"
-#include "policies/matchmaking/matchmaking.hpp"
-#include "policies/matchmaking/scheduling.hpp"
+#include "policies/registry/batchings.hpp"
+#include "policies/registry/matchmakings.hpp"
+#include "policies/registry/scheduling.hpp"
 
 namespace troupe {
 

@@ -11,6 +11,8 @@
 
 #include "plugins/elf_section.hpp"
 #include "plugins/plugin.hpp"
+#include "policies/registry/batchings.hpp"
+#include "policies/registry/matchmakings.hpp"
 
 namespace troupe {
 namespace {

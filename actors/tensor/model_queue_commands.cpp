@@ -5,6 +5,7 @@
 #include "actors/tensor/model_queue.hpp"
 #include "actors/tensor/open_requests.hpp"
 #include "messages/commands/run_command.hpp"
+#include "policies/registry/batchings.hpp"
 
 namespace troupe {
 

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "actors/common/planted_bug.hpp"
+#include "policies/registry/batchings.hpp"
 
 namespace troupe {
 

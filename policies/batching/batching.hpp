@@ -6,7 +6,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "messages/common/ids.hpp"
@@ -14,7 +13,6 @@
 #include "messages/common/time.hpp"
 #include "messages/tensor/latency.hpp"
 #include "messages/tensor/request.hpp"
-#include "policies/common/registry.hpp"
 
 namespace troupe {
 
@@ -120,16 +118,8 @@ class batching_policy {
   virtual batch_window choose(slot_id, const batch_window& offered) { return offered; }
 };
 
+/// Makes a policy; null for an argument that it does not take.
 using batching_factory =
     std::function<std::unique_ptr<batching_policy>(const batching_parameters&, shedding)>;
-/// "deferred", "eager", "timeout", "clockwork", "nexus", and those of plug-ins. A factory gives null for an
-/// argument that it does not take.
-registry<batching_factory>& batchings();
-
-/// By name: `batching` is one of `batchings()`, with or without an argument in parentheses, `rule` "timeout"
-/// "window" or "staggered". An unknown name or argument gives null.
-std::unique_ptr<batching_policy> make_batching(std::string_view batching, std::string_view rule,
-                                               const batching_parameters& p);
-std::span<const std::string_view> shedding_names();
 
 }  // namespace troupe

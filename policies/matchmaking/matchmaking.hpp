@@ -4,14 +4,12 @@
 #include <functional>
 #include <memory>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "messages/common/ids.hpp"
 #include "messages/common/plugin.hpp"
 #include "messages/common/time.hpp"
 #include "policies/batching/batching.hpp"
-#include "policies/common/registry.hpp"
 
 namespace troupe {
 
@@ -83,14 +81,7 @@ class matchmaking_policy {
   virtual time_point wake_at() const = 0;
 };
 
+/// Makes a policy from the settings of its plug-in.
 using matchmaking_factory = std::function<std::unique_ptr<matchmaking_policy>(const plugin_settings&)>;
-/// "lowest_id": among free slots the lowest id, so that high ids stay idle at low load (paper §3.2);
-/// "earliest_free": the slot that became free first (as in Symphony's code); "shepherd" and "nexus": those of
-/// the systems that the paper compares with; and those of plug-ins.
-registry<matchmaking_factory>& matchmakings();
-
-/// By name; an unknown one gives null. `settings` are those of the plug-in that it is from.
-std::unique_ptr<matchmaking_policy> make_matchmaking(std::string_view name,
-                                                     const plugin_settings& settings = {});
 
 }  // namespace troupe

@@ -62,4 +62,18 @@ class timer_matchmaking : public matchmaking_policy {
   tournament<duration> waiting_by_delay_{duration::max()};  // negated: the largest delay first
 };
 
+/// Among the slots that are free the lowest id, so that high ids stay idle at low load (paper §3.2).
+class lowest_id final : public timer_matchmaking {
+  uint32_t choose(const slot_times& free_at, time_point start) const override {
+    return free_at.first_within(start);
+  }
+};
+
+/// The slot that became free first, as in Symphony's code.
+class earliest_free final : public timer_matchmaking {
+  uint32_t choose(const slot_times& free_at, time_point start) const override {
+    return free_at.best() <= start ? free_at.first() : slot_times::npos;
+  }
+};
+
 }  // namespace troupe

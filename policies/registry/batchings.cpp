@@ -1,4 +1,4 @@
-#include "policies/batching/batching.hpp"
+#include "policies/registry/batchings.hpp"
 
 #include <array>
 
@@ -12,7 +12,7 @@ namespace troupe {
 namespace {
 
 template <class Policy>
-std::unique_ptr<batching_policy> make(const batching_parameters& p, shedding rule) {
+std::unique_ptr<batching_policy> make_plain(const batching_parameters& p, shedding rule) {
   return p.argument.empty() ? std::make_unique<Policy>(p, rule) : nullptr;
 }
 
@@ -35,11 +35,11 @@ constexpr std::array<std::string_view, 3> rule_names{"timeout", "window", "stagg
 }  // namespace
 
 registry<batching_factory>& batchings() {
-  static registry<batching_factory> known{{"deferred", make<deferred>},
-                                          {"eager", make<eager>},
+  static registry<batching_factory> known{{"deferred", make_plain<deferred>},
+                                          {"eager", make_plain<eager>},
                                           {"timeout", make_timeout},
                                           {"clockwork", make_clockwork},
-                                          {"nexus", make<nexus>}};
+                                          {"nexus", make_plain<nexus>}};
   return known;
 }
 

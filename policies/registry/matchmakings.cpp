@@ -1,4 +1,4 @@
-#include "policies/matchmaking/matchmaking.hpp"
+#include "policies/registry/matchmakings.hpp"
 
 #include "policies/baselines/nexus_matchmaking.hpp"
 #include "policies/baselines/shepherd.hpp"
@@ -6,18 +6,6 @@
 
 namespace troupe {
 namespace {
-
-class lowest_id final : public timer_matchmaking {
-  uint32_t choose(const slot_times& free_at, time_point start) const override {
-    return free_at.first_within(start);
-  }
-};
-
-class earliest_free final : public timer_matchmaking {
-  uint32_t choose(const slot_times& free_at, time_point start) const override {
-    return free_at.best() <= start ? free_at.first() : slot_times::npos;
-  }
-};
 
 template <class Policy>
 std::unique_ptr<matchmaking_policy> make_policy(const plugin_settings&) {

@@ -1,10 +1,10 @@
-#include "policies/matchmaking/scheduling.hpp"
+#include "policies/registry/scheduling.hpp"
 
 #include <algorithm>
 #include <array>
 #include <utility>
 
-#include "policies/batching/batching.hpp"
+#include "policies/registry/batchings.hpp"
 
 namespace troupe {
 namespace {

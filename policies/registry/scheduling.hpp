@@ -12,8 +12,9 @@ struct scheduling {
   bool operator==(const scheduling&) const = default;
 };
 
-/// "deferred", "eager", "timeout(K)" (timeout.hpp says what K may be), and the systems that the Symphony
-/// paper compares with: "clockwork", "clockwork(any)", "nexus", "shepherd". None: there is no such scheduler.
+/// "deferred", "eager", "timeout(K)" (policies/batching/timeout.hpp defines K), and the systems that the
+/// Symphony paper compares with: "clockwork", "clockwork(any)", "nexus", "shepherd". None: there is no such
+/// scheduler.
 std::optional<scheduling> scheduling_named(std::string_view name);
 std::span<const std::string_view> scheduling_names();
 

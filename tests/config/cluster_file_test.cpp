@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "policies/matchmaking/scheduling.hpp"
+#include "policies/registry/scheduling.hpp"
 #include "tests/config/cluster_text.hpp"
 
 using namespace troupe;

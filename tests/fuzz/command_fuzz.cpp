@@ -14,6 +14,8 @@
 #include "actors/tensor/model_queue.hpp"
 #include "actors/tensor/rank_arbiter.hpp"
 #include "messages/commands/command_schema.hpp"
+#include "policies/registry/batchings.hpp"
+#include "policies/registry/matchmakings.hpp"
 
 namespace {
 

@@ -4,6 +4,8 @@
 
 #include "plugins/plugin.hpp"
 #include "policies/common/random.hpp"
+#include "policies/registry/batchings.hpp"
+#include "policies/registry/matchmakings.hpp"
 #include "tests/plugins/plugin_files.hpp"
 
 using namespace troupe;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "actors/tensor/rank_arbiter.hpp"
+#include "policies/registry/matchmakings.hpp"
 #include "tools/bench/single_node.hpp"
 
 namespace troupe {

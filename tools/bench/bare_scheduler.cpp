@@ -9,6 +9,8 @@
 #include "actors/runtime/actor_group.hpp"
 #include "actors/tensor/model_queue.hpp"
 #include "actors/tensor/rank_arbiter.hpp"
+#include "policies/registry/batchings.hpp"
+#include "policies/registry/matchmakings.hpp"
 #include "policies/workload/arrivals.hpp"
 #include "tools/bench/single_node.hpp"
 

@@ -10,6 +10,7 @@
 
 #include "actors/runtime/system_config.hpp"
 #include "messages/cluster/cluster.hpp"
+#include "policies/registry/batchings.hpp"
 #include "tools/bench/arbiter_ceiling.hpp"
 #include "tools/bench/bare_scheduler.hpp"
 #include "tools/bench/row.hpp"

@@ -15,6 +15,8 @@
 #include "actors/tensor/model_queue.hpp"
 #include "actors/tensor/rank_arbiter.hpp"
 #include "gpu/device/emulated_device.hpp"
+#include "policies/registry/batchings.hpp"
+#include "policies/registry/matchmakings.hpp"
 #include "tools/bench/schedule_clients.hpp"
 #include "tools/bench/single_node.hpp"
 

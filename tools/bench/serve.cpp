@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "actors/frontend/request_timing.hpp"
-#include "policies/batching/batching.hpp"
+#include "policies/registry/batchings.hpp"
 #include "tools/bench/child_process.hpp"
 #include "tools/common/exit_code.hpp"
 #include "tools/load/client.hpp"

@@ -10,6 +10,8 @@
 #include "policies/common/tournament.hpp"
 #include "policies/matchmaking/load_tracker.hpp"
 #include "policies/matchmaking/matchmaking.hpp"
+#include "policies/registry/batchings.hpp"
+#include "policies/registry/matchmakings.hpp"
 #include "policies/workload/arrivals.hpp"
 #include "tools/lab/trial.hpp"
 #include "tools/lab/trial_statistics.hpp"

@@ -8,7 +8,7 @@
 
 #include "config/reader.hpp"
 #include "config/text_file.hpp"
-#include "policies/batching/batching.hpp"
+#include "policies/registry/batchings.hpp"
 #include "tools/lab/axis_reader.hpp"
 #include "tools/lab/parameter.hpp"
 #include "tools/lab/partition_measure.hpp"

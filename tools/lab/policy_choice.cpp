@@ -8,7 +8,8 @@
 
 #include "messages/common/near.hpp"
 #include "policies/batching/batching.hpp"
-#include "policies/matchmaking/matchmaking.hpp"
+#include "policies/registry/batchings.hpp"
+#include "policies/registry/matchmakings.hpp"
 
 namespace troupe::lab {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "policies/matchmaking/scheduling.hpp"
+#include "policies/registry/scheduling.hpp"
 
 namespace troupe::lab {
 

@@ -7,7 +7,7 @@
 #include "messages/tensor/latency.hpp"
 #include "messages/workload/workload.hpp"
 #include "policies/common/latency_histogram.hpp"
-#include "policies/matchmaking/scheduling.hpp"
+#include "policies/registry/scheduling.hpp"
 
 namespace troupe::lab {
 

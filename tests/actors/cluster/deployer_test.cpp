@@ -1,3 +1,4 @@
+#include "policies/registry/batchings.hpp"
 #include "tests/actors/cluster/deployers.hpp"
 
 using namespace troupe;

@@ -1,6 +1,7 @@
 // A stage for an arbiter of one node's slots, with the queues of eight models.
 #pragma once
 #include "actors/tensor/rank_arbiter.hpp"
+#include "policies/registry/matchmakings.hpp"
 #include "tests/actors/stage.hpp"
 
 namespace troupe::test {

@@ -6,6 +6,7 @@
 #include "actors/tensor/gateway.hpp"
 #include "actors/tensor/rank_arbiter.hpp"
 #include "messages/wire/json.hpp"
+#include "policies/registry/matchmakings.hpp"
 #include "tests/actors/tensor/queue_stage.hpp"
 #include "tests/actors/tensor/worker_stage.hpp"
 

@@ -1,5 +1,6 @@
 // Scheduling domains: what an arbiter hands out, and a queue that goes over to another arbiter.
 #include "actors/tensor/rank_arbiter.hpp"
+#include "policies/registry/matchmakings.hpp"
 #include "tests/actors/tensor/queue_stage.hpp"
 
 using namespace troupe;

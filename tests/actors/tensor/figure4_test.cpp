@@ -5,6 +5,8 @@
 #include "actors/tensor/model_queue.hpp"
 #include "actors/tensor/rank_arbiter.hpp"
 #include "gpu/device/emulated_device.hpp"
+#include "policies/registry/batchings.hpp"
+#include "policies/registry/matchmakings.hpp"
 #include "tests/actors/stage.hpp"
 
 using namespace troupe;

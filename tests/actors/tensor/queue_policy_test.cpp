@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "policies/batching/eager.hpp"
+#include "policies/registry/batchings.hpp"
 
 using namespace troupe;
 

@@ -1,6 +1,7 @@
 // A stage for a model queue as in the paper's examples: ℓ(b) = b + 5, SLO 12; a unit is 1 ms.
 #pragma once
 #include "actors/tensor/model_queue.hpp"
+#include "policies/registry/batchings.hpp"
 #include "tests/actors/stage.hpp"
 
 namespace troupe::test {

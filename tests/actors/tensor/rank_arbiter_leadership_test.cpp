@@ -1,6 +1,7 @@
 // What an arbiter does when the leader changes.
 #include "actors/tensor/rank_arbiter.hpp"
 #include "messages/wire/json.hpp"
+#include "policies/registry/matchmakings.hpp"
 #include "tests/actors/leaders.hpp"
 
 using namespace troupe;

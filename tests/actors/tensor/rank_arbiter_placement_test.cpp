@@ -1,6 +1,7 @@
 // An arbiter whose matchmaking places models: what it tells the policy and the queues.
 #include <algorithm>
 
+#include "policies/registry/matchmakings.hpp"
 #include "tests/actors/tensor/arbiter_stage.hpp"
 
 using namespace troupe;

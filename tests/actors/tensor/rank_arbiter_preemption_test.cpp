@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "messages/wire/json.hpp"
+#include "policies/registry/matchmakings.hpp"
 #include "tests/actors/tensor/arbiter_stage.hpp"
 
 using namespace troupe;

@@ -1,5 +1,6 @@
 // The arbiter's advice on how many slots the load needs, and how it follows it.
 #include "actors/tensor/rank_arbiter.hpp"
+#include "policies/registry/matchmakings.hpp"
 #include "tests/actors/stage.hpp"
 
 using namespace troupe;

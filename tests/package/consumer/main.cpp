@@ -2,7 +2,7 @@
 #include <cstdio>
 
 #include "messages/wire/wire.hpp"
-#include "policies/batching/batching.hpp"
+#include "policies/registry/batchings.hpp"
 
 int main() {
   using namespace troupe;

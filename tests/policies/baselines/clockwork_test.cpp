@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "policies/registry/batchings.hpp"
+
 using namespace troupe;
 
 TEST_CASE("Clockwork's batches start at once, in the sizes that it has, ahead of the slot") {

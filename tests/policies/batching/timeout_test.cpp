@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "policies/registry/batchings.hpp"
 #include "tests/policies/common/moments.hpp"
 
 using namespace troupe;

@@ -11,6 +11,8 @@
 #include "policies/batching/batching.hpp"
 #include "policies/common/distributions.hpp"
 #include "policies/matchmaking/matchmaking.hpp"
+#include "policies/registry/batchings.hpp"
+#include "policies/registry/matchmakings.hpp"
 #include "policies/workload/arrivals.hpp"
 
 namespace troupe::test {

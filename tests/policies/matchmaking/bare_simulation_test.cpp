@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "policies/registry/batchings.hpp"
 #include "tests/policies/common/resnet50.hpp"
 
 using namespace troupe;

@@ -4,6 +4,7 @@
 
 #include <tuple>
 
+#include "policies/registry/matchmakings.hpp"
 #include "tests/policies/common/moments.hpp"
 
 using namespace troupe;

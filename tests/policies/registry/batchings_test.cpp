@@ -1,4 +1,4 @@
-#include "policies/batching/batching.hpp"
+#include "policies/registry/batchings.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "policies/matchmaking/matchmaking.hpp"
+#include "policies/registry/matchmakings.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,9 +1,9 @@
-#include "policies/matchmaking/scheduling.hpp"
+#include "policies/registry/scheduling.hpp"
 
 #include <doctest/doctest.h>
 
-#include "policies/batching/batching.hpp"
-#include "policies/matchmaking/matchmaking.hpp"
+#include "policies/registry/batchings.hpp"
+#include "policies/registry/matchmakings.hpp"
 
 using namespace troupe;
 
