@@ -6,7 +6,7 @@
 #include "config/security.hpp"
 #include "config/text_file.hpp"
 #include "messages/common/host_port.hpp"
-#include "policies/frontend/api_key.hpp"
+#include "transport/tls/api_key.hpp"
 
 namespace troupe {
 

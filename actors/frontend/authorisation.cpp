@@ -6,8 +6,8 @@
 #include <array>
 #include <utility>
 
-#include "policies/frontend/api_key.hpp"
 #include "transport/openai/error.hpp"
+#include "transport/tls/api_key.hpp"
 
 namespace troupe {
 namespace {

@@ -3,7 +3,7 @@
 #include <span>
 #include <string>
 
-#include "policies/frontend/api_key.hpp"
+#include "transport/tls/api_key.hpp"
 
 namespace troupe {
 namespace {

@@ -1,8 +1,8 @@
 #include "config/security.hpp"
 
-#include "policies/frontend/api_key.hpp"
 #include "tests/config/cluster_text.hpp"
 #include "tests/temporary_folder.hpp"
+#include "transport/tls/api_key.hpp"
 
 using namespace troupe;
 

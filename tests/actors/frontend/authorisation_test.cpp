@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "policies/frontend/api_key.hpp"
+#include "transport/tls/api_key.hpp"
 
 using namespace troupe;
 

@@ -1,4 +1,4 @@
-#include "policies/frontend/api_key.hpp"
+#include "transport/tls/api_key.hpp"
 
 #include <openssl/crypto.h>
 #include <openssl/sha.h>

@@ -1,4 +1,4 @@
-// API keys as gateways know them: only by their SHA-256, so that neither memory dumps nor logs give one away.
+// API keys as gateways know them: only by their SHA-256, so that neither memory dumps nor logs disclose one.
 #pragma once
 #include <optional>
 #include <string_view>
