@@ -1,6 +1,5 @@
-// Which models each sub-cluster serves: the problem of Symphony's §4.4 and Appendix A.1, and how good an
-// answer to it is. policies/placement/partition_search.hpp and policies/placement/partition_milp.hpp find
-// answers.
+// Which models each sub-cluster serves: the problem of Symphony's §4.4 and Appendix A.1, and the quality of
+// an answer to it. policies/placement/partition_search.hpp finds answers.
 #pragma once
 #include <cstdint>
 #include <limits>

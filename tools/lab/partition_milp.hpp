@@ -1,6 +1,7 @@
 // The partition of models into sub-clusters as the mixed integer linear programme of Symphony's Appendix A.1,
-// solved by CBC: for small problems, and to see how far the search (policies/placement/partition_search.hpp)
-// is from the best. At 800 models and 20 parts CBC improves nothing that the search has found.
+// solved by CBC: for small problems, and for the distance of the search
+// (policies/placement/partition_search.hpp) from the optimum. At 800 models and 20 parts CBC improves nothing
+// that the search has found.
 #pragma once
 #include <cstdint>
 #include <vector>

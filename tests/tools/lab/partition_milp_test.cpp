@@ -1,5 +1,5 @@
-// Compares the search with the proven optimum.
-#include "policies/placement/partition_milp.hpp"
+// The search against the proven optimum.
+#include "tools/lab/partition_milp.hpp"
 
 #include <doctest/doctest.h>
 

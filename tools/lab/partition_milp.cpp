@@ -1,4 +1,4 @@
-#include "policies/placement/partition_milp.hpp"
+#include "tools/lab/partition_milp.hpp"
 
 #include <coin/CbcModel.hpp>
 #include <coin/CglGomory.hpp>
