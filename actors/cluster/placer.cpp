@@ -7,7 +7,6 @@
 
 #include "messages/cluster/reserved_bytes.hpp"
 #include "messages/commands/run_command.hpp"
-#include "messages/wire/json.hpp"
 #include "policies/placement/partition_search.hpp"
 
 namespace troupe {
@@ -36,7 +35,7 @@ placer::placer(address self, outbox& out, const cluster_spec& cluster) : actor(s
 void placer::on(envelope& e, time_point now) {
   dispatch(e.body, overloaded{
                        [&](model_change& c) { lines_[c.line.model] = c.line; },
-                       [&](command_reply& r) { on_answer(r, now); },
+                       [&](received_requests& r) { on_answer(r, now); },
                        [&](new_incarnation&) {
                          samples_.clear();
                          rates_.clear();
@@ -71,25 +70,21 @@ void placer::begin_epoch(time_point now) {
   for (const auto& [model, line] : lines_) {
     if (!is_served(model)) continue;
     asked_[next_token_] = model;
-    send(on_node(self_.node, role::model_queue, model.value),
-         command{next_token_++, get_state::type_name, {}});
+    send(on_node(self_.node, role::model_queue, model.value), query_received{next_token_++});
   }
 }
 
-void placer::on_answer(const command_reply& r, time_point now) {
+void placer::on_answer(const received_requests& r, time_point now) {
   const auto asked = asked_.find(r.token);
   if (asked == asked_.end()) return;
   const auto model = asked->second;
   asked_.erase(asked);
-  if (r.ok) {
-    const auto state = from_json<queue_state>(nlohmann::json::parse(r.body));
-    auto& s = samples_[model];
-    // A queue that began anew has received what it counts since.
-    const auto earlier = state.received >= s.received ? s.received : 0;
-    if (s.at != never && now > s.at)
-      rates_[model] = static_cast<double>(state.received - earlier) / to_seconds(now - s.at);
-    s = {state.received, now};
-  }
+  auto& s = samples_[model];
+  // A queue that began anew counts from zero.
+  const auto earlier = r.requests >= s.received ? s.received : 0;
+  if (s.at != never && now > s.at)
+    rates_[model] = static_cast<double>(r.requests - earlier) / to_seconds(now - s.at);
+  s = {r.requests, now};
   complete_ = asked_.empty();
 }
 

@@ -1,9 +1,9 @@
-// placer: every epoch it asks the model queues how much they are asked, looks for a better partition of the
-// models over the scheduling domains (policies/placement/partition_search.hpp, Symphony §4.4), and moves
-// models there one after the other, so that only one at a time takes memory in two domains. The deployer does
-// the moving.
+// placer: every epoch it asks the model queues for the requests that they have received, looks for a better
+// partition of the models over the scheduling domains (policies/placement/partition_search.hpp, Symphony
+// §4.4), and moves models there one after the other, so that only one at a time takes memory in two domains.
+// The deployer does the moving.
 //
-// It plans from what it measured over an epoch, so not in the first one, and not while a model still moves.
+// Plans use the rates of the last epoch: there is none in the first epoch, nor while a model still moves.
 #pragma once
 #include <deque>
 #include <map>
@@ -29,7 +29,7 @@ class placer final : public actor {
   command_reply on_command(const command& c, time_point now) override;
 
  private:
-  /// What a queue has received so far.
+  /// The requests that a queue had received at some time.
   struct sample {
     uint64_t received = 0;
     time_point at = never;
@@ -39,7 +39,7 @@ class placer final : public actor {
     uint32_t to = 0;
   };
 
-  void on_answer(const command_reply& r, time_point now);
+  void on_answer(const received_requests& r, time_point now);
   void begin_epoch(time_point now);
   void plan();
   void start_next_move();

@@ -103,6 +103,17 @@ struct backends {
   std::vector<backend> of;
 };
 
+/// placer → model queue, on their own node: answer with `received_requests`.
+struct query_received {
+  uint64_t token = 0;
+};
+
+/// model queue → placer, on their own node.
+struct received_requests {
+  uint64_t token = 0;     ///< of the query
+  uint64_t requests = 0;  ///< that the queue has received since it began
+};
+
 namespace detail {
 template <class Variant, class... More>
 struct extend;
@@ -115,7 +126,8 @@ struct extend<std::variant<Ts...>, More...> {
 using any_actor_message =
     detail::extend<wire_message, node_up, node_down, node_leaving, new_incarnation, drain, pulled,
                    device_ready, client_request, client_gone, model_change, model_idle, slot_service,
-                   queue_load, leadership, backends, generation_request>::type;
+                   queue_load, leadership, backends, generation_request, query_received,
+                   received_requests>::type;
 
 /// A class of its own so that what copies, moves and destroys fifty kinds of messages is compiled once.
 struct actor_message : any_actor_message {

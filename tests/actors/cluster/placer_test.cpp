@@ -42,12 +42,10 @@ struct placer_stage {
   /// Lets an epoch pass in which each model is asked so often.
   void epoch(std::vector<uint64_t> requests) {
     driver.run_until(driver.now + 10s);
-    for (const auto& [to, c] : driver.out.take_addressed<command>()) {
+    for (const auto& [to, q] : driver.out.take_addressed<query_received>()) {
       REQUIRE(to.kind == role::model_queue);
       received[to.index] += requests[to.index];
-      queue_state s;
-      s.received = received[to.index];
-      driver.deliver(command_reply{c.token, true, to_json(s).dump()});
+      driver.deliver(received_requests{q.token, received[to.index]});
     }
   }
   placer_state state() {
@@ -146,4 +144,33 @@ TEST_CASE("placer: a queue that does not answer delays the plan, no more") {
   CHECK(p.state().epochs == 0);
   p.epoch({10, 20, 30, 40});
   CHECK(p.state().epochs == 1);
+}
+
+TEST_CASE("placer: an answer to a query of an earlier epoch, or to none, is ignored") {
+  placer_stage p;
+  for (uint32_t i : {0, 3}) p.change(i, 1);
+  p.epoch({0, 0, 0, 0});
+  p.driver.run_until(p.driver.now + 10s);
+  const auto late = p.driver.out.take<query_received>();
+  REQUIRE(late.size() == 4);
+  p.epoch({10, 20, 30, 40});
+  CHECK(p.state().epochs == 1);
+  for (const auto& q : late) p.driver.deliver(received_requests{q.token, 1});
+  p.driver.deliver(received_requests{1000, 1});
+  CHECK(p.state().epochs == 1);
+  p.epoch({10, 20, 30, 40});
+  CHECK(p.state().epochs == 2);
+  CHECK(p.driver.out.take<move_model>().empty());
+}
+
+TEST_CASE("placer: a queue that began anew has received its count since") {
+  placer_stage p;
+  for (uint32_t i : {0, 3}) p.change(i, 1);
+  p.epoch({0, 0, 0, 0});
+  p.epoch({10, 20, 30, 40});
+  p.received[0] = 0;
+  p.received[1] = 0;
+  p.epoch({10, 20, 30, 40});
+  CHECK(p.state().epochs == 2);
+  CHECK(p.driver.out.take<move_model>().empty());
 }

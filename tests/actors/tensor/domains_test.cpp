@@ -44,6 +44,20 @@ TEST_CASE("rank_arbiter: hands out the slots of its domain only") {
   CHECK(a.out.one<grant>().slot == slot_id{1});
 }
 
+TEST_CASE("model_queue: tells the placer how many requests it has received") {
+  moving_queue q;
+  constexpr address placer{scheduler_node, {10}, role::placer, 0};
+  q.arrive(1);
+  q.arrive(2);
+  q.out.forget();
+  q.deliver(query_received{7}, placer);
+  const auto answers = q.out.take_addressed<received_requests>();
+  REQUIRE(answers.size() == 1);
+  CHECK(answers[0].first == placer);
+  CHECK(answers[0].second.token == 7);
+  CHECK(answers[0].second.requests == 2);
+}
+
 TEST_CASE("model_queue: a model that joins a domain is not served there yet") {
   moving_queue q;
   q.deliver(ready(1));
