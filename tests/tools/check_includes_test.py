@@ -56,6 +56,20 @@ class CheckIncludes(unittest.TestCase):
         self.refuses("gpu/llm/x.cpp", '#include "gpu/llm/cuda/y.hpp"\n', "gpu/llm/x.cpp:1", "gpu/kernels")
         self.accepts("gpu/llm/cuda/x.cpp", '#include "gpu/llm/y.hpp"\n')
 
+    def test_only_the_registry_of_policies_knows_all_of_them(self):
+        baseline = '#include "policies/baselines/y.hpp"\n'
+        self.accepts("policies/registry/x.cpp", baseline)
+        self.refuses("policies/batching/x.cpp", baseline, "policies/batching/x.cpp:1", "policies/common")
+        self.refuses("policies/matchmaking/x.cpp", baseline, "policies/matchmaking/x.cpp:1", "policies/batching")
+        self.refuses("policies/batching/x.cpp", '#include "policies/registry/y.hpp"\n', "policies/batching/x.cpp:1",
+                     "policies/common")
+
+    def test_a_policy_uses_neither_ciphers_nor_solvers(self):
+        self.refuses("policies/frontend/x.cpp", "#include <openssl/sha.h>\n", "policies/frontend/x.cpp:1", "OpenSSL")
+        self.refuses("policies/placement/x.cpp", "#include <coin/CbcModel.hpp>\n", "policies/placement/x.cpp:1", "CBC")
+        self.accepts("transport/tls/x.cpp", "#include <openssl/sha.h>\n")
+        self.accepts("tools/lab/x.cpp", "#include <coin/CbcModel.hpp>\n")
+
     def test_every_folder_is_a_subject(self):
         self.refuses("policies/other/x.cpp", "", "policies/other/x.cpp:1", "table")
         self.refuses("actors/other/x.cpp", "", "actors/other/x.cpp:1", "table")
