@@ -9,20 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "gpu/common/batch_part.hpp"
 #include "messages/common/ids.hpp"
 #include "messages/common/time.hpp"
 #include "messages/tensor/latency.hpp"
 #include "messages/tensor/tensor.hpp"
 
 namespace troupe {
-
-/// One request's share of a batch: its input bytes (each input tensor with all its rows, in signature order)
-/// and where its output bytes go (likewise). Both stay valid until the batch is done.
-struct batch_part {
-  uint32_t rows = 1;
-  std::span<const std::byte> input;
-  std::span<std::byte> output;
-};
 
 struct batch_work {
   model_id model;

@@ -7,7 +7,8 @@
 #include <span>
 #include <string>
 
-#include "gpu/device/device.hpp"
+#include "gpu/common/batch_part.hpp"
+#include "messages/tensor/tensor.hpp"
 
 namespace troupe::onnx {
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "gpu/device/device.hpp"
+#include "gpu/common/batch_part.hpp"
 #include "gpu/onnx/tensor.hpp"
 
 namespace troupe::onnx {
@@ -46,9 +46,9 @@ class executor {
   void warm(uint32_t rows);
 
   /// Runs the parts as one batch; their rows add up to `rows`. Sizes of inputs and outputs must be those of
-  /// the signature (device.hpp). Throws `model_error`: a layer that is not loaded, a part of the wrong size,
-  /// an input that the model cannot take (an index out of range). Once `stop` is true, it
-  /// ends before the next operator, writes no output, and returns false.
+  /// the signature (batch_part.hpp). Throws `model_error`: a layer that is not loaded, a part of the wrong
+  /// size, an input that the model cannot take (an index out of range). Once `stop` is true, it ends before
+  /// the next operator, writes no output, and returns false.
   bool run(uint32_t rows, std::span<const batch_part> parts, const std::atomic<bool>* stop = nullptr);
 
   /// Runs some layers on what enters the first of them. Running [0, k) and then [k, n) gives the same bytes
