@@ -1,63 +1,79 @@
 #include "actors/llm/engine.hpp"
 
 #include <algorithm>
-#include <functional>
+#include <stdexcept>
 #include <utility>
 
 #include "actors/common/planted_bug.hpp"
-#include "actors/llm/ids_where.hpp"
-#include "policies/llm/queue_turn.hpp"
+#include "policies/llm/generation_check.hpp"
 
 namespace troupe {
+namespace {
+
+/// The step as the device gets it: with a mistake, if one is planted. `room` holds the wrong step.
+const llm::llm_step& as_planted(const llm::llm_step& step, llm::llm_step& room) {
+  if (planted(bug::mixed_pages)) {
+    room = step;
+    room.blocks.front() = room.blocks.back();
+    return room;
+  }
+  if (planted(bug::wrong_row)) {
+    room = step;
+    const auto last = std::ranges::find_if(room.tokens.rbegin(), room.tokens.rend(), llm::is_chosen_before);
+    for (auto& t : room.tokens)
+      if (llm::is_chosen_before(t)) t = *last;
+    return room;
+  }
+  return step;
+}
+
+/// Tokens of prompts in the first step under way.
+uint32_t prompt_rows(const llm::step_scheduler& s) { return s.step().rows() - s.decodes_of_step(); }
+
+}  // namespace
 
 llm_engine::llm_engine(address self, outbox& out, const options& o, llm::engine_device& device)
-    : actor(self, out), options_(o), device_(device), slots_(o.adapter_slots) {
-  for (const auto& a : options_.adapters) adapters_.add(a);
-}
+    : actor(self, out),
+      options_(o),
+      device_(device),
+      adapters_(o.adapter_slots, o.adapters),
+      updates_(o.status_interval) {}
 
 void llm_engine::on(envelope& e, time_point now) {
   now_ = now;
   dispatch(e.body,
            overloaded{
                [&](generate& g) {
-                 for (auto& r : g.requests) accept(r);
+                 for (const auto& r : g.requests) accept(r);
                },
                [&](cancel& c) {
-                 if (!planted(bug::deaf_engine)) give_up(c.id);
+                 if (!planted(bug::deaf_engine)) cancel_request(c.id);
                },
-               [&](end_choice& c) { end_sequence(c.id, c.choice); },
-               [&](change_adapter& c) { change(e.from, c); },
+               [&](end_choice& c) {
+                 if (!batch_) return;
+                 if (const auto adapter = batch_->end_choice(c.id, c.choice)) on_request_end(*adapter);
+               },
+               [&](change_adapter& c) { carry_out(adapters_.change(e.from, c, batch_.has_value(), now)); },
                [&](device_ready&) {
-                 while (device_.poll(now, happened_)) on_event(happened_, now);
+                 while (device_.poll(now, event_)) on_event(event_, now);
                },
-               [&](node_up& n) {
-                 if (std::ranges::count(options_.gateways, n.node) == 0 &&
-                     std::ranges::count(options_.routers, n.node) == 0)
-                   return;
-                 nodes_up_[n.node] = n.incarnation;
-                 broadcast(all_adapters());
-                 sent_status_.reset();  // it has not heard
-                 status_sent_at_ = long_ago;
-                 status_changed_ = true;
-               },
+               [&](node_up& n) { on_node_up(n); },
                [&](node_down& n) {
                  if (const auto up = nodes_up_.find(n.node);
                      up != nodes_up_.end() && up->second == n.incarnation)
                    nodes_up_.erase(up);
-                 for (const auto id : ids_where(in_flight_, [&](const in_flight_request& f) {
-                        return f.gateway.node == n.node && f.gateway.incarnation == n.incarnation;
-                      }))
-                   give_up(id);
+                 if (!batch_) return;
+                 for (const auto id : batch_->of_gateway(n.node, n.incarnation)) cancel_request(id);
                },
                [&](new_incarnation&) {
-                 for (const auto id : ids_where(in_flight_, [](const in_flight_request&) { return true; }))
-                   give_up(id);
+                 if (batch_)
+                   for (const auto id : batch_->all()) cancel_request(id);
                  nodes_up_.clear();
-                 posts_.clear();
+                 answers_.clear();
                },
                [&](drain&) {
-                 draining_ = status_changed_ = true;
-                 status_sent_at_ = long_ago;  // routers move its sequences as soon as they hear of it
+                 draining_ = true;
+                 updates_.on_urgent_change();  // routers move its sequences as soon as they hear of it
                },
            });
 }
@@ -65,147 +81,66 @@ void llm_engine::on(envelope& e, time_point now) {
 void llm_engine::on_time(time_point now) {
   now_ = now;
   const bool overdue = now >= stalled_at();
-  while ((overdue || device_.poll_at() <= now) && device_.poll(now, happened_)) on_event(happened_, now);
+  while ((overdue || device_.poll_at() <= now) && device_.poll(now, event_)) on_event(event_, now);
   if (now >= stalled_at())
     throw std::runtime_error(options_.name + ": its device is lost: a step has not ended within " +
                              std::to_string(facts_.longest_step / 1s) + " s");
   exchange_adapters(now);
   begin_steps(now);
-  mail();
+  answers_.flush([this](const address& gateway, auto&& m) { send(gateway, std::move(m)); });
   send_status(now);
 }
 
 time_point llm_engine::next_wakeup() const {
-  const auto status = status_changed_ ? status_sent_at_ + options_.status_interval : never;
-  const auto prompts = can_start() ? sequences_->scheduler().begins_at() : never;
-  return std::min({device_.poll_at(), status, prompts, stalled_at()});
+  const auto prompts = can_start() ? batch_->scheduler().begins_at() : never;
+  return std::min({device_.poll_at(), updates_.due_at(), prompts, stalled_at()});
 }
 
-void llm_engine::accept(generation& g) {
-  if (draining_) return drop(g, drop_reason::draining);
-  if (!sequences_) return problem_.empty() ? drop(g, drop_reason::no_capacity) : fail(g, problem_);
-  auto* adapter = g.adapter.empty() ? nullptr : adapters_.find(g.adapter);
-  if (!g.adapter.empty() && (adapter == nullptr || adapter->checking))
-    return drop(g, drop_reason::undeployed);
-  if (auto wrong = problem_with(g)) return fail(g, std::move(*wrong));
-  const auto sequences = g.progress.empty() ? g.choices : static_cast<uint32_t>(g.progress.size());
-  if (sequences_->scheduler().waiting() + sequences > options_.max_waiting)
-    return drop(g, drop_reason::queue_full);
-  llm::sequence_request sequence;
-  sequence.adapter = adapter == nullptr ? llm::base_model : adapter->id;
-  sequence.prompt = std::move(g.prompt);
-  sequence.max_tokens = g.max_tokens;
-  sequence.sampling = g.sampling;
-  sequence.stop = std::move(g.stop);
-  sequence.top = g.top_logprobs;
-  sequence.priority = g.priority;
-  sequence.turn = queue_turn(g.arrival, g.due, !g.progress.empty());
-  sequence.tpot = g.tpot;
-  in_flight_request f{g.gateway, g.attempt, sequence.adapter, {}};
-  const auto prompt = sequence.prompt.size();
-  if (!begin(g, sequence, f)) {  // the first of them: they are all alike, and there is room
-    for (const auto& [_, id] : f.open) {
-      sequences_->cancel(id);
-      places_.erase(id);
-    }
-    return fail(g, "prompt and answer do not fit into the KV cache");
-  }
-  prompt_tokens_ += prompt;
-  if (adapter != nullptr) ++adapter->open, ++adapter->requests;
-  in_flight_.emplace(g.id, std::move(f));
-  adapters_moved_ = status_changed_ = true;
+void llm_engine::on_node_up(const node_up& n) {
+  if (std::ranges::count(options_.gateways, n.node) == 0 && std::ranges::count(options_.routers, n.node) == 0)
+    return;
+  nodes_up_[n.node] = n.incarnation;
+  broadcast(adapters_known{options_.model, options_.engine, true, adapters_.all(), {}});
+  updates_.on_new_peer();
 }
 
-/// All its choices from the beginning, or those that go on with what they have.
-bool llm_engine::begin(const generation& g, const llm::sequence_request& sequence, in_flight_request& f) {
-  const auto add = [&](uint32_t choice, const std::vector<llm::token>& so_far) {
-    auto one = sequence;
-    // the first token of a request is its first choice's
-    if (g.progress.empty() && choice == 0) one.due = g.due;
-    one.generated = so_far;
-    one.sampling.seed += choice;
-    const auto [id, refused] = sequences_->add(std::move(one));
-    if (refused != llm::sequence_batch::refusal::none) return false;
-    f.open.emplace(choice, id);
-    places_.emplace(id, place{g.id, choice});
-    return true;
+void llm_engine::accept(const generation& g) {
+  const auto drop = [&](drop_reason why) { answers_.add(g.gateway, dropped_request{g.id, g.attempt, why}); };
+  const auto refuse = [&](std::string why) {
+    answers_.add(g.gateway, result{g.id, g.attempt, failure::device_error, {}, std::move(why)});
   };
-  for (const auto& t : g.progress)
-    if (!add(t.choice, t.tokens)) return false;
-  for (uint32_t i = 0; g.progress.empty() && i < g.choices; ++i)
-    if (!add(i, {})) return false;
-  return true;
+  if (draining_) return drop(drop_reason::draining);
+  if (!batch_) return problem_.empty() ? drop(drop_reason::no_capacity) : refuse(problem_);
+  const auto* adapter = g.adapter.empty() ? nullptr : adapters_.find(g.adapter);
+  if (!g.adapter.empty() && adapter == nullptr) return drop(drop_reason::undeployed);
+  if (auto wrong = llm::problem_with(g, {facts_.vocabulary, facts_.max_positions, options_.adapter_slots}))
+    return refuse(std::move(*wrong));
+  if (batch_->find(g.id) != nullptr) return refuse("the request is here already");
+  if (batch_->scheduler().waiting() + llm::sequences_of(g) > options_.max_waiting)
+    return drop(drop_reason::queue_full);
+  if (!batch_->add(g, adapter == nullptr ? llm::base_model : adapter->id))
+    return refuse("prompt and answer do not fit into the KV cache");
+  prompt_tokens_ += g.prompt.size();
+  if (adapter != nullptr) adapters_.begin_request(adapter->id);
+  on_change();
 }
 
-/// A gateway has looked at all this; but it may know what an earlier engine said.
-std::optional<std::string> llm_engine::problem_with(const generation& g) const {
-  if (g.prompt.empty() || g.max_tokens == 0 || g.choices == 0)
-    return "a sequence needs a prompt, a choice and a token to generate";
-  if (g.prompt.size() - 1 + g.max_tokens > facts_.max_positions)
-    return std::to_string(g.prompt.size()) + " tokens of prompt and " + std::to_string(g.max_tokens) +
-           " to generate are more than the model's " + std::to_string(facts_.max_positions) + " positions";
-  const auto known = [&](llm::token t) { return t >= 0 && static_cast<uint32_t>(t) < facts_.vocabulary; };
-  const auto goes_on = [&](const sequence_progress& t) {
-    return t.choice < g.choices && t.tokens.size() < g.max_tokens && std::ranges::all_of(t.tokens, known);
-  };
-  const bool each_once = std::ranges::adjacent_find(g.progress, std::greater_equal{},
-                                                    &sequence_progress::choice) == g.progress.end();
-  if (!each_once || !std::ranges::all_of(g.progress, goes_on))
-    return "what another engine began is not of this request";
-  if (!std::ranges::all_of(g.prompt, known) ||
-      !std::ranges::all_of(g.sampling.biases, known, &llm::token_bias::which))
-    return "a token is not of the model's vocabulary";
-  if (!g.adapter.empty() && options_.adapter_slots == 0) return "the engine has no room for adapters";
-  if (in_flight_.contains(g.id)) return "the request is here already";
-  return {};
+void llm_engine::cancel_request(request_id id) {
+  if (!batch_) return;
+  if (const auto adapter = batch_->cancel(id)) on_request_end(*adapter);
 }
 
-void llm_engine::drop(const generation& g, drop_reason why) {
-  post_to(g.gateway).dropped.requests.push_back({g.id, g.attempt, why});
-}
-
-void llm_engine::fail(const generation& g, std::string detail) {
-  post_to(g.gateway).failed.results.push_back(
-      {g.id, g.attempt, failure::device_error, {}, std::move(detail)});
-}
-
-/// Ends the request without a word.
-void llm_engine::give_up(request_id id) {
-  const auto found = in_flight_.find(id);
-  if (found == in_flight_.end()) return;
-  for (const auto& [_, sequence] : found->second.open) {
-    sequences_->cancel(sequence);
-    places_.erase(sequence);
-  }
-  found->second.open.clear();
-  close(found);
-}
-
-void llm_engine::end_sequence(request_id id, uint32_t choice) {
-  const auto found = in_flight_.find(id);
-  if (found == in_flight_.end()) return;
-  auto& open = found->second.open;
-  const auto sequence = open.find(choice);
-  if (sequence == open.end()) return;
-  sequences_->cancel(sequence->second);
-  places_.erase(sequence->second);
-  open.erase(sequence);
-  if (open.empty()) close(found);
-}
-
-void llm_engine::close(std::unordered_map<request_id, in_flight_request>::iterator f) {
-  const auto adapter = f->second.adapter;
-  in_flight_.erase(f);
-  adapters_moved_ = status_changed_ = true;
+void llm_engine::on_request_end(llm::adapter_id adapter) {
+  on_change();
   if (adapter == llm::base_model) return;
-  if (--adapters_.find(adapter)->open == 0) leave(adapter);
+  if (auto answer = adapters_.end_request(adapter, now_)) send(answer->to, std::move(answer->says));
 }
 
-void llm_engine::fail_those(const std::vector<request_id>& ids, failure why, const std::string& detail) {
+void llm_engine::fail(const std::vector<request_id>& ids, failure why, const std::string& detail) {
   for (const auto id : ids) {
-    const auto& f = in_flight_.at(id);
-    post_to(f.gateway).failed.results.push_back({id, f.attempt, why, {}, detail});
-    give_up(id);
+    const auto* f = batch_->find(id);
+    answers_.add(f->gateway, result{id, f->attempt, why, {}, detail});
+    cancel_request(id);
   }
 }
 
@@ -217,21 +152,29 @@ void llm_engine::on_event(llm::engine_event& e, time_point now) {
     case kind::unusable:
       problem_ = e.problem;
       if (options_.on_unusable) options_.on_unusable(options_.name + ": " + problem_);
-      status_changed_ = true;
-      return;
+      return updates_.on_change();
     case kind::lost:  // the process ends and is started again; its sequences go on elsewhere
                       // (supervision.hpp)
       throw std::runtime_error(options_.name + ": its device is lost: " + e.problem);
-    case kind::step_done: return on_step(e);
-    case kind::step_failed: return on_failed_step(e.problem);
-    case kind::adapter_read: return on_adapter_read(e.adapter, e.problem);
-    case kind::adapter_ready: return on_adapter_ready(e, now);
-    case kind::adapter_failed: return on_adapter_failed(e);
+    case kind::step_done: return on_step(e, now);
+    case kind::step_failed: on_change(); return fail(batch_->fail_steps(), failure::device_error, e.problem);
+    case kind::adapter_read: return carry_out(adapters_.on_read(e.adapter, e.problem));
+    case kind::adapter_ready:
+      on_change();
+      if (adapters_.on_loaded({e.adapter, e.took, e.bytes, e.from_disk}, now))
+        batch_->scheduler().adapter_loaded(e.adapter);
+      return;
+    case kind::adapter_failed:  // the operator can ask for the problem; tenants are told the name alone
+      if (const auto* adapter = adapters_.on_failed(e.adapter, e.problem))
+        fail(batch_->with_adapter(e.adapter), failure::adapter_unusable,
+             "adapter '" + adapter->what.name + "' cannot be loaded");
+      return;
   }
 }
 
 void llm_engine::on_loaded(const llm::engine_facts& facts) {
   facts_ = facts;
+  clock_.set_longest(facts.longest_step);
   llm::scheduler_limits limits;
   limits.max_sequences = options_.max_sequences;
   limits.prefill_chunk = options_.prefill_chunk;
@@ -239,36 +182,108 @@ void llm_engine::on_loaded(const llm::engine_facts& facts) {
   limits.max_waiting = options_.max_waiting;
   limits.blocks = facts.blocks;
   limits.block_tokens = facts.block_tokens;
-  sequences_.emplace(limits, (*llm::prefill_timings().find(options_.prefill))());
-  status_changed_ = true;
-  broadcast(all_adapters());  // who has more of them may bring them now
+  batch_.emplace(limits, (*llm::prefill_timings().find(options_.prefill))());
+  updates_.on_change();
+  // gateways that know of more adapters may bring them now
+  broadcast(adapters_known{options_.model, options_.engine, true, adapters_.all(), {}});
 }
 
-/// So that a router moves them where there is room. Those with several choices stay: not all of them wait.
-void llm_engine::send_preempted() {
-  sequences_preempted news{options_.model, options_.engine, {}};
-  for (const auto sequence : sequences_->scheduler().take_preempted())
-    if (const auto known = places_.find(sequence);
-        known != places_.end() && in_flight_.at(known->second.request).open.size() == 1)
-      news.requests.push_back(known->second.request);
+void llm_engine::on_step(const llm::engine_event& e, time_point now) {
+  on_change();
+  clock_.end(now, batch_->scheduler().decodes_of_step(), prompt_rows(batch_->scheduler()), e.took);
+  for (const auto& got : batch_->done(e.chosen)) {
+    if (got.chosen == nullptr) {
+      answers_.add(got.gateway, result{got.id,
+                                       got.attempt,
+                                       failure::device_error,
+                                       {},
+                                       "the model gave no numbers to choose a token from"});
+    } else {
+      ++generated_tokens_;
+      answers_.add(got.gateway, generated_token{got.id, got.attempt, got.choice, got.chosen->which,
+                                                got.chosen->logprob, got.chosen->top, got.finish});
+    }
+    if (got.last) on_request_end(got.adapter);
+  }
+}
+
+void llm_engine::begin_steps(time_point now) {
+  while (can_start()) {
+    const auto& scheduler = batch_->scheduler();
+    const bool ahead = scheduler.under_way() > 0;
+    const auto begins =
+        ahead ? clock_.ends_at(now, scheduler.decodes_of_step(), prompt_rows(scheduler)) : now;
+    const auto& step = batch_->plan(clock_.context(begins));
+    tell_preempted();
+    for (const auto id : batch_->late())
+      if (const auto* f = batch_->find(id)) {
+        answers_.add(f->gateway, dropped_request{id, f->attempt, drop_reason::late});
+        cancel_request(id);
+      }
+    if (step.rows() == 0) return;
+    if (!ahead) clock_.begin(now);
+    llm::llm_step room;
+    device_.start(as_planted(step, room), batch_->samplings());
+  }
+}
+
+/// When the first step under way has taken longer than any step does.
+time_point llm_engine::stalled_at() const {
+  return batch_ && batch_->scheduler().under_way() > 0 ? clock_.overdue_at() : never;
+}
+
+void llm_engine::exchange_adapters(time_point now) {
+  if (!batch_ || !adapters_.exchange_due()) return;
+  auto& scheduler = batch_->scheduler();
+  const auto users = [&](llm::adapter_id a) {
+    if (planted(bug::hasty_slot))
+      return static_cast<uint32_t>(std::ranges::count(scheduler.running_adapters(), a));
+    return scheduler.users(a);
+  };
+  const auto moves = adapters_.exchange(scheduler.wanted_adapters(adapters_.exchange_limit()), users, now);
+  for (const auto a : moves.fence) scheduler.adapter_unloaded(a);
+  for (const auto a : moves.unload) {
+    scheduler.adapter_unloaded(a);
+    device_.unload_adapter(a);
+  }
+  for (const auto a : moves.load) {
+    const auto& path = adapters_.find(a)->what.path;
+    device_.load_adapter(a, planted(bug::wrong_slot) ? path + "1" : path);
+  }
+}
+
+void llm_engine::carry_out(const llm::adapter_manager::outcome& o) {
+  if (o.read != nullptr) device_.read_adapter(o.read->id, o.read->what.path);
+  if (!o.present.empty() || !o.gone.empty())
+    broadcast(adapters_known{options_.model, options_.engine, false, o.present, o.gone});
+  if (o.answer) send(o.answer->to, o.answer->says);
+}
+
+/// Routers move them to engines with room.
+void llm_engine::tell_preempted() {
+  sequences_preempted news{options_.model, options_.engine, batch_->take_preempted()};
   if (news.requests.empty()) return;
   for (const auto n : options_.routers)
     if (nodes_up_.contains(n)) send(on_node(n, role::llm_router, options_.model.value), news);
 }
 
-llm_engine::post& llm_engine::post_to(const address& gateway) {
-  const auto known = std::ranges::find(posts_, gateway, &std::pair<address, post>::first);
-  return known != posts_.end() ? known->second : posts_.emplace_back(gateway, post{}).second;
+/// To gateways and routers.
+void llm_engine::broadcast(const actor_message& news) {
+  for (const auto n : options_.gateways)
+    if (nodes_up_.contains(n)) send(on_node(n, role::llm_gateway), news);
+  for (const auto n : options_.routers)
+    if (nodes_up_.contains(n)) send(on_node(n, role::llm_router, options_.model.value), news);
 }
 
-void llm_engine::mail() {
-  for (auto& [gateway, p] : posts_) {
-    // tokens first: what ends a request ends it
-    if (!p.tokens.tokens.empty()) send(gateway, std::move(p.tokens));
-    if (!p.dropped.requests.empty()) send(gateway, std::move(p.dropped));
-    if (!p.failed.results.empty()) send(gateway, std::move(p.failed));
-  }
-  posts_.clear();
+/// Sequences came, went or moved on.
+void llm_engine::on_change() {
+  adapters_.reconsider();
+  updates_.on_change();
+}
+
+void llm_engine::send_status(time_point now) {
+  if (!updates_.is_due(now)) return;
+  if (const auto* news = updates_.update(status(now), now)) broadcast(*news);
 }
 
 }  // namespace troupe

@@ -1,4 +1,4 @@
-// The adapters that requests to an engine may name, and what became of each.
+// Adapters that requests to an engine may name, each under an id of its own.
 #pragma once
 #include <algorithm>
 #include <map>
@@ -17,34 +17,34 @@ class adapter_registry {
   struct entry {
     adapter_entry what;
     llm::adapter_id id;
-    bool checking = false;  ///< its files are being read for the first time: no request may name it yet
+    bool checking = false;  ///< its files are read for the first time: no request may name it yet
     bool leaving = false;   ///< unregistered, but requests with it have not ended
     uint32_t open = 0;      ///< requests
-    uint64_t requests = 0;  ///< ever
+    uint64_t requests = 0;  ///< since it was registered
     uint64_t loads = 0;     ///< onto the device
     duration last_load{};
     uint64_t bytes = 0;        ///< on the device, when it was there last
-    std::string problem = {};  ///< with its files, when it was to be loaded last
+    std::string problem = {};  ///< with its files, at the last load
   };
 
-  /// Under a new id. Requires: the name is free.
+  /// Registers an adapter under a new id. Ids are never used again. Requires: the name is free.
   entry& add(adapter_entry what) {
     const llm::adapter_id id{++last_};
     names_.emplace(what.name, id);
     return entries_.emplace(id, entry{.what = std::move(what), .id = id}).first->second;
   }
-  /// Of this name, that is not leaving; null if there is none.
+  /// The adapter that has this name now, in the course of being checked included; null: none.
   entry* find(std::string_view name) {
     const auto found = names_.find(name);
     return found == names_.end() ? nullptr : &entries_.at(found->second);
   }
-  /// Null if it is gone.
+  /// Null: unknown or forgotten.
   entry* find(llm::adapter_id id) {
     const auto found = entries_.find(id);
     return found == entries_.end() ? nullptr : &found->second;
   }
   const entry* find(llm::adapter_id id) const { return const_cast<adapter_registry*>(this)->find(id); }
-  /// Its name is free again; the entry stays until `forget`.
+  /// Frees the name; the entry stays until `forget`.
   void unregister(entry& e) {
     names_.erase(e.what.name);
     e.leaving = true;
@@ -54,12 +54,12 @@ class adapter_registry {
     entries_.erase(id);
   }
 
-  /// That requests may name.
+  /// Number of adapters that requests may name.
   size_t size() const {
     return static_cast<size_t>(
         std::ranges::count_if(names_, [this](const auto& n) { return !entries_.at(n.second).checking; }));
   }
-  /// In the order of the names, behind `after`, so many at most; those that are being checked left out.
+  /// Adapters that requests may name, by name, behind `after`, `limit` at most.
   std::vector<const entry*> list(std::string_view after, size_t limit) const {
     std::vector<const entry*> out;
     for (auto at = names_.upper_bound(after); at != names_.end() && out.size() < limit; ++at)
