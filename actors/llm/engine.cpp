@@ -59,9 +59,7 @@ void llm_engine::on(envelope& e, time_point now) {
                },
                [&](node_up& n) { on_node_up(n); },
                [&](node_down& n) {
-                 if (const auto up = nodes_up_.find(n.node);
-                     up != nodes_up_.end() && up->second == n.incarnation)
-                   nodes_up_.erase(up);
+                 nodes_up_.remove(n);
                  if (!batch_) return;
                  for (const auto id : batch_->of_gateway(n.node, n.incarnation)) cancel_request(id);
                },
@@ -99,7 +97,7 @@ time_point llm_engine::next_wakeup() const {
 void llm_engine::on_node_up(const node_up& n) {
   if (std::ranges::count(options_.gateways, n.node) == 0 && std::ranges::count(options_.routers, n.node) == 0)
     return;
-  nodes_up_[n.node] = n.incarnation;
+  nodes_up_.add(n);
   broadcast(adapters_known{options_.model, options_.engine, true, adapters_.all(), {}});
   updates_.on_new_peer();
 }

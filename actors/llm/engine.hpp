@@ -7,12 +7,12 @@
 // cannot serve. It keeps nothing of a gateway that is down.
 #pragma once
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "actors/runtime/actor.hpp"
+#include "actors/runtime/peers_up.hpp"
 #include "gpu/llm/engine_device.hpp"
 #include "messages/commands/commands.hpp"
 #include "policies/llm/adapter_manager.hpp"
@@ -89,8 +89,8 @@ class llm_engine final : public actor {
   llm::step_clock clock_;
   llm::gateway_answers answers_;  // of this turn
   llm::status_updates updates_;
-  std::map<node_id, incarnation_id> nodes_up_;  // with gateways or routers
-  time_point now_ = long_ago;                   // of this turn
+  peers_up nodes_up_;          // with gateways or routers
+  time_point now_ = long_ago;  // of this turn
   uint64_t prompt_tokens_ = 0, generated_tokens_ = 0;
 };
 
