@@ -1,0 +1,131 @@
+#include "actors/tensor/order_queue.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe {
+namespace {
+
+auto owner_of(uint64_t token) {
+  return [token](const ordered_batch& b) { return token >= b.token && token < b.token + b.parts.size(); };
+}
+
+}  // namespace
+
+uint32_t ordered_batch::rows() const {
+  uint32_t sum = 0;
+  for (size_t i = 0; i < parts.size(); ++i)
+    if (parts[i].error == failure::none) sum += order.requests[i].rows;
+  return sum;
+}
+
+batch_work ordered_batch::work() const {
+  batch_work out;
+  out.model = order.model;
+  out.parts.reserve(parts.size());
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const auto& p = parts[i];
+    if (p.error != failure::none) continue;
+    const auto part_rows = order.requests[i].rows;
+    out.rows += part_rows;
+    out.parts.push_back({part_rows, p.input, p.output.payload});
+  }
+  return out;
+}
+
+bool ordered_batch::has_input() const {
+  return std::any_of(parts.begin(), parts.end(), [](const part& p) { return p.error == failure::none; });
+}
+
+bool order_queue::take(batch_order& o, const slot_models::row_bytes& row, const address& self,
+                       time_point now) {
+  ordered_batch b;
+  b.token = next_token_;
+  b.parts.resize(o.requests.size());
+  for (size_t i = 0; i < b.parts.size(); ++i) {
+    const auto& r = o.requests[i];
+    auto& p = b.parts[i];
+    if (row.output > 0) {
+      auto taken = memory_.take(row.output * r.rows);
+      if (!taken) {
+        release_outputs(b);
+        return false;
+      }
+      p.output = *taken;
+    }
+    if (r.input.size != row.input * r.rows)
+      p.error = failure::stale_memory;
+    else if (r.input.size > 0)
+      p.arrived = false;
+    b.missing += !p.arrived;
+  }
+  b.order = std::move(o);
+  b.received_at = now;
+  if (b.missing == 0) b.inputs_at = now;
+  next_token_ += b.parts.size();
+  batches_.push_back(std::move(b));
+  auto& queued = batches_.back();
+  if (queued.missing == 0) return true;
+  for (size_t i = 0; i < queued.parts.size(); ++i) {
+    auto& p = queued.parts[i];
+    if (p.arrived) continue;
+    const auto& input = queued.order.requests[i].input;
+    p.pulled = memory_.pull_buffer(input);
+    memory_.pull(input, p.pulled, self, queued.token + i);
+  }
+  return true;
+}
+
+void order_queue::on_pulled(const pulled& ended, time_point now) {
+  const auto owns = owner_of(ended.token);
+  if (const auto dead = std::find_if(abandoned_.begin(), abandoned_.end(), owns); dead != abandoned_.end()) {
+    if (--dead->missing == 0) abandoned_.erase(dead);
+    return;
+  }
+  const auto it = std::find_if(batches_.begin(), batches_.end(), owns);
+  if (it == batches_.end()) return;
+  auto& p = it->parts[ended.token - it->token];
+  const auto& source = it->order.requests[ended.token - it->token].input;
+  if (p.arrived) return;
+  p.arrived = true;
+  if (--it->missing == 0) it->inputs_at = now;
+  const auto payload = ended.status == pull_status::ok ? memory_.verify(source, p.pulled) : std::nullopt;
+  if (!payload)
+    p.error = failure::stale_memory;
+  else
+    p.input = *payload;
+}
+
+bool order_queue::finish() {
+  running_ = stopping_ = false;
+  return std::exchange(void_, false);
+}
+
+void order_queue::release_outputs(const ordered_batch& b) {
+  for (const auto& p : b.parts)
+    if (p.output.region) memory_.give_back(p.output.region);
+}
+
+/// A batch that does not run.
+void order_queue::give_up(size_t i) {
+  const auto b = batches_.begin() + static_cast<std::ptrdiff_t>(i);
+  release_outputs(*b);
+  if (b->missing > 0) abandoned_.push_back(std::move(*b));
+  batches_.erase(b);
+}
+
+/// Position of the last waiting order that preempts and could start; the end: none.
+size_t order_queue::preempting(time_point now) const {
+  for (auto i = batches_.size(); i-- > first_waiting();) {
+    const auto& b = batches_[i];
+    if (b.order.preempts && b.missing == 0 && now <= b.order.start_by && b.has_input()) return i;
+  }
+  return batches_.size();
+}
+
+void order_queue::start_over() {
+  void_ = running_;
+  while (batches_.size() > first_waiting()) give_up(batches_.size() - 1);
+}
+
+}  // namespace troupe

@@ -1,0 +1,67 @@
+// Models of an execution slot: those that its device has loaded, and those that leave it once they do not
+// run.
+#pragma once
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "actors/runtime/events.hpp"
+#include "messages/cluster/membership.hpp"
+
+namespace troupe {
+
+class slot_models {
+ public:
+  /// Bytes of a row of all inputs, and of all outputs.
+  struct row_bytes {
+    uint64_t input = 0, output = 0;
+  };
+
+  /// The device has loaded these, and no others.
+  void set(const std::vector<model_ready>& models) {
+    loaded_.clear();
+    for (const auto& m : models) {
+      if (m.model.value >= loaded_.size()) loaded_.resize(m.model.value + 1);
+      loaded_[m.model.value] = {input_row_bytes(m.signature), output_row_bytes(m.signature)};
+    }
+  }
+  /// Null: not loaded, or leaving.
+  const row_bytes* find(model_id m) const {
+    return m.value < loaded_.size() && loaded_[m.value] ? &*loaded_[m.value] : nullptr;
+  }
+  /// Nothing was loaded yet.
+  bool empty() const { return loaded_.empty(); }
+  /// By id.
+  std::vector<std::pair<model_id, row_bytes>> all() const {
+    std::vector<std::pair<model_id, row_bytes>> out;
+    for (uint32_t i = 0; i < loaded_.size(); ++i)
+      if (loaded_[i]) out.emplace_back(model_id{i}, *loaded_[i]);
+    return out;
+  }
+
+  /// From now on the slot does not have the model. `told` goes to the deployer when the device has let go.
+  void leave(const model_idle& told) {
+    if (told.model.value < loaded_.size()) loaded_[told.model.value].reset();
+    leaving_.push_back(told);
+  }
+  /// The model came back before it was let go: it is loaded again.
+  void stay(model_id m) {
+    std::erase_if(leaving_, [m](const model_idle& i) { return i.model == m; });
+  }
+  /// Removes the leaving models that do not run: to be unloaded, in the order in which they left.
+  std::vector<model_idle> take_idle(std::optional<model_id> running) {
+    std::vector<model_idle> out;
+    std::erase_if(leaving_, [&](const model_idle& i) {
+      if (i.model == running) return false;
+      out.push_back(i);
+      return true;
+    });
+    return out;
+  }
+
+ private:
+  std::vector<std::optional<row_bytes>> loaded_;  // by model id
+  std::vector<model_idle> leaving_;
+};
+
+}  // namespace troupe
