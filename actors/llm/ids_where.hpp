@@ -1,4 +1,4 @@
-// Which entries of a table of requests are meant, in an order that a hash table does not decide.
+// Ids of some entries of a table of requests, in an order that the hash table does not decide.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace troupe {
 
-/// The ids, ascending, of those for which `wanted(entry)` holds.
+/// Ids of the entries for which `wanted(entry)` holds, ascending.
 template <class Table, class If>
 std::vector<request_id> ids_where(const Table& table, If&& wanted) {
   std::vector<request_id> out;

@@ -1,5 +1,5 @@
-// Blocks of a KV cache on their way to another node: they lie in slots of the own node's registered pool,
-// which the other one pulls, as tensors do (DESIGN: nobody writes another process's memory).
+// Blocks of a KV cache on their way to another node. They lie in slots of their node's registered pool, and
+// the other node pulls them, as it does tensors: no process writes the memory of another.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -20,13 +20,13 @@ struct kv_cache_view {
   std::span<std::byte> block(uint32_t index) const { return bytes.subspan(index * block_bytes, block_bytes); }
 };
 
-/// A region for each of these blocks, in their order; who pulled one gives it back. Nothing when the pool has
-/// no room for all. No step may write them meanwhile.
+/// A region for each of these blocks, in their order. The caller gives a region back once it was pulled.
+/// Nothing: the pool has no room for all. Requires: no step writes these blocks meanwhile.
 std::optional<std::vector<region_ref>> export_blocks(memory_port& memory, const kv_cache_view& from,
                                                      std::span<const uint32_t> blocks);
 
-/// Writes what was pulled of a block into one of the own cache. False, and nothing is written: these are not
-/// the bytes of a block of such a cache.
+/// Writes the pulled bytes of a block into a block of this cache. False: the size is not that of a block, or
+/// the cache has no such block; nothing is written.
 [[nodiscard]] bool import_block(const kv_cache_view& into, uint32_t block, std::span<const std::byte> pulled);
 
 }  // namespace troupe

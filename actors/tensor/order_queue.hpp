@@ -61,7 +61,8 @@ class order_queue {
   bool is_void() const { return void_; }  ///< it runs for an earlier incarnation
   void start() { running_ = true; }
   void stop() { stopping_ = true; }
-  /// The device has ended; `drop_front` follows. Whether the batch was void.
+  /// The device has ended the front batch, which is to be dropped or given up now. Returns whether it is
+  /// void.
   bool finish();
 
   /// Without touching its outputs.

@@ -33,7 +33,7 @@ class adapter_registry {
     names_.emplace(what.name, id);
     return entries_.emplace(id, entry{.what = std::move(what), .id = id}).first->second;
   }
-  /// The adapter that has this name now, in the course of being checked included; null: none.
+  /// The adapter of this name, also while it is checked; null: the name is free.
   entry* find(std::string_view name) {
     const auto found = names_.find(name);
     return found == names_.end() ? nullptr : &entries_.at(found->second);
