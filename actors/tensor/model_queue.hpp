@@ -27,11 +27,11 @@
 #include <vector>
 
 #include "actors/runtime/actor.hpp"
-#include "actors/tensor/request_table.hpp"
 #include "messages/commands/commands.hpp"
 #include "policies/batching/admission.hpp"
 #include "policies/batching/batching.hpp"
 #include "policies/batching/decision_log.hpp"
+#include "policies/batching/request_table.hpp"
 
 namespace troupe {
 
@@ -80,7 +80,6 @@ class model_queue final : public actor {
   }
 
  private:
-  using worker_loss = request_table::worker_loss;
   struct running_batch {
     address worker;
     std::vector<uint32_t> handles;

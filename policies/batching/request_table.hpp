@@ -1,4 +1,4 @@
-// The requests that a model queue has, queued and running, by the handle that its policy knows them by.
+// The requests that a model queue has, queued and in flight, by the handles that its batching policy uses.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -6,21 +6,21 @@
 #include <vector>
 
 #include "messages/tensor/scheduling.hpp"
+#include "policies/batching/poison_retry_queue.hpp"
 #include "policies/common/recent_ring.hpp"
 
 namespace troupe {
 
-/// Handles of released requests are used again: the latest first, or only when so many more have been
-/// released as are to be remembered.
+/// A released handle is used again: the latest first, or, if released requests are remembered, once that many
+/// others have been released after it.
 class request_table {
  public:
-  enum class worker_loss : uint8_t { none, worker_lost, worker_crashed };
   struct entry {
     request what;                               ///< id 0: its gateway is gone
     time_point taken_at{};                      ///< by the queue
     uint32_t rows_ahead = 0;                    ///< queued when it came
-    uint32_t returned = 0;                      ///< how often it came back from a worker
-    worker_loss last_loss = worker_loss::none;  ///< its last worker died with it
+    uint32_t returned = 0;                      ///< how often a worker gave it back
+    worker_loss last_loss = worker_loss::none;  ///< of a worker that had it
   };
 
   uint32_t add(const entry& e) {
@@ -36,19 +36,19 @@ class request_table {
     states_[handle] = state::held;
     return handle;
   }
-  /// Does not touch the entry, which has long left the cache.
+  /// Does not touch the entry, which has left the cache long ago.
   void release(uint32_t handle) {
     if (released_.capacity() == 0) return forget(handle);
     states_[handle] = state::remembered;
     if (released_.size() == released_.capacity()) forget(released_[0]);
     released_.push(handle);
   }
-  /// So many released requests are found again. Forgets those that are remembered now.
+  /// Remembers so many released requests for `find`, and forgets those that are remembered now.
   void remember(uint32_t released) {
     for (size_t i = 0; i < released_.size(); ++i) forget(released_[i]);
     released_ = recent_ring<uint32_t>(released);
   }
-  /// The handle of a request that is here or remembered; if it came more than once, of the latest.
+  /// The handle of a request that is held or remembered; of several, the latest. O(handles).
   std::optional<uint32_t> find(request_id id) const {
     std::optional<uint32_t> out;
     const auto age = [&](uint32_t h) { return std::pair(holds(h), entries_[h].taken_at); };
@@ -56,7 +56,7 @@ class request_table {
       if (states_[h] != state::free && entries_[h].what.id == id && (!out || age(*out) < age(h))) out = h;
     return out;
   }
-  /// Somebody waits for it, that is: it is not only remembered.
+  /// The request is not released.
   bool holds(uint32_t handle) const { return states_[handle] == state::held; }
   void release_all() {
     for (uint32_t h = 0; h < entries_.size(); ++h)
@@ -68,7 +68,7 @@ class request_table {
   entry& all_of(uint32_t handle) { return entries_[handle]; }
   const entry& all_of(uint32_t handle) const { return entries_[handle]; }
 
-  /// Calls `f(handle, request)` for each that somebody waits for.
+  /// Calls `f(handle, request)` for each held request with a gateway.
   template <class F>
   void for_each(F&& f) {
     for (uint32_t h = 0; h < entries_.size(); ++h)
@@ -89,7 +89,7 @@ class request_table {
     states_[handle] = state::free;
     free_.push_back(handle);
   }
-  /// The entry that will be written soon: it was last touched long ago.
+  /// Prefetches an entry that is written soon and was last touched long ago.
   void have_in_cache() const {
     constexpr size_t ahead = 8, line = 64;
     if (free_.size() < ahead) return;

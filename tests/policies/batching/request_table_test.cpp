@@ -1,4 +1,4 @@
-#include "actors/tensor/request_table.hpp"
+#include "policies/batching/request_table.hpp"
 
 #include <doctest/doctest.h>
 
