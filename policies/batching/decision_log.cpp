@@ -13,6 +13,36 @@ void decision_log::end(batch_id id, batch_status how, refusal why, time_point st
   b.finished_at = finished_at;
 }
 
+void decision_log::begin(const struct grant& g, const batch_order& o, uint32_t rows, time_point end,
+                         time_point now) {
+  granted_batch b{};
+  b.id = o.batch;
+  b.sequence = g.sequence;
+  b.slot = g.slot;
+  b.at = now;
+  b.free_at = g.free_at;
+  b.rows = rows;
+  b.requests = static_cast<uint32_t>(o.requests.size());
+  b.alone = g.alone;
+  b.exec_at = o.exec_at;
+  b.start_by = o.start_by;
+  b.end = end;
+  begin(b);
+}
+
+void decision_log::end(const batch_done& d, time_point now) {
+  if (d.refused == refusal::none)
+    end(d.batch, batch_status::done, d.refused, d.started_at, d.finished_at);
+  else if (d.refused == refusal::preempted)
+    end(d.batch, batch_status::preempted, d.refused, d.started_at, d.finished_at);
+  else
+    end(d.batch, batch_status::refused, d.refused, never, now);
+}
+
+void decision_log::lose(batch_id id, bool crashed, time_point now) {
+  end(id, crashed ? batch_status::worker_crashed : batch_status::worker_lost, refusal::none, never, now);
+}
+
 std::vector<decision_log::granted_request> decision_log::grants_of(uint32_t handle, time_point since) const {
   std::vector<granted_request> out;
   for (size_t i = 0; i < granted_.size(); ++i) {

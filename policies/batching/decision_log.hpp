@@ -85,7 +85,12 @@ class decision_log {
   }
   void offered(time_point at, uint64_t sequence, const batch_window& w) { offers_.push({at, sequence, w}); }
   void begin(const granted_batch& b) { batches_.push(b); }
+  /// The order, of so many rows, answers the grant and is planned to end then.
+  void begin(const struct grant& g, const batch_order& o, uint32_t rows, time_point end, time_point now);
   void end(batch_id id, batch_status how, refusal why, time_point started_at, time_point finished_at);
+  void end(const batch_done& d, time_point now);
+  /// The batch's worker is lost.
+  void lose(batch_id id, bool crashed, time_point now);
 
   /// In batches that were granted since then, by attempt.
   std::vector<granted_request> grants_of(uint32_t handle, time_point since) const;

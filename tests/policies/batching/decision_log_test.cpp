@@ -90,6 +90,50 @@ TEST_CASE("a decision log notes how a batch ended, also when later ones have beg
   CHECK(log.batch(batch_id{2})->how == decision_log::batch_status::running);
 }
 
+TEST_CASE("a decision log takes a batch from its grant, its order and its end") {
+  decision_log log(4);
+  grant g;
+  g.sequence = 9;
+  g.slot = slot_id{2};
+  g.free_at = ms(3);
+  batch_order o;
+  o.batch = batch_id{1};
+  o.exec_at = ms(4);
+  o.start_by = ms(6);
+  o.requests.resize(2);
+  for (const uint64_t id : {1, 2, 3, 4}) {
+    o.batch = batch_id{id};
+    log.begin(g, o, 5, ms(14), ms(2));
+  }
+  const auto* b = log.batch(batch_id{1});
+  REQUIRE(b != nullptr);
+  CHECK(b->sequence == 9);
+  CHECK(b->slot == slot_id{2});
+  CHECK(b->at == ms(2));
+  CHECK(b->free_at == ms(3));
+  CHECK(b->rows == 5);
+  CHECK(b->requests == 2);
+  CHECK(b->start_by == ms(6));
+  CHECK(b->end == ms(14));
+
+  batch_done d{batch_id{1}, {}, slot_id{2}, refusal::none, 5, ms(4), ms(13), {}};
+  log.end(d, ms(15));
+  CHECK(b->how == decision_log::batch_status::done);
+  CHECK(b->finished_at == ms(13));
+  d.batch = batch_id{2};
+  d.refused = refusal::preempted;
+  log.end(d, ms(15));
+  CHECK(log.batch(batch_id{2})->how == decision_log::batch_status::preempted);
+  CHECK(log.batch(batch_id{2})->finished_at == ms(13));
+  d.batch = batch_id{3};
+  d.refused = refusal::busy;
+  log.end(d, ms(15));
+  CHECK(log.batch(batch_id{3})->why == refusal::busy);
+  CHECK(log.batch(batch_id{3})->finished_at == ms(15));
+  log.lose(batch_id{4}, true, ms(16));
+  CHECK(log.batch(batch_id{4})->how == decision_log::batch_status::worker_crashed);
+}
+
 TEST_CASE("offers of a time are those made in it and the one that stood before") {
   decision_log log(4);
   for (uint32_t i = 1; i <= 3; ++i) log.offered(ms(10 * static_cast<int>(i)), i, {i, ms(50), ms(60)});
