@@ -1,0 +1,158 @@
+#include "policies/batching/request_queue.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "policies/batching/request_story.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr drop_grounds no_worker{drop_rule::no_worker};
+
+/// The handles of those that wait and fulfil the condition: they wait no more.
+std::vector<uint32_t> take_out(batching_policy& policy, poison_retry_queue& retries,
+                               const request_table& table, const request_queue::condition& leaves) {
+  std::vector<queued_request> removed;
+  policy.remove_if([&](const queued_request& t) { return leaves(table[t.handle]); }, removed);
+  std::vector<uint32_t> handles;
+  for (const auto& t : removed) handles.push_back(t.handle);
+  retries.remove_if([&](uint32_t handle) { return leaves(table[handle]); }, handles);
+  return handles;
+}
+
+}  // namespace
+
+request_queue::request_queue(const options& o, std::unique_ptr<batching_policy> policy)
+    : options_(o),
+      policy_(std::move(policy)),
+      ends_{decision_log(o.decision_log), load_counter(o.load_report), {}} {
+  table_.remember(o.decision_log);
+}
+
+void request_queue::queue_up(uint32_t handle, time_point now) {
+  const auto& r = table_[handle];
+  const auto& times = options_.times;
+  const auto& latency = policy_->latency();
+  if (slots_ == 0) return give_up(handle, drop_reason::no_capacity, no_worker, now);
+  if (times.infeasible(r, latency)) {
+    const drop_grounds why{drop_rule::batching, r.rows, now + times.network(r.rows),
+                           now + times.alone(r, latency)};
+    return give_up(handle, drop_reason::late, why, now);
+  }
+  const auto batch_rows = std::max(last_batch_rows_, r.rows);
+  const auto in_time = admission_.bound(now, times.patience(r, batch_rows, latency, now), batch_rows, slots_);
+  // An empty queue takes a request of any size.
+  const auto bound = std::max(r.rows, std::min(options_.max_queued_rows, in_time));
+  if (policy_->queued_rows() + r.rows > bound) {
+    count_lost(r.rows, now);
+    return give_up(handle, drop_reason::queue_full, {drop_rule::queue_bound, bound}, now);
+  }
+  queue_again(handle, now);
+}
+
+void request_queue::queue_again(uint32_t handle, time_point now) {
+  const auto& r = table_[handle];
+  policy_->add({options_.times.planned_deadline(r), r.id, r.rows, handle}, now);
+}
+
+void request_queue::queue_alone(uint32_t handle, time_point now) {
+  if (slots_ == 0) return give_up(handle, drop_reason::no_capacity, no_worker, now);
+  const auto& r = table_[handle];
+  retries_.add({handle, r.id, r.rows, r.deadline}, policy_->latency());
+}
+
+void request_queue::give_up(uint32_t handle, drop_reason why, const drop_grounds& g, time_point now) {
+  if (ends_.log.on()) ends_.log.drop(known_request(table_.all_of(handle)), now, why, g);
+  drop(table_[handle], why);
+  table_.release(handle);
+}
+
+void request_queue::drop(const request& r, drop_reason why) {
+  if (is_overload(why) && !options_.times.infeasible(r, policy_->latency())) ends_.load.count_bad();
+  ends_.dropped.add(r, why);
+}
+
+void request_queue::give_up_if(const condition& leaves, drop_reason why, const drop_grounds& g,
+                               time_point now) {
+  for (const auto handle : take_out(*policy_, retries_, table_, leaves)) give_up(handle, why, g, now);
+}
+
+size_t request_queue::release_if(const condition& leaves) {
+  const auto handles = take_out(*policy_, retries_, table_, leaves);
+  for (const auto handle : handles) table_.release(handle);
+  return handles.size();
+}
+
+request_queue::batch request_queue::take_batch(batch_id id, time_point now) {
+  batch out;
+  out.rows = policy_->window().rows;
+  batch_.clear();
+  policy_->take_batch(batch_);
+  out.requests.reserve(batch_.size());
+  out.in_flight.handles.reserve(batch_.size());
+  out.in_flight.first_deadline = never;
+  for (const auto& t : batch_) {
+    const auto& r = out.requests.emplace_back(table_[t.handle]);
+    out.in_flight.first_deadline = std::min(out.in_flight.first_deadline, r.deadline);
+    out.in_flight.handles.push_back(t.handle);
+    if (ends_.log.on()) ends_.log.grant(t.handle, r.attempt, id);
+  }
+  last_batch_rows_ = out.rows;
+  admission_.served(now, out.rows);
+  return out;
+}
+
+request_queue::batch request_queue::take_poison_retry(batch_id id) {
+  const auto handle = retries_.take_front().handle;
+  const auto& r = table_[handle];
+  if (ends_.log.on()) ends_.log.grant(handle, r.attempt, id);
+  return {r.rows, {r}, {{}, {handle}, long_ago, true}};
+}
+
+void request_queue::give_up_late_retries(time_point now) {
+  while (const auto handle = retries_.take_late(now, policy_->latency())) {
+    if (slots_ == 0)
+      give_up(*handle, drop_reason::no_capacity, no_worker, now);
+    else
+      give_up(*handle, drop_reason::late, {drop_rule::poison_retry_too_late}, now);
+  }
+}
+
+void request_queue::give_up_shed(time_point now) {
+  dropped_.clear();
+  policy_->take_dropped(dropped_);
+  for (const auto& d : dropped_) {
+    count_lost(d.request.rows, now);
+    if (slots_ == 0)
+      give_up(d.request.handle, drop_reason::no_capacity, no_worker, now);
+    else
+      give_up(d.request.handle, d.reason, {drop_rule::batching, d.batch_rows, d.start, d.end}, now);
+  }
+}
+
+void request_queue::forget_all() {
+  take_out(*policy_, retries_, table_, [](const request&) { return true; });
+  policy_->take_dropped(dropped_);
+  table_.release_all();
+  retries_.clear();
+  ends_.dropped.forget();
+}
+
+void request_queue::set_policy(std::unique_ptr<batching_policy> policy, time_point now) {
+  const auto old = std::exchange(policy_, std::move(policy));
+  policy_->set_latency(old->latency());
+  std::vector<queued_request> queued;
+  old->remove_if([](const queued_request&) { return true; }, queued);
+  for (const auto& t : queued) queue_again(t.handle, now);
+}
+
+void request_queue::set_slots(const model_slots& s) {
+  slots_ = s.here;
+  if (s.replaced) admission_ = {};
+  if (slots_ == 0) return;
+  policy_->set_slots(std::max<uint32_t>(1, s.in_service));
+  if (!options_.latency_given) policy_->set_latency(s.slowest);
+}
+
+}  // namespace troupe

@@ -1,0 +1,138 @@
+#include "policies/batching/request_queue.hpp"
+
+#include "tests/policies/batching/a_request_queue.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+TEST_CASE("a request_queue's batch has the requests of the policy's window, and their first deadline") {
+  a_request_queue q;
+  const auto second = q.arrive(a_request(2, 1), 1);
+  const auto first = q.arrive(a_request(1, 0, 2), 1);
+  const auto b = q.leave(7, 2);
+  CHECK(ids_of(b.requests) == ids{1, 2});
+  CHECK(b.rows == 3);
+  CHECK(b.in_flight.handles == std::vector<uint32_t>{first, second});
+  CHECK(b.in_flight.first_deadline == ms(12));
+  CHECK_FALSE(b.in_flight.alone);
+  CHECK(q.policy().queued_requests() == 0);
+  CHECK(q.table().holds(first));                        // until it is back
+  CHECK(q.ends().log.grants_of(first, ms(0)).empty());  // the batch has not begun
+}
+
+TEST_CASE("a request_queue without slots gives requests up, whether they come or wait") {
+  a_request_queue q;
+  q.arrive(a_request(1, 0), 0);
+  q.queue_alone(q.keep(a_request(2, 0), ms(0)), ms(0));
+  q.set_slots({});
+  q.arrive(a_request(3, 1), 1);
+  q.queue_alone(q.keep(a_request(4, 1), ms(1)), ms(1));
+  CHECK(q.flushed(1) == drop_list{{3, drop_reason::no_capacity}, {4, drop_reason::no_capacity}});
+  q.policy().update(ms(7), long_ago);
+  q.give_up_late_retries(ms(7));
+  CHECK(q.flushed(7) == drop_list{{2, drop_reason::no_capacity}, {1, drop_reason::no_capacity}});
+  CHECK(q.counted().bad == 4);
+}
+
+TEST_CASE("a request_queue refuses infeasible requests, and does not count them as overload") {
+  a_request_queue q;
+  auto hasty = a_request(1, 0);
+  hasty.deadline = ms(5.9);
+  q.arrive(hasty, 0);
+  CHECK(q.flushed(0) == drop_list{{1, drop_reason::late}});
+  CHECK(q.counted().bad == 0);
+  const auto d = q.ends().log.drop_of(request_id{1});
+  REQUIRE(d);
+  CHECK(d->grounds.end == ms(6));
+}
+
+TEST_CASE("a request_queue is bounded in rows, but for a request in an empty one and one that was let in") {
+  a_request_queue q(3);
+  q.arrive(a_request(1, 0, 5), 0);
+  q.arrive(a_request(2, 0), 0);
+  CHECK(q.flushed(0) == drop_list{{2, drop_reason::queue_full}});
+  CHECK(q.ends().log.drop_of(request_id{2})->grounds.rows == 3);
+  q.queue_again(q.keep(a_request(3, 0), ms(0)), ms(0));
+  CHECK(q.policy().queued_rows() == 6);
+}
+
+TEST_CASE("a request_queue gives up by a condition, poison retries included, after those that are queued") {
+  a_request_queue q;
+  q.queue_alone(q.keep(a_request(1, 0), ms(0)), ms(0));
+  for (uint64_t id = 2; id <= 4; ++id) q.arrive(a_request(id, 0), 0);
+  const auto odd = [](const request& r) { return r.id.value % 2 == 1; };
+  q.give_up_if(odd, drop_reason::cancelled, {drop_rule::cancelled}, ms(1));
+  CHECK(q.flushed(1) == drop_list{{3, drop_reason::cancelled}, {1, drop_reason::cancelled}});
+  CHECK(q.release_if([](const request&) { return true; }) == 2);
+  CHECK(q.flushed(1).empty());
+  CHECK(q.counted().bad == 0);
+}
+
+TEST_CASE("a request_queue gives up what the policy sheds, with the batch by which it was judged") {
+  a_request_queue q;
+  q.arrive(a_request(1, 0), 0);
+  q.policy().update(ms(6.5), long_ago);
+  CHECK(q.flushed(6.5) == drop_list{{1, drop_reason::late}});
+  const auto d = q.ends().log.drop_of(request_id{1});
+  REQUIRE(d);
+  CHECK(d->grounds.rule == drop_rule::batching);
+  CHECK(d->grounds.rows == 1);
+  CHECK(d->grounds.end == ms(12.5));
+}
+
+TEST_CASE("a request_queue's poison retry is a batch of its own, dropped when it is too late") {
+  a_request_queue q;
+  const auto first = q.keep(a_request(1, 0, 2), ms(0));
+  q.queue_alone(first, ms(0));
+  q.queue_alone(q.keep(a_request(2, 0), ms(0)), ms(0));
+  const auto b = q.take_poison_retry(batch_id{7});
+  CHECK(b.rows == 2);
+  CHECK(ids_of(b.requests) == ids{1});
+  CHECK(b.in_flight.alone);
+  CHECK(b.in_flight.handles == std::vector<uint32_t>{first});
+  q.give_up_late_retries(ms(6));
+  CHECK(q.flushed(6).empty());
+  q.give_up_late_retries(ms(6.1));
+  CHECK(q.flushed(6.1) == drop_list{{2, drop_reason::late}});
+  CHECK(q.retries().empty());
+}
+
+TEST_CASE("a request_queue that forgets all says nothing of it, and remembers what it has decided") {
+  a_request_queue q;
+  q.arrive(a_request(1, 0), 0);
+  const auto b = q.leave(7, 0);
+  q.arrive(a_request(2, 0), 0);
+  q.queue_alone(q.keep(a_request(3, 0), ms(0)), ms(0));
+  q.drop(a_request(4, 0), drop_reason::queue_full);
+  q.forget_all();
+  CHECK(q.flushed(0).empty());
+  CHECK(q.policy().queued_requests() == 0);
+  CHECK(q.retries().empty());
+  CHECK_FALSE(q.table().holds(b.in_flight.handles.front()));
+  CHECK(q.table().find(request_id{1}));
+  CHECK(q.ends().dropped.count(drop_reason::queue_full) == 1);
+}
+
+TEST_CASE("a request_queue's requests go over to another policy, by the SLO as it is now") {
+  a_request_queue q;
+  q.set_slots({1, 1, {2ms, 5ms}, false});
+  q.arrive(a_request(1, 0), 0);
+  q.set_slo(10ms);
+  q.set_policy(std::make_unique<eager>(paper(), shedding::timeout), ms(1));
+  CHECK(q.policy().latency() == latency_model{2ms, 5ms});
+  q.policy().update(ms(1), long_ago);
+  CHECK(q.policy().window().latest == ms(3));
+  CHECK(ids_of(q.leave(7, 1).requests) == ids{1});
+}
+
+TEST_CASE("a request_queue plans with the slots' latency, unless it is given") {
+  a_request_queue q;
+  q.set_slots({2, 0, {3ms, 4ms}, false});
+  CHECK(q.slots() == 2);
+  CHECK(q.policy().latency() == latency_model{3ms, 4ms});
+  q.set_slots({});
+  CHECK(q.policy().latency() == latency_model{3ms, 4ms});
+  request_queue given({{}, 100, true, 0, {}}, std::make_unique<deferred>(paper(), shedding::timeout));
+  given.set_slots({2, 2, {3ms, 4ms}, false});
+  CHECK(given.policy().latency() == latency_model{1ms, 5ms});
+}
