@@ -5,182 +5,93 @@
 #include <utility>
 
 #include "actors/common/planted_bug.hpp"
+#include "policies/batching/batch_returns.hpp"
 
 namespace troupe {
 namespace {
 
-/// Unlike any window: what the arbiter has been told is used up, so that it is told again.
+/// Unlike any window: the arbiter's knowledge is used up, so that the candidate is sent again.
 constexpr batch_window unknown{~0u, never, never};
 constexpr batch_window nothing{};
+
+request_queue::options request_options(const model_queue::options& o) {
+  return {{o.network, o.parameters.response, o.margin},
+          o.max_queued_rows,
+          o.latency_given,
+          o.decision_log,
+          o.load_report};
+}
+
+std::vector<backend> planned(const backends& b) {
+  std::vector<backend> out;
+  for (const auto& x : b.of) out.push_back({x.slot, x.batch, x.weight});
+  return out;
+}
+
+std::optional<latency_model> measured(const slot_ready& s, model_id model) {
+  std::optional<latency_model> out;
+  for (const auto& m : s.models)
+    if (m.model == model) out = latency_model{m.alpha, m.beta};
+  return out;
+}
+
+completion failed(const request& r, failure why, batch_id batch, uint32_t batch_rows) {
+  return {batch, batch_rows, {{r.id, r.attempt, why, {}, {}}}};
+}
+
+bool every_request(const request&) { return true; }
 
 }  // namespace
 
 model_queue::model_queue(address self, outbox& out, const options& o, std::unique_ptr<batching_policy> policy)
     : actor(self, out),
       options_(o),
-      policy_(std::move(policy)),
-      log_(o.decision_log),
-      next_batch_(o.first_batch) {
-  requests_.remember(o.decision_log);
-  if (o.leaving == no_domain) return;
-  leaves_ = model_idle{o.model, o.revision, self};
-  left_domain_ = o.leaving;
+      requests_(request_options(o), std::move(policy)),
+      placements_(o.slot_domains, o.arbiter.index),
+      leading_(o.elected, o.term, o.first_batch, o.max_queued_rows) {
+  if (o.leaving != no_domain) move_.begin(o.revision, o.leaving);
 }
 
 void model_queue::on(envelope& e, time_point now) {
-  if (ended_) return on_message_while_leaving(e.body, now);
-  // Of a large cluster these come by the thousand.
+  if (ended_) return on_message_after_end(e.body, now);
+  // In a large cluster messages about placements come by the thousand.
   const bool about_placements =
       std::holds_alternative<slot_ready>(e.body) || std::holds_alternative<slot_service>(e.body);
-  if (placements_changed_ && !about_placements) apply_placements();
+  if (placements_.changed() && !about_placements) apply_placements();
+  const bool other_domain = e.from.index != options_.arbiter.index;
   dispatch(e.body, overloaded{
                        [&](submit& s) {
                          for (auto& r : s.requests) take(r, now);
                        },
                        [&](cancel& c) { cancelled_.push_back(c.id); },
                        [&](grant& g) {
-                         if (e.from.kind == role::rank_arbiter && e.from.index != domain())
-                           return decline(e.from, g);
+                         if (e.from.kind == role::rank_arbiter && other_domain)
+                           return decline(g, e.from, g.free_at);
+                         if (g.alone) return on_grant_alone(g, now);
                          on_grant(g, now);
                        },
                        [&](model_change& c) { on_change(c.line, now); },
                        [&](batch_done& d) { on_done(d, now); },
-                       [&](slot_ready& s) { on_slot(s); },
-                       [&](slot_service& s) {
-                         if (!s.in) out_of_service_.insert(s.slot);
-                         if (s.in) out_of_service_.erase(s.slot);
-                         placements_changed_ = true;
-                       },
+                       [&](slot_ready& s) { placements_.set(s.slot, s.worker, measured(s, options_.model)); },
+                       [&](slot_service& s) { placements_.set_service(s.slot, s.in); },
                        [&](node_down& d) { on_node_down(d, now); },
-                       [&](node_leaving& l) { forget_placements(l.node, l.incarnation); },
-                       [&](backends& b) { on_backends(e.from, b, now); },
+                       [&](node_leaving& l) {
+                         placements_.forget(l.node, l.incarnation);
+                         apply_placements();
+                       },
+                       [&](backends& b) {
+                         if (!other_domain) requests_.policy().set_backends(planned(b), now);
+                       },
                        [&](leadership& t) { on_leadership(t, now); },
                        [&](handover& h) { adopt(h, now); },
-                       [&](query_received& q) {
-                         send(e.from, received_requests{q.token, received_});
-                       },
-                       [&](new_incarnation&) { start_over(); },
+                       [&](new_incarnation&) { begin_anew(); },
                    });
 }
 
-void model_queue::take(const request& r, time_point now) {
-  if (!is_leader()) return hold(r);
-  if (adopted_.contains(r.id)) return;
-  ++received_;
-  queue_up(keep(r, now), now);
-}
-
-uint32_t model_queue::keep(const request& r, time_point now) {
-  return requests_.add({r, now, policy_->queued_rows()});
-}
-
-void model_queue::queue_up(uint32_t handle, time_point now) {
-  const auto& r = requests_[handle];
-  if (placements_here_ == 0) return give_up(handle, drop_reason::no_capacity, {drop_rule::no_worker}, now);
-  if (is_infeasible(r)) {
-    const drop_grounds why{drop_rule::batching, r.rows, now + options_.network(r.rows), now + time_alone(r)};
-    return give_up(handle, drop_reason::late, why, now);
-  }
-  if (const auto bound = rows_that_may_wait(r, now); policy_->queued_rows() + r.rows > bound) {
-    admission_.lost(now, r.rows);
-    return give_up(handle, drop_reason::queue_full, {drop_rule::queue_bound, bound}, now);
-  }
-  policy_->add({planned_deadline(r), r.id, r.rows, handle}, now);
-}
-
-/// From its arrival to its answer, if a slot is free at once.
-duration model_queue::time_alone(const request& r) const {
-  return options_.network(r.rows) + policy_->latency()(r.rows) + options_.parameters.response;
-}
-
-/// It asks for less time than it takes: that says nothing of how busy the slots are.
-bool model_queue::is_infeasible(const request& r) const { return r.arrival + time_alone(r) > r.deadline; }
-
-/// An empty queue takes whatever is asked.
-uint32_t model_queue::rows_that_may_wait(const request& r, time_point now) {
-  const auto batch = std::max(last_batch_rows_, r.rows);
-  const auto patience =
-      r.deadline - now - policy_->latency()(batch) - options_.network(batch) - 2 * options_.margin;
-  return std::max(
-      r.rows, std::min(options_.max_queued_rows, admission_.bound(now, patience, batch, placements_here_)));
-}
-
-void model_queue::give_up(uint32_t handle, drop_reason why, const drop_grounds& g, time_point now) {
-  if (log_.on()) log_.drop(known(handle), now, why, g);
-  drop(requests_[handle], why);
-  requests_.release(handle);
-}
-
-/// The handles of those, of all that wait here or for their poison retry, for which `leaves` says so: they
-/// wait no more.
-std::vector<uint32_t> model_queue::take_out(const std::function<bool(const request&)>& leaves) {
-  std::vector<uint32_t> handles;
-  std::vector<queued_request> removed;
-  policy_->remove_if([&](const queued_request& t) { return leaves(requests_[t.handle]); }, removed);
-  for (const auto& t : removed) handles.push_back(t.handle);
-  std::erase_if(poison_retries_, [&](uint32_t handle) {
-    const bool gone = leaves(requests_[handle]);
-    if (gone) handles.push_back(handle);
-    return gone;
-  });
-  return handles;
-}
-
-/// All of a turn at once: clients that hang up do so by the thousand. A request that runs already goes on:
-/// its answer says so.
-void model_queue::give_up_cancelled(time_point now) {
-  if (cancelled_.empty()) return;
-  if (planted(bug::throw_up)) throw std::logic_error("planted");
-  std::sort(cancelled_.begin(), cancelled_.end());
-  const auto cancelled = [&](const request& r) {
-    return std::binary_search(cancelled_.begin(), cancelled_.end(), r.id);
-  };
-  for (const auto handle : take_out(cancelled))
-    give_up(handle, drop_reason::cancelled, {drop_rule::cancelled}, now);
-  std::erase_if(held_, [&](const request& r) {
-    const bool gone = cancelled(r);
-    if (gone) drop(r, drop_reason::cancelled);
-    return gone;
-  });
-  cancelled_.clear();
-}
-
-void model_queue::on_time(time_point now) {
-  if (ended_) return send_drops(now);
-  if (placements_changed_) apply_placements();
-  give_up_cancelled(now);
-  policy_->update(now, long_ago);
-  give_up_late_poison_retries(now);
-  send_candidate(now);
-  offer_poison_retry(now);
-  send_drops(now);
-  report_left();
-  report_load(now);
-}
-
-time_point model_queue::next_wakeup() const {
-  const auto late = poison_retries_.empty() ? never : latest_start(requests_[poison_retries_.front()]) + 1ns;
-  const auto report_at = poison_retries_.empty() || poison_retry_offered_ ? never : offer_poison_retry_at_;
-  const auto load =
-      load_.good + load_.bad == 0 || options_.load_report == duration{} ? never : report_load_at_;
-  return std::min({policy_->wake_at(), late, report_at, load});
-}
-
-/// Nobody runs what waits. What a worker has goes on, and it answers the gateway, unless it gives it back.
-void model_queue::end(time_point now) {
-  ended_ = true;
-  placements_.clear();
-  placements_here_ = 0;
-  for (const auto handle : take_out([](const request&) { return true; }))
-    give_up(handle, drop_reason::no_capacity, {drop_rule::no_worker}, now);
-  for (const auto& r : held_) drop(r, drop_reason::no_capacity);
-  send_drops(now);
-}
-
-void model_queue::on_message_while_leaving(actor_message& m, time_point now) {
+void model_queue::on_message_after_end(actor_message& m, time_point now) {
   dispatch(m, overloaded{
                   [&](batch_done& d) {
-                    if (running_.contains(d.batch)) on_done(d, now);
+                    if (in_flight_.contains(d.batch)) on_done(d, now);
                   },
                   [&](node_down& d) { on_node_down(d, now); },
                   [&](leadership& t) {
@@ -190,146 +101,245 @@ void model_queue::on_message_while_leaving(actor_message& m, time_point now) {
               });
 }
 
-/// Nothing of the old incarnation counts any more; the gateways see to the outcomes.
-void model_queue::start_over() {
-  // Workers that saw it refuse what is still on its way from the old one.
-  options_.term = options_.elected ? term_id{} : term_id{self_.incarnation.value};
-  forget_requests();
-  held_.clear();
-  cancelled_.clear();
-  placements_.clear();
-  placements_here_ = 0;
+void model_queue::take(const request& r, time_point now) {
+  switch (leading_.arrive(r)) {
+    case queue_leadership::arrival::taken: break;
+    case queue_leadership::arrival::too_many: return requests_.drop(r, drop_reason::queue_full);
+    default: return;
+  }
+  ++received_;
+  requests_.queue_up(requests_.keep(r, now), now);
 }
 
-/// The gateways see to their outcomes.
-void model_queue::forget_requests() {
-  take_out([](const request&) { return true; });
-  policy_->take_dropped(dropped_);
-  requests_.release_all();
-  poison_retry_offered_ = false;
-  poison_retries_.clear();
-  running_.clear();
-  adopted_.clear();
-  early_.clear();
-  pending_drops_.clear();
-  sent_window_ = unknown;
+/// All of a turn at once: clients that hang up do so by the thousand. A cancelled request that is in flight
+/// goes on, and its answer says so.
+void model_queue::give_up_cancelled(time_point now) {
+  if (cancelled_.empty()) return;
+  if (planted(bug::throw_up)) throw std::logic_error("planted");
+  std::sort(cancelled_.begin(), cancelled_.end());
+  const auto cancelled = [&](const request& r) {
+    return std::binary_search(cancelled_.begin(), cancelled_.end(), r.id);
+  };
+  requests_.give_up_if(cancelled, drop_reason::cancelled, {drop_rule::cancelled}, now);
+  leading_.remove_held_if([&](const request& r) {
+    const bool gone = cancelled(r);
+    if (gone) requests_.drop(r, drop_reason::cancelled);
+    return gone;
+  });
+  cancelled_.clear();
+}
+
+void model_queue::on_time(time_point now) {
+  if (ended_) return send_drops(now);
+  if (placements_.changed()) apply_placements();
+  give_up_cancelled(now);
+  requests_.policy().update(now, long_ago);
+  requests_.give_up_late_retries(now);
+  send_candidates(now);
+  send_drops(now);
+  const auto runs_in = [&](uint32_t domain) {
+    return in_flight_.any_worker(
+        [&](const address& worker) { return placements_.domain_of(slot_id{worker.index}) == domain; });
+  };
+  if (const auto revision = move_.finish(runs_in))
+    send(on_node(self_.node, role::deployer), model_idle{options_.model, *revision, self_});
+  if (const auto load = requests_.ends().load.take(now))
+    send(options_.arbiter, queue_load{load->good, load->bad});
+}
+
+time_point model_queue::next_wakeup() const {
+  const auto& policy = requests_.policy();
+  return std::min(
+      {policy.wake_at(), requests_.retries().wake_at(policy.latency()), requests_.ends().load.due_at()});
+}
+
+/// Waiting requests are dropped. Batches in flight go on: their workers answer the gateways, or give them
+/// back.
+void model_queue::end(time_point now) {
+  ended_ = true;
+  placements_.clear();
+  requests_.set_slots({});
+  requests_.give_up_if(every_request, drop_reason::no_capacity, {drop_rule::no_worker}, now);
+  for (const auto& r : leading_.take_held()) requests_.drop(r, drop_reason::no_capacity);
+  send_drops(now);
 }
 
 void model_queue::on_grant(const grant& g, time_point now) {
-  if (g.alone) return on_grant_alone(g, now);
+  auto& policy = requests_.policy();
   const auto promised =
-      std::max(policy_->choose(g.slot, std::exchange(sent_window_, unknown)).exec_at, g.free_at);
-  if (!has_placement(g)) {
-    // The arbiter will hear of it too. Until then, do not meet it at once with the same candidate.
-    send(options_.arbiter,
-         occupied{options_.model, g.sequence, g.slot, {}, std::max(g.free_at, now + 100us)});
-    return;
-  }
-  policy_->set_load(g.load);
-  policy_->update(now, g.free_at);
-  const auto window = policy_->window();
-  if (window.rows == 0 || paused_) {
-    send(options_.arbiter, occupied{options_.model, g.sequence, g.slot, {}, g.free_at});
-    return;
-  }
-  batch_.clear();
-  policy_->take_batch(batch_);
-
-  batch_order o;
-  o.exec_at = std::min(promised, window.exec_at);  // a grant that comes late does not move the plan
-  o.start_by = window.latest + options_.margin;
-  o.requests.reserve(batch_.size());
-  running_batch running;
-  running.handles.reserve(batch_.size());
-  running.first_deadline = never;
-  for (const auto& t : batch_) {
-    const auto& r = o.requests.emplace_back(requests_[t.handle]);
-    running.first_deadline = std::min(running.first_deadline, r.deadline);
-    running.handles.push_back(t.handle);
-    if (log_.on()) log_.grant(t.handle, r.attempt, batch_id{next_batch_});
-  }
-  batched_rows_ += window.rows;
-  last_batch_rows_ = window.rows;
-  admission_.served(now, window.rows);
-  const auto end = window.exec_at + policy_->latency()(window.rows);
-  if (log_.on()) log_batch(g, o, window.rows, end, now);
-  order(g, std::move(o), std::move(running), end, now);
+      std::max(policy.choose(g.slot, std::exchange(sent_window_, unknown)).exec_at, g.free_at);
+  // The arbiter hears of a lost worker, too. Until then it should not answer the same candidate at once.
+  if (!placements_.has(g.slot, g.worker.incarnation))
+    return decline(g, options_.arbiter, std::max(g.free_at, now + 100us));
+  policy.set_load(g.load);
+  policy.update(now, g.free_at);
+  const auto window = policy.window();
+  if (window.rows == 0 || paused_) return decline(g, options_.arbiter, g.free_at);
+  const auto exec_at = std::min(promised, window.exec_at);  // a late grant does not move the plan
+  order(g, requests_.take_batch(leading_.next_batch(), now), exec_at, window.latest + options_.margin,
+        window.exec_at, now);
 }
 
-/// Sends the order that answers a grant; its slot is free again at `free_at`.
-void model_queue::order(const grant& g, batch_order o, running_batch running, time_point free_at,
-                        time_point now) {
-  o.batch = batch_id{next_batch_++};
-  o.term = options_.term;
+void model_queue::on_grant_alone(const grant& g, time_point now) {
+  auto& retries = requests_.retries();
+  retries.withdraw();
+  requests_.give_up_late_retries(now);
+  const bool lost = !placements_.has(g.slot, g.worker.incarnation);
+  if (lost) retries.delay_offer(now + 1ms);  // until the arbiter has heard of it
+  if (lost || retries.empty()) return decline(g, options_.arbiter, g.free_at);
+  const auto start_by = retries.front().latest_start(requests_.policy().latency());
+  order(g, requests_.take_poison_retry(leading_.next_batch()), now, start_by, now, now);
+}
+
+/// Answers a grant with a batch that runs from `run_from` on, and is to have started by `start_by`.
+void model_queue::order(const grant& g, request_queue::batch batch, time_point exec_at, time_point start_by,
+                        time_point run_from, time_point now) {
+  const auto end = run_from + requests_.policy().latency()(batch.rows);
+  batch_order o;
+  o.batch = leading_.new_batch();
+  o.term = leading_.term();
   o.model = options_.model;
   o.slot = g.slot;
   o.queue = self_;
   o.ordered_at = now;
+  o.exec_at = exec_at;
+  o.start_by = start_by;
+  o.requests = std::move(batch.requests);
   o.preempts = g.preempts;
-  running.worker = g.worker;
-  send(options_.arbiter, occupied{options_.model, g.sequence, g.slot, o.batch, free_at, running.alone});
-  running_[o.batch] = std::move(running);
+  if (auto& log = requests_.ends().log; log.on()) log.begin(g, o, batch.rows, end, now);
+  send(options_.arbiter, occupied{options_.model, g.sequence, g.slot, o.batch, end, batch.in_flight.alone});
+  batch.in_flight.worker = g.worker;
+  in_flight_.add(o.batch, std::move(batch.in_flight));
   ++batches_;
+  batched_rows_ += batch.rows;
   send(g.worker, std::move(o));
 }
 
-void model_queue::drop(const request& r, drop_reason why) {
-  ++drops_[static_cast<size_t>(why)];
-  const bool too_busy = why == drop_reason::late || why == drop_reason::shed ||
-                        why == drop_reason::queue_full || why == drop_reason::no_capacity;
-  load_.bad += too_busy && !is_infeasible(r);
-  auto it = std::find_if(pending_drops_.begin(), pending_drops_.end(),
-                         [&](const auto& p) { return p.first == r.gateway; });
-  if (it == pending_drops_.end()) it = pending_drops_.insert(it, {r.gateway, {}});
-  it->second.requests.push_back({r.id, r.attempt, why});
+/// Nothing runs on the granted slot.
+void model_queue::decline(const grant& g, const address& arbiter, time_point free_at) {
+  send(arbiter, occupied{g.model, g.sequence, g.slot, {}, free_at, g.alone});
 }
 
-void model_queue::send_drops(time_point now) {
-  dropped_.clear();
-  policy_->take_dropped(dropped_);
-  for (const auto& d : dropped_) {
-    admission_.lost(now, d.request.rows);
-    if (placements_here_ == 0)
-      give_up(d.request.handle, drop_reason::no_capacity, {drop_rule::no_worker}, now);
-    else
-      give_up(d.request.handle, d.reason, {drop_rule::batching, d.batch_rows, d.start, d.end}, now);
+void model_queue::on_done(const batch_done& d, time_point now) {
+  const auto batch = in_flight_.take(d.batch);
+  if (!batch) return leading_.keep_early(d);
+  if (auto& log = requests_.ends().log; log.on()) log.end(d, now);
+  // The worker tells a gateway of stale inputs, too, if it knows the gateway; the first message counts.
+  for (const auto id : d.stale)
+    for (const auto handle : batch->handles)
+      if (const auto& r = requests_.table()[handle]; r.id == id)
+        send(r.gateway, failed(r, failure::stale_memory, d.batch, d.rows));
+  if (d.refused == refusal::preempted && planted(bug::forget_preempted))
+    release_batch(requests_, *batch);
+  else if (d.refused == refusal::preempted)
+    preempted_ += run_batch_again(requests_, *batch, now);
+  else if (d.refused == refusal::none || d.refused == refusal::late)
+    finish_batch(requests_, *batch, d, now);
+  else
+    resubmitted_ += resubmit_batch(requests_, *batch, options_.max_attempts, now);
+}
+
+void model_queue::on_node_down(const node_down& d, time_point now) {
+  placements_.forget(d.node, d.incarnation);
+  apply_placements();
+  lost_with_gateway_ += forget_gateway(requests_, d.node, d.incarnation);
+  const auto loss = d.crashed ? worker_loss::worker_crashed : worker_loss::worker_lost;
+  for (const auto& [id, batch] : in_flight_.take_of(d.node, d.incarnation)) {
+    if (auto& log = requests_.ends().log; log.on()) log.lose(id, d.crashed, now);
+    if (batch.alone) {
+      const auto verdict = judge_poison_retry(requests_, batch, loss);
+      if (!verdict) continue;
+      poisoned_ += verdict->why == failure::poison;
+      send(verdict->what.gateway, failed(verdict->what, verdict->why, id, verdict->what.rows));
+    } else {
+      if (!planted(bug::trust_everybody)) note_loss(requests_, batch, loss);
+      resubmitted_ += resubmit_batch(requests_, batch, options_.max_attempts, now);
+    }
   }
-  if (!planted(bug::lose_drops))
-    for (auto& [gateway, list] : pending_drops_) send(gateway, std::move(list));
-  pending_drops_.clear();
 }
 
-void model_queue::report_load(time_point now) {
-  if (options_.load_report == duration{} || load_.good + load_.bad == 0 || now < report_load_at_) return;
-  report_load_at_ = now + options_.load_report;
-  send(options_.arbiter, std::exchange(load_, {}));
+void model_queue::apply_placements() { requests_.set_slots(placements_.take_summary()); }
+
+void model_queue::on_change(const deployment& line, time_point now) {
+  if (line.model != options_.model || line.wanted == deployment_state::undeployed) return;
+  if (line.domain != options_.arbiter.index) go_over_to(line.domain, now);
+  move_.cancel();
+  if (line.leaving != no_domain && line.wanted == deployment_state::deployed)
+    move_.begin(line.revision, line.leaving);
 }
 
-void model_queue::send_candidate(time_point now) {
-  const auto& w = paused_ ? nothing : policy_->window();
-  const auto slots = policy_->slots();
-  if (w == sent_window_ && std::equal(slots.begin(), slots.end(), sent_slots_.begin(), sent_slots_.end()))
-    return;
-  sent_window_ = w;
-  sent_slots_.assign(slots.begin(), slots.end());
-  if (log_.on()) log_.offered(now, sequence_ + 1, w);
-  send(options_.arbiter,
-       candidate{options_.model, ++sequence_, w.rows, w.exec_at, w.latest,
-                 std::max(options_.network(w.rows), policy_->lead()), false, policy_->need(), sent_slots_});
-}
-
-/// What is true of a queue that has told its candidate is told again to the arbiter of the new domain.
+/// The new domain's arbiter is told afresh of the candidates; the old one's are taken back.
 void model_queue::go_over_to(uint32_t domain, time_point now) {
   send(options_.arbiter, candidate{options_.model, ++sequence_, 0, never, long_ago, {}});
-  if (poison_retry_offered_)
+  if (requests_.retries().withdraw())
     send(options_.arbiter, candidate{options_.model, ++sequence_, 0, never, never, {}, true});
   options_.arbiter.index = domain;
   sent_window_ = unknown;
-  poison_retry_offered_ = false;
-  out_of_service_.clear();  // the new arbiter says which of its slots are
-  policy_->set_backends({}, now);
-  admission_ = {};
+  requests_.policy().set_backends({}, now);
+  placements_.go_over_to(domain);
   apply_placements();
+}
+
+void model_queue::on_leadership(const leadership& latest, time_point now) {
+  if (!options_.elected || !latest.later_than(leadership_)) return;
+  leadership_ = latest;
+  forget_requests();
+  leading_.begin_term(latest.term, latest.scheduler == self_.node && latest.incarnation == self_.incarnation);
+  const auto held = leading_.take_held();
+  if (!leading_.leads()) return;
+  for (const auto& r : held) take(r, now);
+}
+
+/// A batch that the last leader ordered and a worker still runs is one of this queue from now on.
+void model_queue::adopt(const handover& h, time_point now) {
+  if (!leading_.adopts(h) || in_flight_.contains(h.batch)) return;
+  requests_.release_if([&](const request& r) {  // a gateway was faster
+    return std::any_of(h.requests.begin(), h.requests.end(), [&](const request& x) { return x.id == r.id; });
+  });
+  in_flight_batch batch;
+  batch.worker = h.worker;
+  for (const auto& r : h.requests) batch.handles.push_back(requests_.keep(r, now));
+  in_flight_.add(h.batch, std::move(batch));
+  if (const auto early = leading_.adopt(h)) on_done(*early, now);
+}
+
+/// Nothing of the old incarnation counts any more; the gateways decide the outcomes.
+void model_queue::begin_anew() {
+  leading_.begin_incarnation(self_.incarnation);
+  forget_requests();
+  cancelled_.clear();
+  placements_.clear();
+  requests_.set_slots({});
+}
+
+void model_queue::forget_requests() {
+  requests_.forget_all();
+  in_flight_.clear();
+  leading_.forget_takeover();
+  sent_window_ = unknown;
+}
+
+void model_queue::send_drops(time_point now) {
+  requests_.flush_drops(now, [&](const address& gateway, drops list) {
+    if (!planted(bug::lose_drops)) send(gateway, std::move(list));
+  });
+}
+
+/// Tells the arbiter of changes: the ordinary candidate, and the first poison retry.
+void model_queue::send_candidates(time_point now) {
+  const auto& policy = requests_.policy();
+  const auto& w = paused_ ? nothing : policy.window();
+  const auto slots = policy.slots();
+  if (w != sent_window_ || !std::equal(slots.begin(), slots.end(), sent_slots_.begin(), sent_slots_.end())) {
+    sent_window_ = w;
+    sent_slots_.assign(slots.begin(), slots.end());
+    if (auto& log = requests_.ends().log; log.on()) log.offered(now, sequence_ + 1, w);
+    send(options_.arbiter,
+         candidate{options_.model, ++sequence_, w.rows, w.exec_at, w.latest,
+                   std::max(options_.network(w.rows), policy.lead()), false, policy.need(), sent_slots_});
+  }
+  if (const auto rows = requests_.retries().offer(now))
+    send(options_.arbiter, candidate{options_.model, ++sequence_, *rows, now, never, {}, true});
 }
 
 }  // namespace troupe
