@@ -1,4 +1,4 @@
-// How much an actor is told to remember of its decisions.
+// The size of a decision log that a command asks for.
 #pragma once
 #include <string>
 
@@ -7,7 +7,7 @@
 
 namespace troupe {
 
-/// Throws `command_refused` if that is too much.
+/// In requests. Throws `command_refused` beyond `largest_decision_log`.
 inline uint32_t checked(const set_decision_log& s) {
   if (s.requests > largest_decision_log)
     throw command_refused("set_decision_log.requests: must be at most " +

@@ -1,4 +1,4 @@
-// The answer to `list_requests` (messages/commands/commands.hpp), the same for every kind of actor.
+// The answer to `list_requests` (messages/commands/commands.hpp), the same for gateways and model queues.
 #pragma once
 #include <algorithm>
 #include <utility>
@@ -8,8 +8,8 @@
 
 namespace troupe {
 
-/// Of all that an actor holds, in any order: so many of the lowest ids as the command asks for and a list may
-/// have, ascending.
+/// `all`: every request that the actor holds, in any order. The answer counts them and lists those with the
+/// lowest ids, ascending: at most as many as the command asks for, and at most `longest_list`.
 inline open_requests answer_to(const list_requests& asked, std::vector<open_request> all) {
   const auto total = all.size();
   const auto n = std::min<size_t>({asked.limit, longest_list, total});

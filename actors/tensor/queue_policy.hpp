@@ -1,4 +1,4 @@
-// The batching policy of a model's queue, as the cluster file and the model's definition say.
+// The batching policy of a model's queue, made from the cluster file and the model's definition.
 #pragma once
 #include <memory>
 
@@ -9,7 +9,7 @@ namespace troupe {
 
 batching_parameters parameters_of(const cluster_spec& cluster, const model_spec& model);
 
-/// Throws std::runtime_error if a plug-in will not make one for this model.
+/// Never null. Throws std::runtime_error with the model's name and the reason if a plug-in refuses the model.
 std::unique_ptr<batching_policy> make_policy(const cluster_spec& cluster, const model_spec& model);
 
 }  // namespace troupe
