@@ -8,11 +8,13 @@
 #include "messages/common/json_text.hpp"
 #include "messages/common/version.hpp"
 #include "transport/kserve/repository.hpp"
+#include "transport/openai/error.hpp"
 
 namespace troupe {
 
 http_api::http_api(parts p) : parts_(std::move(p)), authorisation_(parts_.cluster) {
   router_.set_guard(&authorisation_);
+  router_.set_path_refusal(openai::path_error);
   add_models();  // the most asked for first
   add_health();
   add_repository();

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "transport/openai/error.hpp"
-
 namespace troupe {
 namespace {
 
@@ -80,13 +78,18 @@ const http_router::route* http_router::find(const http_request& request, std::st
   return nullptr;
 }
 
+http_response http_router::refused(std::string_view path, unsigned status, std::string message) const {
+  return path_refusal_ != nullptr ? path_refusal_(path, status, std::move(message))
+                                  : http_error_response(status, message);
+}
+
 std::optional<http_response> http_router::admit(http_request& head) {
   std::string allowed;
   if (const auto* r = find(head, &allowed))
     return guard_ ? guard_->refusal(r->pattern, parameters_of(r->segments, head.path), head) : std::nullopt;
-  if (allowed.empty()) return openai::path_error(head.path, 404, "no such path: " + head.path);
-  auto refusal = openai::path_error(
-      head.path, 405, fmt::format("{} does not take {}; use {}", head.path, head.method, allowed));
+  if (allowed.empty()) return refused(head.path, 404, "no such path: " + head.path);
+  auto refusal =
+      refused(head.path, 405, fmt::format("{} does not take {}; use {}", head.path, head.method, allowed));
   refusal.headers.add("Allow", allowed);
   return refusal;
 }

@@ -31,6 +31,10 @@ class http_guard {
                                                http_request& head) = 0;
 };
 
+/// Writes a refusal of a path that no handler is asked about, in the form of the API that the path belongs
+/// to.
+using path_refusal = http_response (*)(std::string_view path, unsigned status, std::string message);
+
 /// A handler made of routes. Unknown paths answer 404, known ones with another method 405. HEAD is GET (the
 /// server leaves the body out). Routes are tried in the order they were added.
 class http_router final : public http_handler {
@@ -41,6 +45,8 @@ class http_router final : public http_handler {
   void add(std::string method, std::string_view pattern, route_handler handler);
   /// Called in `admit` for every matching route; null: no guard. Outlives the router.
   void set_guard(http_guard* guard) { guard_ = guard; }
+  /// The form of the 404 and 405 of the router itself; as `http_error_response` unless set.
+  void set_path_refusal(path_refusal form) { path_refusal_ = form; }
   std::optional<http_response> admit(http_request& head) override;
   void handle(http_request request, http_reply reply) override;
 
@@ -53,8 +59,10 @@ class http_router final : public http_handler {
   };
   /// Null if there is none; then `allowed` lists the methods of the path, if it is known.
   const route* find(const http_request& request, std::string* allowed = nullptr) const;
+  http_response refused(std::string_view path, unsigned status, std::string message) const;
   std::vector<route> routes_;
   http_guard* guard_ = nullptr;
+  path_refusal path_refusal_ = nullptr;
 };
 
 }  // namespace troupe

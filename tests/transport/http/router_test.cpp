@@ -71,6 +71,23 @@ TEST_CASE("an unknown path is 404, a known one with another method 405") {
   CHECK(wrong.body == R"({"error":"/v2/models/m does not take PUT; use GET, DELETE"})");
 }
 
+TEST_CASE("refusals of the router have the form that it was given") {
+  auto router = a_router();
+  router.set_path_refusal([](std::string_view path, unsigned status, std::string message) {
+    http_response r;
+    r.status = status;
+    r.body = std::string(path) + " | " + message;
+    return r;
+  });
+  const auto unknown = ask(router, "GET", "/v3");
+  CHECK(unknown.status == 404);
+  CHECK(unknown.body == "/v3 | no such path: /v3");
+  const auto wrong = ask(router, "PUT", "/v2/models/m");
+  CHECK(wrong.status == 405);
+  CHECK(wrong.headers.find("allow") == "GET, DELETE");
+  CHECK(wrong.body == "/v2/models/m | /v2/models/m does not take PUT; use GET, DELETE");
+}
+
 TEST_CASE("headers are found whatever their case") {
   const http_headers h{{"Content-Type", "a"}, {"content-type", "b"}};
   CHECK(h.find("CONTENT-TYPE") == "a");
