@@ -287,6 +287,14 @@ request_id node_runtime::next_request_id() {
   return make_request_id(self_, lane_.incarnation(), next_request_.fetch_add(1, std::memory_order_relaxed));
 }
 
+void node_runtime::to_gateway(actor_message message) {
+  post_.send({self_, {}, role::gateway, 0}, std::move(message));
+}
+
+void node_runtime::to_llm_gateway(actor_message message) {
+  post_.send({self_, {}, role::llm_gateway, 0}, std::move(message));
+}
+
 void node_runtime::stop() {
   if (std::exchange(stopped_, true)) return;
   post_.stop();

@@ -9,6 +9,7 @@
 
 #include "actors/cluster/deployer.hpp"
 #include "actors/cluster/node.hpp"
+#include "actors/frontend/frontend.hpp"
 #include "actors/llm/engine.hpp"
 #include "actors/llm/gateway.hpp"
 #include "actors/runtime/caf_host.hpp"
@@ -25,7 +26,7 @@
 
 namespace troupe {
 
-class node_runtime {
+class node_runtime final : public frontend {
  public:
   struct environment {
     caf::actor_system& system;
@@ -58,20 +59,18 @@ class node_runtime {
 
   /// Spawns the actors and starts the data lane. `cluster` outlives the runtime.
   node_runtime(const cluster_spec& cluster, node_id self, environment env);
-  ~node_runtime();
+  ~node_runtime() override;
   node_runtime(const node_runtime&) = delete;
   node_runtime& operator=(const node_runtime&) = delete;
 
-  // For frontends, from any thread.
-  slot_pool& pool() { return pool_; }
-  const catalog& models() const { return catalog_; }
-  const llm_catalog& language_models() const { return language_models_; }
-  troupe::post& post() { return post_; }
-  /// An id that no other request of the cluster has.
-  request_id next_request_id();
-  address gateway_address() const { return {self_, {}, role::gateway, 0}; }
-  address llm_gateway_address() const { return {self_, {}, role::llm_gateway, 0}; }
+  slot_pool& pool() override { return pool_; }
+  const catalog& models() const override { return catalog_; }
+  const llm_catalog& language_models() const override { return language_models_; }
+  request_id next_request_id() override;
+  void to_gateway(actor_message message) override;
+  void to_llm_gateway(actor_message message) override;
 
+  troupe::post& post() { return post_; }
   const node_protocol& node_actor() const { return node_; }
   const deployer_protocol& deployer_actor() const { return deployer_; }
   data_lane& lane() { return lane_; }

@@ -34,7 +34,7 @@ void http_api::add_models() {
     });
   }
   router_.add("GET", "/v2/models/stats", [this](auto, auto&, http_reply reply) {
-    send_statistics(parts_.runtime.models().all(), std::move(reply));
+    send_statistics(parts_.node.models().all(), std::move(reply));
   });
   for (const char* path : {"/v2/models/{model}", "/v2/models/{model}/versions/{version}"})
     router_.add("GET", path, [this](auto, auto& at, http_reply reply) { describe(at, std::move(reply)); });
@@ -72,7 +72,7 @@ void http_api::add_repository() {
 
 catalog::view http_api::find(const path_parameters& path, http_reply& reply) const {
   const auto& name = path["model"];
-  auto e = parts_.runtime.models().find(name);
+  auto e = parts_.node.models().find(name);
   const auto& wanted = path["version"];
   if (e && (wanted.empty() || wanted == "1")) return e;
   std::string message = e ? "model '" + name + "' has no version '" + wanted + "', only '1'"
@@ -104,15 +104,15 @@ void http_api::infer(http_request request, const path_parameters& path, http_rep
     return refuse(
         {413, "the inputs take " + std::to_string(asked->input_bytes) +
                   " bytes, more than half of limits.pool_mb = " + std::to_string(pool_bytes >> 20)});
-  auto room = parts_.runtime.pool().take(asked->input_bytes);
+  auto room = parts_.node.pool().take(asked->input_bytes);
   if (!room) return drop(drop_reason::queue_full);
   if (auto bad = write_inputs(*asked, model->signature, room->payload)) {
-    parts_.runtime.pool().give_back(room->region);
+    parts_.node.pool().give_back(room->region);
     return refuse(*bad);
   }
 
   troupe::request r;
-  r.id = parts_.runtime.next_request_id();
+  r.id = parts_.node.next_request_id();
   r.model = model->model;
   r.rows = asked->rows;
   r.tenant = request.tenant;
@@ -120,13 +120,12 @@ void http_api::infer(http_request request, const path_parameters& path, http_rep
   r.deadline = arrival + std::min(model->slo, asked->timeout.value_or(model->slo));
   r.input = room->region;
 
-  auto& post = parts_.runtime.post();
-  const auto gateway = parts_.runtime.gateway_address();
-  reply.on_cancel([&post, gateway, id = r.id] { post.send(gateway, client_gone{id}); });
+  auto& node = parts_.node;
+  reply.on_cancel([&node, id = r.id] { node.to_gateway(client_gone{id}); });
   asked->inputs.clear();
   parts_.clients.expect(r.id, {std::move(reply), std::move(model), std::move(*asked), parts_.time.now(),
                                request.headers.find(timing_request_header).has_value()});
-  post.send(gateway, client_request{r});
+  node.to_gateway(client_request{r});
 }
 
 catalog::view http_api::find_loaded(const path_parameters& path, http_reply& reply) const {
@@ -162,7 +161,7 @@ void http_api::model_ready(const path_parameters& path, http_reply reply) const 
 
 void http_api::list(uint32_t tenant, http_reply reply) const {
   auto models = nlohmann::json::array();
-  for (const auto& m : parts_.runtime.models().all())
+  for (const auto& m : parts_.node.models().all())
     if (authorisation_.may_see(tenant, m->name))
       models.push_back({{"name", m->name}, {"ready", m->slots > 0}});
   http_response r;
@@ -174,7 +173,7 @@ void http_api::index(const http_request& request, http_reply reply) const {
   const auto ready_only = parse_repository_index(request.body);
   if (!ready_only)
     return reply.send(http_error_response(ready_only.error().status, ready_only.error().message));
-  reply.send({.headers = {}, .body = format_repository_index(parts_.runtime.models().all(), *ready_only)});
+  reply.send({.headers = {}, .body = format_repository_index(parts_.node.models().all(), *ready_only)});
 }
 
 void http_api::send_statistics(const std::vector<catalog::view>& models, http_reply reply) const {

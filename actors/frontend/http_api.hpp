@@ -4,9 +4,10 @@
 #include <functional>
 
 #include "actors/frontend/authorisation.hpp"
+#include "actors/frontend/frontend.hpp"
 #include "actors/frontend/http_clients.hpp"
-#include "actors/node_runtime.hpp"
 #include "actors/operator/metrics.hpp"
+#include "messages/cluster/cluster.hpp"
 #include "transport/http/router.hpp"
 
 namespace troupe {
@@ -16,7 +17,7 @@ class http_api {
   struct parts {
     const cluster_spec& cluster;
     const clock& time;
-    node_runtime& runtime;
+    frontend& node;
     http_clients& clients;
     metrics_protocol metrics;
     std::function<bool()> ready;          ///< serving: all models, and not draining

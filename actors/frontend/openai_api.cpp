@@ -8,9 +8,7 @@
 
 namespace troupe {
 openai_api::openai_api(parts p) : parts_(std::move(p)), started_(wall_time()) {
-  auto& post = parts_.runtime.post();
-  const auto gateway = parts_.runtime.llm_gateway_address();
-  parts_.clients.on_give_up([&post, gateway](request_id id) { post.send(gateway, client_gone{id}); });
+  parts_.clients.on_give_up([&node = parts_.node](request_id id) { node.to_llm_gateway(client_gone{id}); });
 }
 
 std::chrono::sys_seconds openai_api::wall_time() const {
@@ -53,7 +51,7 @@ bool openai_api::may_use(uint32_t tenant, const std::string& name, llm_id model)
 openai::result<openai_api::chosen> openai_api::find(const std::string& name, uint32_t tenant) const {
   const auto& models = parts_.cluster.llms;
   const auto& called = name.empty() && models.size() == 1 ? models.front().name : name;
-  auto target = parts_.runtime.language_models().find(called);
+  auto target = parts_.node.language_models().find(called);
   if (!target || !may_use(tenant, called, target->model)) return openai::model_not_found(called);
   chosen out;
   out.spec = &models[target->model.value];

@@ -9,7 +9,8 @@
 
 #include "actors/frontend/authorisation.hpp"
 #include "actors/frontend/completion_clients.hpp"
-#include "actors/node_runtime.hpp"
+#include "actors/frontend/frontend.hpp"
+#include "messages/cluster/cluster.hpp"
 #include "transport/http/router.hpp"
 #include "transport/openai/base_request.hpp"
 
@@ -20,7 +21,7 @@ class openai_api {
   struct parts {
     const cluster_spec& cluster;
     const clock& time;
-    node_runtime& runtime;
+    frontend& node;
     completion_clients& clients;
     const authorisation& keys;
     std::vector<std::shared_ptr<const tokenizer_bundle>> languages;  ///< by llm_id

@@ -21,7 +21,7 @@ void answer(http_reply& reply, std::string body) {
 
 void openai_api::list(uint32_t tenant, http_reply reply) const {
   const auto& models = parts_.cluster.llms;
-  const auto& known = parts_.runtime.language_models();
+  const auto& known = parts_.node.language_models();
   const auto longest = [&](llm_id model) { return known.find(models[model.value].name)->max_model_len; };
   std::vector<openai::model_card> cards;
   for (uint32_t i = 0; i < models.size(); ++i)
@@ -39,7 +39,7 @@ void openai_api::describe(const std::string& name, uint32_t tenant, http_reply r
   openai::model_card card{name, found->spec->path, {}, started_, found->target.max_model_len};
   if (!found->target.adapter.empty()) {
     card.parent = found->spec->name;
-    for (const auto& a : parts_.runtime.language_models().adapters())
+    for (const auto& a : parts_.node.language_models().adapters())
       if (a.model == found->target.model && a.what.name == name) card.root = a.what.path;
   }
   answer(reply, openai::format_model(card));
@@ -88,7 +88,7 @@ void openai_api::load_adapter(const http_request& request, http_reply reply) {
     return refuse(
         reply,
         {400, "several models take adapters from clients; set adapter_api of one of them only", {}, {}});
-  if (parts_.runtime.language_models().find(asked->name) || parts_.runtime.models().find(asked->name))
+  if (parts_.node.language_models().find(asked->name) || parts_.node.models().find(asked->name))
     return refuse(
         reply, {400, fmt::format("lora_name: there is a model '{}' already", asked->name), "lora_name", {}});
   change(llm_id{static_cast<uint32_t>(first - models.begin())}, true, {asked->name, asked->path},
@@ -98,7 +98,7 @@ void openai_api::load_adapter(const http_request& request, http_reply reply) {
 void openai_api::unload_adapter(const http_request& request, http_reply reply) {
   const auto name = openai::parse_unload_adapter(request.body);
   if (!name) return refuse(reply, name.error());
-  const auto known = parts_.runtime.language_models().find(*name);
+  const auto known = parts_.node.language_models().find(*name);
   if (!known || known->adapter.empty()) return refuse(reply, openai::model_not_found(*name));
   if (!parts_.cluster.llms[known->model.value].adapter_api)
     return refuse(
@@ -111,8 +111,7 @@ void openai_api::change(llm_id model, bool load, adapter_entry what, http_reply 
   auto said =
       fmt::format("Success: LoRA adapter '{}' {} successfully.", what.name, load ? "added" : "removed");
   const auto token = parts_.clients.expect_change(std::move(reply), std::move(said));
-  parts_.runtime.post().send(parts_.runtime.llm_gateway_address(),
-                             change_adapter{token, model, load, std::move(what)});
+  parts_.node.to_llm_gateway(change_adapter{token, model, load, std::move(what)});
 }
 
 }  // namespace troupe

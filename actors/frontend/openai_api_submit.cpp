@@ -66,7 +66,7 @@ generation_targets openai_api::targets_of(const openai::base_request& asked, uin
 generation openai_api::generation_of(const openai::base_request& asked, const chosen& to, uint32_t tenant,
                                      time_point arrival, size_t prompt_tokens) {
   generation g;
-  g.id = parts_.runtime.next_request_id();
+  g.id = parts_.node.next_request_id();
   g.model = to.target.model;
   g.tenant = tenant;
   g.arrival = arrival;
@@ -106,10 +106,9 @@ void openai_api::submit(const openai::base_request& asked, openai::completion_ki
     answer->add_prompt(requests[i].id, prompts[i].tokens, prompts[i].echo);
     requests[i].prompt = std::move(prompts[i].tokens);
   }
-  auto& post = parts_.runtime.post();
-  const auto gateway = parts_.runtime.llm_gateway_address();
-  const auto cancel = [&post, gateway, ids = answer->requests()] {
-    for (const auto id : ids) post.send(gateway, client_gone{id});
+  auto& node = parts_.node;
+  const auto cancel = [&node, ids = answer->requests()] {
+    for (const auto id : ids) node.to_llm_gateway(client_gone{id});
   };
   const auto gone = std::make_shared<std::atomic<bool>>(false);
   answer->reply().on_cancel([gone, cancel] {
@@ -117,7 +116,7 @@ void openai_api::submit(const openai::base_request& asked, openai::completion_ki
     cancel();
   });
   parts_.clients.expect(std::move(answer));
-  post.send(gateway, generation_request{std::move(requests)});
+  node.to_llm_gateway(generation_request{std::move(requests)});
   if (*gone) cancel();  // it went before they were there
 }
 

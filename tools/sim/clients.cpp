@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "actors/node_runtime.hpp"
+#include "actors/frontend/frontend.hpp"
 
 namespace troupe::sim {
 namespace {
@@ -92,7 +92,7 @@ void clients::offer(size_t model) {
   }
   ++total_.offered;
   if (r.measured) ++statistics_[model].offered;
-  if (env_.runtime_of(r.gateway) == nullptr) return end(r, client_outcome::refused);
+  if (env_.frontend_of(r.gateway) == nullptr) return end(r, client_outcome::refused);
   if (!env_.time.frozen(r.gateway)) return enter(std::move(r));
   const auto arrival_number = next_arrival_number_++;
   arriving_.emplace(arrival_number, std::move(r));
@@ -108,7 +108,7 @@ void clients::arrive(uint64_t arrival_number) {
 }
 
 void clients::enter(client_request_record r) {
-  auto& gateway = *env_.runtime_of(r.gateway);
+  auto& gateway = *env_.frontend_of(r.gateway);
   const auto& model = env_.models[r.model.value];
   const auto served = gateway.models().find(model.name);
   if (!served) return end(r, client_outcome::refused);
@@ -136,10 +136,10 @@ void clients::enter(client_request_record r) {
     const auto timeout =
         duration{static_cast<int64_t>(random_.uniform() * 2 * static_cast<double>(r.slo.count()))};
     env_.time.at(env_.time.now() + timeout, sim_event::client, r.gateway,
-                 [&gateway, id = r.id] { gateway.post().send(gateway.gateway_address(), client_gone{id}); });
+                 [&gateway, id = r.id] { gateway.to_gateway(client_gone{id}); });
   }
   open_.add(r.id, std::move(r));
-  gateway.post().send(gateway.gateway_address(), client_request{asked});
+  gateway.to_gateway(client_request{asked});
 }
 
 uint32_t clients::some_tenant() {

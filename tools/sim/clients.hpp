@@ -15,7 +15,7 @@
 #include "tools/sim/timeline.hpp"
 
 namespace troupe {
-class node_runtime;
+class frontend;
 }
 
 namespace troupe::sim {
@@ -27,8 +27,8 @@ class clients {
     const std::vector<model_spec>& models;  ///< of the workload's loads, in their order
     const workload_spec& workload;
     timeline& time;
-    /// The actors of a node; null while its process is down.
-    std::function<node_runtime*(node_id)> runtime_of;
+    /// The frontend of a node; null while the node has no process.
+    std::function<frontend*(node_id)> frontend_of;
     std::function<time_point(node_id)> clock_of;
     invariants& checks;
     fault_log& faults;

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "actors/node_runtime.hpp"
+#include "actors/frontend/frontend.hpp"
 #include "tools/sim/faults.hpp"
 #include "tools/sim/llm_reference.hpp"
 
@@ -118,7 +118,7 @@ void llm_clients::offer_row(size_t row) {
 void llm_clients::enter(stream s, duration ttft, std::optional<duration> patience) {
   s.offered_at = env_.time.now();
   ++statistics_[s.load].offered;
-  auto* gateway = env_.runtime_of(s.gateway);
+  auto* gateway = env_.frontend_of(s.gateway);
   if (gateway == nullptr || env_.time.frozen(s.gateway)) return end(s, client_outcome::refused);
   const auto now = env_.clock_of(s.gateway);
   s.asked.id = gateway->next_request_id();
@@ -131,9 +131,9 @@ void llm_clients::enter(stream s, duration ttft, std::optional<duration> patienc
   const auto request = s.asked;
   if (patience)
     env_.time.at(env_.time.now() + *patience, sim_event::client, s.gateway,
-                 [gateway, id] { gateway->post().send(gateway->llm_gateway_address(), client_gone{id}); });
+                 [gateway, id] { gateway->to_llm_gateway(client_gone{id}); });
   open_.emplace(id, std::move(s));
-  gateway->post().send(gateway->llm_gateway_address(), generation_request{{request}});
+  gateway->to_llm_gateway(generation_request{{request}});
 }
 
 bool llm_clients::token(node_id gateway, const generated_token& t) {

@@ -16,7 +16,7 @@
 #include "tools/sim/violations.hpp"
 
 namespace troupe {
-class node_runtime;
+class frontend;
 }
 
 namespace troupe::sim {
@@ -48,8 +48,8 @@ class llm_clients {
     const cluster_spec& cluster;
     const workload_spec& workload;
     timeline& time;
-    /// The actors of a node; null while its process is down.
-    std::function<node_runtime*(node_id)> runtime_of;
+    /// The frontend of a node; null while the node has no process.
+    std::function<frontend*(node_id)> frontend_of;
     std::function<time_point(node_id)> clock_of;
     violations& broken;
     bool trace = true;  ///< keep the times of the tokens of traced sequences

@@ -72,8 +72,7 @@ void llm_operator::change_some_adapter(llm_id model) {
     auto* gateway = env_.runtime_of(node_id{i});
     if (gateway == nullptr || random_.below(2) == 0) continue;
     ++counts_.adapter_changes;
-    gateway->post().send(
-        gateway->llm_gateway_address(),
+    gateway->to_llm_gateway(
         change_adapter{next_token_++, model, random_.below(2) == 0, {name, adapter_folder(name)}});
     return;
   }

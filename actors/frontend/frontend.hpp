@@ -1,0 +1,29 @@
+// What the HTTP handlers of a gateway need of their node. `node_runtime` is the real one; a test or another
+// front implements its own.
+#pragma once
+#include "actors/llm/catalog.hpp"
+#include "actors/runtime/events.hpp"
+#include "actors/tensor/catalog.hpp"
+#include "messages/common/ids.hpp"
+#include "transport/memory/slot_pool.hpp"
+
+namespace troupe {
+
+/// Thread-safe: every HTTP thread calls it. Outlives the handlers and their replies.
+class frontend {
+ public:
+  virtual ~frontend() = default;
+
+  /// Registered memory of this node, for the inputs of requests.
+  virtual slot_pool& pool() = 0;
+  virtual const catalog& models() const = 0;
+  virtual const llm_catalog& language_models() const = 0;
+  /// An id that no other request of the cluster has.
+  virtual request_id next_request_id() = 0;
+
+  /// To the gateway of this node; returns at once. A node that ends delivers nothing.
+  virtual void to_gateway(actor_message message) = 0;
+  virtual void to_llm_gateway(actor_message message) = 0;
+};
+
+}  // namespace troupe
