@@ -10,8 +10,7 @@
 #include "actors/tensor/model_queue.hpp"
 #include "actors/tensor/queue_policy.hpp"
 #include "actors/tensor/rank_arbiter.hpp"
-#include "plugins/extension.hpp"
-#include "policies/registry/matchmakings.hpp"
+#include "actors/extension/extension.hpp"
 
 namespace troupe {
 namespace {

@@ -17,7 +17,7 @@ install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY messages policies DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe FILES_MATCHING PATTERN "*.hpp"
   PATTERN caf_types.hpp EXCLUDE PATTERN "codec*.hpp" EXCLUDE PATTERN inspect.hpp EXCLUDE PATTERN schema.hpp EXCLUDE
   PATTERN command_schema.hpp EXCLUDE)
-foreach(header actors/runtime/events.hpp actors/runtime/actor.hpp plugins/descriptor.hpp plugins/extension.hpp plugins/plugin.hpp
+foreach(header actors/runtime/events.hpp actors/runtime/actor.hpp plugins/descriptor.hpp actors/extension/extension.hpp plugins/plugin.hpp
     plugins/protocol.hpp transport/fabric/fabric.hpp)
   cmake_path(GET header PARENT_PATH folder)
   install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe/${folder})

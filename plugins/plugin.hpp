@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "plugins/descriptor.hpp"
-#include "plugins/extension.hpp"
+#include "actors/extension/extension.hpp"
 #include "policies/batching/batching.hpp"
 #include "policies/batching/deadline_batching.hpp"
 #include "policies/matchmaking/matchmaking.hpp"

@@ -9,7 +9,7 @@
 #pragma once
 #include "messages/commands/protocol_schema.hpp"
 #include "messages/commands/run_command.hpp"
-#include "plugins/extension.hpp"
+#include "actors/extension/extension.hpp"
 
 namespace troupe {
 

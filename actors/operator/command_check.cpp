@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "messages/commands/command_schema.hpp"
-#include "plugins/extension.hpp"
+#include "actors/extension/extension.hpp"
 
 namespace troupe {
 namespace {

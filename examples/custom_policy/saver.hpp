@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "messages/commands/commands.hpp"
-#include "plugins/extension.hpp"
+#include "actors/extension/extension.hpp"
 
 namespace patience {
 

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "messages/commands/commands.hpp"
-#include "plugins/extension.hpp"
+#include "actors/extension/extension.hpp"
 
 namespace patience {
 

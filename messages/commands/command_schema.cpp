@@ -22,7 +22,7 @@ auto with_protocol(role kind, Use&& use) {
     case role::llm_gateway: return use(llm_gateway_commands{});
     case role::llm_router: return use(llm_router_commands{});
     case role::llm_engine: return use(llm_engine_commands{});
-    case role::extension: break;  // its plug-in knows (plugins/extension.hpp)
+    case role::extension: break;  // its plug-in knows (actors/extension/extension.hpp)
   }
   return use(type_list<>{});
 }

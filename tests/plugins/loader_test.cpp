@@ -107,6 +107,24 @@ TEST_CASE("a good plug-in is loaded once and brings what it says") {
   CHECK(why(other) == other.string() + " is called 'example', and so is " + p.library + "; rename one");
 }
 
+TEST_CASE("an actor of a loaded plug-in lives as an actor behind its guard") {
+  const auto& p = load_plugin(TROUPE_EXAMPLE_PLUGIN);
+  cluster_spec cluster;
+  cluster.plugins = {{p.name, p.version, p.library, {}}};
+  cluster.actors = {{0, "listener", node_id{0}}};
+  struct : outbox {
+    void send(const address&, const address&, actor_message) override {}
+  } out;
+  const address self{node_id{0}, incarnation_id{1}, role::extension, 0};
+  const auto made = make_extension(cluster, self, out);
+  envelope e{self, self, drain{}};
+  made->on(e, time_point{});
+  const auto done = made->on_command({7, "add", R"({"messages": 3})"}, {});
+  CHECK(done.ok);
+  CHECK(done.body == R"({"messages":4})");
+  CHECK(made->on_command({7, "sub", ""}, {}).body == "takes no 'sub'; it takes: add");
+}
+
 TEST_CASE("any bytes are safe to look for a descriptor in") {
   const temporary_folder in;
   auto good = bytes_of(TROUPE_EXAMPLE_PLUGIN);

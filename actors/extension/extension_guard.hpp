@@ -2,7 +2,7 @@
 #pragma once
 #include <memory>
 
-#include "plugins/extension.hpp"
+#include "actors/extension/extension.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "plugins/extension_guard.hpp"
+#include "actors/extension/extension_guard.hpp"
 
 #include <utility>
 

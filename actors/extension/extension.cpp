@@ -1,8 +1,8 @@
-#include "plugins/extension.hpp"
+#include "actors/extension/extension.hpp"
 
 #include <stdexcept>
 
-#include "plugins/extension_guard.hpp"
+#include "actors/extension/extension_guard.hpp"
 
 namespace troupe {
 
