@@ -3,14 +3,15 @@
 #include <algorithm>
 #include <caf/all.hpp>
 
+#include "actors/cluster/node.hpp"
 #include "actors/cluster/placer.hpp"
+#include "actors/extension/extension.hpp"
 #include "actors/llm/router.hpp"
 #include "actors/runtime/actor_of.hpp"
 #include "actors/tensor/gpu_worker.hpp"
 #include "actors/tensor/model_queue.hpp"
 #include "actors/tensor/queue_policy.hpp"
 #include "actors/tensor/rank_arbiter.hpp"
-#include "actors/extension/extension.hpp"
 
 namespace troupe {
 namespace {
@@ -30,10 +31,10 @@ std::vector<tenant_quota> quotas_of(const cluster_spec& cluster) {
   return out;
 }
 
-data_lane::options lane_options(const cluster_spec& cluster, node_id self,
-                                const node_runtime::environment& env) {
-  const auto incarnation = env.next_incarnation({});
-  return {self, incarnation, env.secret_of(incarnation), cluster.nodes.size(), cluster.limits.heartbeat};
+data_lane::options lane_options(const cluster_spec& cluster, node_id self, const node_environment& env) {
+  const auto incarnation = env.fabric.next_incarnation({});
+  return {self, incarnation, env.fabric.secret_of(incarnation), cluster.nodes.size(),
+          cluster.limits.heartbeat};
 }
 
 /// The arbiter plans where models run, and must know the load for it.
@@ -71,38 +72,42 @@ llm_router::options router_options(const cluster_spec& cluster, llm_id model) {
 
 }  // namespace
 
-node_runtime::node_runtime(const cluster_spec& cluster, node_id self, environment env)
+node_runtime::node_runtime(const cluster_spec& cluster, node_id self, const node_environment& env)
     : cluster_(cluster),
       self_(self),
       post_(self),
-      lane_(env.carrier, env.time, post_, lane_options(cluster, self, env)),
-      pool_(self, lane_.incarnation(), env.carrier.allocate(memory_kind::host, cluster.limits.pool_bytes)),
+      lane_(env.fabric.carrier, env.clock.time, post_, lane_options(cluster, self, env)),
+      pool_(self, lane_.incarnation(),
+            env.fabric.carrier.allocate(memory_kind::host, cluster.limits.pool_bytes)),
       memory_(pool_, lane_, post_),
       catalog_(entries_of(cluster)),
       language_models_(cluster),
       tenants_(quotas_of(cluster)) {
   post_.set_lane(lane_);
   spawn_actors(env);
-  auto& carrier = env.carrier;
+  auto& carrier = env.fabric.carrier;
   // other nodes than gateways hear nothing of engines
   const bool waits_for_engines =
-      env.completions != nullptr && cluster.nodes[self.value].has(node_role::gateway);
+      env.clients.completions != nullptr && cluster.nodes[self.value].has(node_role::gateway);
   const auto serves_llms = [this, waits_for_engines] {
     return !waits_for_engines || language_models_.every_model_was_served();
   };
   deployer_ = spawn<deployer>(
-      env.system, deployer::environment{cluster, self, env.time, env.control, env.devices, env.read_model,
-                                        env.wake, env.begin_drain, env.on_unusable, env.broken});
+      env.hosts.system, deployer::environment{cluster, self, env.clock.time, env.control, env.devices.loader,
+                                              env.process.read_model, env.clock.wake, env.process.begin_drain,
+                                              env.process.on_unusable, env.process.broken});
   node_ = spawn<node>(
-      env.system, node::environment{cluster, self, env.time, lane_, post_, env.control, catalog_, serves_llms,
-                                    deployer_, [this](const deployment& line) { return keep_queue(line); },
-                                    [&carrier] {
-                                      const auto a = carrier.address();
-                                      return std::vector<uint8_t>(a.begin(), a.end());
-                                    },
-                                    env.next_incarnation, env.secret_of,
-                                    [this](incarnation_id incarnation) { pool_.renew(incarnation); },
-                                    env.wake, env.on_ready, env.on_drained, env.on_refused, env.broken});
+      env.hosts.system,
+      node::environment{cluster, self, env.clock.time, lane_, post_, env.control, catalog_, serves_llms,
+                        deployer_, [this](const deployment& line) { return keep_queue(line); },
+                        [&carrier] {
+                          const auto a = carrier.address();
+                          return std::vector<uint8_t>(a.begin(), a.end());
+                        },
+                        env.fabric.next_incarnation, env.fabric.secret_of,
+                        [this](incarnation_id incarnation) { pool_.renew(incarnation); }, env.clock.wake,
+                        env.process.on_ready, env.process.on_drained, env.process.on_refused,
+                        env.process.broken});
   post_.set_node_actor(node_);
   post_.set_deployer(deployer_);
   caf::anon_send(deployer_, introduction{node_, lane_.incarnation()});
@@ -111,7 +116,7 @@ node_runtime::node_runtime(const cluster_spec& cluster, node_id self, environmen
 
 node_runtime::~node_runtime() { stop(); }
 
-void node_runtime::spawn_actors(const environment& env) {
+void node_runtime::spawn_actors(const node_environment& env) {
   std::vector<std::unique_ptr<actor_group>> groups;
   std::vector<std::vector<address>> names;
   const auto fresh = [&]() -> actor_group& {
@@ -128,9 +133,9 @@ void node_runtime::spawn_actors(const environment& env) {
   // on a small cluster the way from request to order stays on one thread.
   std::vector<actor_group*> threads;
   const auto shared_threads = std::max<uint32_t>(1, cluster_.limits.scheduler_threads);
-  while (!env.caf_host_per_actor && threads.size() < shared_threads) threads.push_back(&fresh());
+  while (!env.hosts.one_per_actor && threads.size() < shared_threads) threads.push_back(&fresh());
   const auto thread = [&](uint32_t i) -> actor_group& {
-    return env.caf_host_per_actor ? fresh() : *threads[i % shared_threads];
+    return env.hosts.one_per_actor ? fresh() : *threads[i % shared_threads];
   };
   std::vector<actor_group*> with_queues;
   if (me.has(node_role::gateway)) {
@@ -145,16 +150,17 @@ void node_runtime::spawn_actors(const environment& env) {
     o.max_output_bytes = cluster_.limits.pool_bytes;
     o.max_pulled_bytes = cluster_.limits.bodies_bytes;
     o.decision_log = cluster_.policy.decision_log;
-    thread(0).add<gateway>(name(role::gateway, 0), o, memory_, env.clients, tenants_);
+    thread(0).add<gateway>(name(role::gateway, 0), o, memory_, env.clients.requests, tenants_);
   }
-  if (me.has(node_role::gateway) && env.completions != nullptr) {
+  if (me.has(node_role::gateway) && env.clients.completions != nullptr) {
     llm_gateway::options o;
     for (const auto& m : cluster_.llms) o.models.push_back(m.name);
     o.engines = cluster_.engines;
     o.routers = leader_candidates(cluster_);
     o.max_in_flight = cluster_.limits.requests_in_flight;
     o.drain_timeout = cluster_.limits.drain_timeout;
-    fresh().add<llm_gateway>(name(role::llm_gateway, 0), o, *env.completions, tenants_, language_models_);
+    fresh().add<llm_gateway>(name(role::llm_gateway, 0), o, *env.clients.completions, tenants_,
+                             language_models_);
   }
   if (me.schedules()) {
     for (uint32_t d = 0; d < domain_count(cluster_); ++d)
@@ -167,37 +173,37 @@ void node_runtime::spawn_actors(const environment& env) {
       const auto& m = cluster_.models[i];
       group.adopt(make_queue({0, model_id{i}, deployment_state::deployed, m, m.domain}, group));
       queues_[model_id{i}] = cluster_.models[i];
-      if (env.caf_host_per_actor) with_queues.push_back(&group);
+      if (env.hosts.one_per_actor) with_queues.push_back(&group);
     }
-    if (!env.caf_host_per_actor) with_queues = threads;
+    if (!env.hosts.one_per_actor) with_queues = threads;
   }
   if (me.has(node_role::worker)) {
-    actor_group* shared = env.caf_host_per_actor ? nullptr : &fresh();
+    actor_group* shared = env.hosts.one_per_actor ? nullptr : &fresh();
     for (uint32_t i = 0; i < cluster_.slots.size(); ++i) {
       if (cluster_.slots[i].node != self_) continue;
       auto& group = shared != nullptr ? *shared : fresh();
       group.add<gpu_worker>(name(role::gpu_worker, i), gpu_worker::options{slot_id{i}, me.domain},
-                            env.device_of(slot_id{i}), memory_);
+                            env.devices.of_slot(slot_id{i}), memory_);
     }
   }
   if (me.schedules()) {
     actor_group* routers = nullptr;
     for (uint32_t i = 0; i < cluster_.llms.size(); ++i) {
-      if (routers == nullptr || env.caf_host_per_actor) routers = &fresh();
+      if (routers == nullptr || env.hosts.one_per_actor) routers = &fresh();
       routers->add<llm_router>(name(role::llm_router, i), router_options(cluster_, llm_id{i}));
     }
   }
-  for (uint32_t i = 0; env.engine_device_of && i < cluster_.engines.size(); ++i)
+  for (uint32_t i = 0; env.devices.of_engine && i < cluster_.engines.size(); ++i)
     if (cluster_.engines[i].node == self_)
       fresh().add<llm_engine>(name(role::llm_engine, i), engine_options(engine_id{i}, env),
-                              env.engine_device_of(engine_id{i}));
+                              env.devices.of_engine(engine_id{i}));
   if (me.has(node_role::scheduler) && cluster_.placer.epoch > duration{})
     fresh().add<placer>(name(role::placer, 0), cluster_);  // alone: its search takes a while
   // A slow actor of a plug-in must not keep the others waiting.
   actor_group* guests = nullptr;
   for (uint32_t i = 0; i < cluster_.actors.size(); ++i) {
     if (cluster_.actors[i].node != self_) continue;
-    if (guests == nullptr || env.caf_host_per_actor) guests = &fresh();
+    if (guests == nullptr || env.hosts.one_per_actor) guests = &fresh();
     guests->adopt(make_extension(cluster_, name(role::extension, i), *guests));
   }
   std::vector<caf::actor> queue_caf_hosts(with_queues.size());
@@ -205,7 +211,7 @@ void node_runtime::spawn_actors(const environment& env) {
     const auto place = std::find(with_queues.begin(), with_queues.end(), g.get());
     if (g->size() == 0 && place == with_queues.end()) continue;
     const auto actors = g->names();
-    const auto caf_host = env.spawn_caf_host(std::move(g), env.broken);
+    const auto caf_host = env.hosts.spawn(std::move(g), env.process.broken);
     post_.add_caf_host(caf_host, actors);
     if (place != with_queues.end())
       queue_caf_hosts[static_cast<size_t>(place - with_queues.begin())] = caf_host;
@@ -213,7 +219,7 @@ void node_runtime::spawn_actors(const environment& env) {
   post_.set_queue_caf_hosts(queue_caf_hosts);
 }
 
-llm_engine::options node_runtime::engine_options(engine_id id, const environment& env) const {
+llm_engine::options node_runtime::engine_options(engine_id id, const node_environment& env) const {
   const auto model = cluster_.engines[id.value].model;
   const auto& m = cluster_.llms[model.value];
   llm_engine::options o;
@@ -229,8 +235,8 @@ llm_engine::options node_runtime::engine_options(engine_id id, const environment
   o.mix_adapters = m.mix_adapters;
   o.prefill = m.prefill;
   o.adapter_slots = m.adapter_slots;
-  if (env.adapters_of) o.adapters = env.adapters_of(model);
-  o.on_unusable = env.on_unusable;
+  if (env.devices.adapters_of) o.adapters = env.devices.adapters_of(model);
+  o.on_unusable = env.process.on_unusable;
   return o;
 }
 

@@ -37,46 +37,54 @@ process::process(node_id self, uint64_t number, const environment& env)
     engines_.try_emplace(engine_id{i}, env.clock, std::move(o));
   }
   env.network.attach(self, sim_lane::control, this);
-  const wake_service waker = [this](const caf::actor& who, time_point due) { wake(who, due); };
   runtime_ = std::make_unique<node_runtime>(
       env.cluster, self,
-      node_runtime::environment{
-          .system = env.system,
-          .time = env.clock,
-          .carrier = *fabric_,
-          .control = *this,
-          .clients = env.clients,
-          .device_of = [this](slot_id s) -> device& { return devices_.at(s); },
-          .devices = *this,
-          .spawn_caf_host =
-              [this, waker](std::unique_ptr<actor_group> group, on_broken broken) {
-                return spawn_scheduled_caf_host(
-                    environment_.system, std::move(group), environment_.clock, environment_.turn_interval,
-                    waker, std::move(broken),
-                    [this](const envelope& e) { environment_.delivered(self_, e); });
-              },
-          .caf_host_per_actor = env.caf_host_per_actor,
-          .wake = waker,
-          .next_incarnation = env.next_incarnation,
-          .secret_of =
-              [self, seed = env.seed](incarnation_id incarnation) {
-                return random_stream(seed ^ incarnation.value, "lane", self.value)();
-              },
-          .on_ready = [this](bool ready) { ready_ = ready; },
-          .on_drained = env.drained,
-          .on_refused = [](const std::string&) {},
-          .broken = env.broken,
-          .read_model = env.read_model,
-          .begin_drain = [this] { caf::anon_send(runtime_->node_actor(), drain_atom_v); },
-          .on_unusable = {},
-          .completions = env.cluster.llms.empty() ? nullptr : &env.completions,
-          .engine_device_of = [this](engine_id e) -> llm::engine_device& { return engines_.at(e); },
-          .adapters_of = [this](llm_id m) { return sim::adapters_of(environment_.cluster.llms[m.value]); }});
+      node_environment{.clock = {env.clock, waker()},
+                       .fabric = fabric_part_of(env),
+                       .control = *this,
+                       .hosts = {env.system, scheduled_hosts(), env.caf_host_per_actor},
+                       .devices = device_part_of(env),
+                       .clients = {env.clients, env.cluster.llms.empty() ? nullptr : &env.completions},
+                       .process = process_part_of(env)});
   for (const auto& [id, _] : engines_)
     runtime_->post().send({self, {}, role::llm_engine, id.value}, device_ready{});
 }
 
 process::~process() = default;
+
+wake_service process::waker() {
+  return [this](const caf::actor& who, time_point due) { wake(who, due); };
+}
+
+fabric_part process::fabric_part_of(const environment& env) {
+  return {*fabric_, env.next_incarnation, [self = self_, seed = env.seed](incarnation_id incarnation) {
+            return random_stream(seed ^ incarnation.value, "lane", self.value)();
+          }};
+}
+
+std::function<caf::actor(std::unique_ptr<actor_group>, on_broken)> process::scheduled_hosts() {
+  return [this](std::unique_ptr<actor_group> group, on_broken broken) {
+    return spawn_scheduled_caf_host(environment_.system, std::move(group), environment_.clock,
+                                    environment_.turn_interval, waker(), std::move(broken),
+                                    [this](const envelope& e) { environment_.delivered(self_, e); });
+  };
+}
+
+device_part process::device_part_of(const environment& env) {
+  return {[this](slot_id s) -> device& { return devices_.at(s); }, *this,
+          [this](engine_id e) -> llm::engine_device& { return engines_.at(e); },
+          [&llms = env.cluster.llms](llm_id m) { return adapters_of(llms[m.value]); }};
+}
+
+process_part process::process_part_of(const environment& env) {
+  return {.on_ready = [this](bool ready) { ready_ = ready; },
+          .on_drained = env.drained,
+          .on_refused = [](const std::string&) {},
+          .on_unusable = {},
+          .broken = env.broken,
+          .begin_drain = [this] { caf::anon_send(runtime_->node_actor(), drain_atom_v); },
+          .read_model = env.read_model};
+}
 
 /// Takes a while, as in reality.
 void process::load(const deployment& line, std::function<void(load_outcome)> done) {

@@ -59,6 +59,13 @@ class process final : private control_lane, private sim_port, private model_load
     time_point scheduled = never;  ///< what is on the time line, `due` or earlier
   };
 
+  // the parts of its node
+  wake_service waker();
+  fabric_part fabric_part_of(const environment& env);
+  std::function<caf::actor(std::unique_ptr<actor_group>, on_broken)> scheduled_hosts();
+  device_part device_part_of(const environment& env);
+  process_part process_part_of(const environment& env);
+
   void send(control_frame frame) override;
   void receive(node_id from, std::span<sim_packet> packets) override;
   void broken(node_id, duration) override {}  // the data lane notices, or the silence

@@ -1,0 +1,64 @@
+#include "tools/node/real_fabric.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <stdexcept>
+#include <string>
+
+#include "config/security.hpp"
+#include "transport/fabric/ucx_fabric.hpp"
+
+namespace troupe {
+namespace {
+
+/// Wall-clock nanoseconds: larger in every later incarnation of a node, also across restarts.
+incarnation_id incarnation_after(incarnation_id last) {
+  const auto now = static_cast<uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
+  return incarnation_id{std::max(now, last.value + 1)};
+}
+
+/// What peers must show in every message to this process, and in every frame to this incarnation: from the
+/// kernel, so that nobody guesses it.
+uint64_t draw_secret() {
+  uint64_t secret = 0;
+  if (getentropy(&secret, sizeof secret) != 0) throw std::runtime_error("the kernel gives no random bytes");
+  return secret;
+}
+
+/// The network device for the data lane; empty: UCX chooses among all. A node that only this host can reach
+/// must not show its data lane to others either.
+std::string data_device(const node_spec& me) {
+  if (!me.data_interface.empty()) return me.data_interface;
+  return is_loopback(me.host) ? "lo" : "";
+}
+
+ucx_options options_of(const node_spec& me, node_id self, incarnation_id first) {
+  ucx_options o;
+  o.self = self;
+  o.incarnation = first;
+  o.secret = draw_secret();
+  if (me.data_port != 0) {
+    const auto port = std::to_string(me.data_port);
+    o.environment.emplace_back("UCX_TCP_PORT_RANGE", port + "-" + port);
+  }
+  if (const auto device = data_device(me); !device.empty())
+    o.environment.emplace_back("UCX_NET_DEVICES", device);
+  return o;
+}
+
+}  // namespace
+
+real_fabric::real_fabric(const node_spec& me, node_id self, const clock& time)
+    : first_(incarnation_after({})), carrier_(make_ucx_fabric(options_of(me, self, first_), time)) {}
+
+fabric_part real_fabric::part() const {
+  return {*carrier_,
+          [first = first_](incarnation_id last) {
+            return last == incarnation_id{} ? first : incarnation_after(last);
+          },
+          [](incarnation_id) { return draw_secret(); }};
+}
+
+}  // namespace troupe
