@@ -1,14 +1,12 @@
 // node_runtime: the actors of one node, spawned and wired as the cluster file says. It is the same in every
-// environment; the parts that differ are handed in (node_environment.hpp).
+// environment; the parts that differ are handed in (kinds/node_environment.hpp).
 #pragma once
 #include <atomic>
-#include <map>
-#include <memory>
-#include <vector>
 
 #include "actors/frontend/frontend.hpp"
-#include "actors/llm/engine.hpp"
-#include "actors/node_environment.hpp"
+#include "actors/kinds/model_queues.hpp"
+#include "actors/llm/catalog.hpp"
+#include "actors/kinds/node_environment.hpp"
 #include "actors/runtime/node_memory.hpp"
 #include "actors/runtime/post.hpp"
 #include "actors/tensor/catalog.hpp"
@@ -42,10 +40,7 @@ class node_runtime final : public frontend {
   void stop();
 
  private:
-  void spawn_actors(const node_environment& env);
-  llm_engine::options engine_options(engine_id id, const node_environment& env) const;
-  std::unique_ptr<actor> make_queue(const deployment& line, outbox& out) const;
-  bool keep_queue(const deployment& line);
+  void spawn_groups(const node_environment& env);
 
   const cluster_spec& cluster_;
   const node_id self_;
@@ -58,7 +53,7 @@ class node_runtime final : public frontend {
   tenant_limiter tenants_;
   node_protocol node_;
   deployer_protocol deployer_;
-  std::map<model_id, model_spec> queues_;  ///< that live here; the node actor's once it runs
+  model_queues queues_;  ///< the node actor's once it runs
   std::atomic<uint64_t> next_request_{1};
   bool stopped_ = false;
 };

@@ -18,12 +18,14 @@ void add_actors(CLI::App& app, cli_job& chosen) {
     std::string file;
     list_actors_options list;
     double interval_s = 0.5;
+    bool kinds = false;
   };
   auto a = std::make_shared<arguments>();
   auto* sub = add_subcommand(app, "actors",
                              "List the actors of a running cluster: state, mailboxes, messages a second",
-                             "troupe actors examples/quickstart/cluster.toml");
-  sub->add_option("file", a->file, "Cluster file")->required();
+                             "troupe actors examples/quickstart/cluster.toml\n  troupe actors --kinds");
+  sub->add_option("file", a->file, "Cluster file");
+  sub->add_flag("--kinds", a->kinds, "Print which kinds of actors there are, of no cluster");
   sub->add_option("--node", a->list.node, "Only this node");
   sub->add_option("--interval", a->interval_s, "Seconds over which messages are counted")
       ->check(finite_in(0.01, 3600))
@@ -31,7 +33,9 @@ void add_actors(CLI::App& app, cli_job& chosen) {
   sub->add_flag("--watch", a->list.watch, "Again and again; q or Ctrl-C leaves");
   sub->add_flag("--json", a->list.json, "Print one JSON document (with --watch: one a line)");
   sub->callback([a, &chosen] {
+    if (!a->kinds && a->file.empty()) throw CLI::RequiredError("file");
     chosen = [a] {
+      if (a->kinds) return print_actor_kinds(a->list.json);
       a->list.interval = from_ms(a->interval_s * 1000);
       return with_cluster(a->file, [&](const cluster_spec& c) { return list_actors(c, a->list); });
     };

@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "actors/kinds/registry.hpp"
+#include "messages/commands/command_schema.hpp"
 #include "messages/common/json_text.hpp"
 #include "tools/client/console_client.hpp"
 #include "tools/commands/screen.hpp"
@@ -101,6 +103,24 @@ int list_actors(const cluster_spec& cluster, const list_actors_options& options)
     if (!options.watch) return all_answered(doc) ? exit_done : exit_failed;
     before = std::move(now);
   }
+}
+
+int print_actor_kinds(bool json) {
+  if (!json) {
+    fmt::print("{}", actor_kind_table());
+    return exit_done;
+  }
+  auto kinds = nlohmann::json::array();
+  for (const auto& k : actor_kinds()) {
+    auto commands = nlohmann::json::array();
+    for (const auto& [command, _] : command_schema(k.kind).items()) commands.push_back(command);
+    kinds.push_back({{"kind", to_string(k.kind)},
+                     {"one_per", k.one_per},
+                     {"does", k.does},
+                     {"commands", std::move(commands)}});
+  }
+  fmt::print("{}\n", json_text(kinds, 2));
+  return exit_done;
 }
 
 }  // namespace troupe

@@ -1,4 +1,4 @@
-// `troupe actors`: the live actors of a cluster.
+// `troupe actors`: the live actors of a cluster, and the kinds that there are.
 #pragma once
 #include <string>
 
@@ -16,5 +16,8 @@ struct list_actors_options {
 /// Prints a table, or one JSON document (with `watch`: one a line). Returns 0 if every node answered, 1 if
 /// not, 2 for an unknown node.
 int list_actors(const cluster_spec& cluster, const list_actors_options& options);
+
+/// Prints the kinds of actors that there are as a Markdown table, or as one JSON document. Returns 0.
+int print_actor_kinds(bool json);
 
 }  // namespace troupe

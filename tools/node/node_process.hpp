@@ -3,7 +3,7 @@
 #include <atomic>
 #include <string>
 
-#include "actors/node_environment.hpp"
+#include "actors/kinds/node_environment.hpp"
 #include "messages/cluster/cluster.hpp"
 #include "tools/node/events.hpp"
 

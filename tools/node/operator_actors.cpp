@@ -9,7 +9,7 @@
 namespace troupe {
 namespace {
 
-void add(std::vector<metric>& out, const char* name, uint64_t value, metric::kind kind) {
+void add_metric(std::vector<metric>& out, const char* name, uint64_t value, metric::kind kind) {
   out.push_back({name, {}, static_cast<double>(value), kind});
 }
 
@@ -18,26 +18,26 @@ void add_lane_metrics(const data_lane& lane, const fabric& carrier, const slot_p
   using enum metric::kind;
   const auto& s = lane.stats();
   const auto f = carrier.stats();
-  add(out, "troupe_lane_messages_sent_total", s.sent, counter);
-  add(out, "troupe_lane_messages_received_total", s.received, counter);
-  add(out, "troupe_lane_messages_stale_total", s.stale, counter);
-  add(out, "troupe_lane_messages_malformed_total", s.malformed, counter);
-  add(out, "troupe_lane_messages_forged_total", s.forged, counter);
-  add(out, "troupe_fabric_bytes_sent_total", f.bytes_out, counter);
-  add(out, "troupe_fabric_bytes_received_total", f.bytes_in, counter);
-  add(out, "troupe_fabric_bytes_pulled_total", f.bytes_pulled, counter);
-  add(out, "troupe_fabric_frames_discarded_total", f.discarded_out + f.discarded_in, counter);
-  add(out, "troupe_pool_bytes", pool.capacity(), gauge);
-  add(out, "troupe_pool_used_bytes", pool.in_use(), gauge);
+  add_metric(out, "troupe_lane_messages_sent_total", s.sent, counter);
+  add_metric(out, "troupe_lane_messages_received_total", s.received, counter);
+  add_metric(out, "troupe_lane_messages_stale_total", s.stale, counter);
+  add_metric(out, "troupe_lane_messages_malformed_total", s.malformed, counter);
+  add_metric(out, "troupe_lane_messages_forged_total", s.forged, counter);
+  add_metric(out, "troupe_fabric_bytes_sent_total", f.bytes_out, counter);
+  add_metric(out, "troupe_fabric_bytes_received_total", f.bytes_in, counter);
+  add_metric(out, "troupe_fabric_bytes_pulled_total", f.bytes_pulled, counter);
+  add_metric(out, "troupe_fabric_frames_discarded_total", f.discarded_out + f.discarded_in, counter);
+  add_metric(out, "troupe_pool_bytes", pool.capacity(), gauge);
+  add_metric(out, "troupe_pool_used_bytes", pool.in_use(), gauge);
 }
 
 /// What no actor of the node reports.
 void add_process_metrics(const operator_actors::parts& p, std::vector<metric>& out) {
   using enum metric::kind;
   add_lane_metrics(p.runtime.lane(), p.carrier, p.runtime.pool(), out);
-  add(out, "troupe_extension_messages_dropped_total", p.runtime.post().dropped(), counter);
-  add(out, "troupe_node_restarts_total", p.restarts, counter);
-  add(out, "troupe_exceptions_survived_total", survived_exceptions(), counter);
+  add_metric(out, "troupe_extension_messages_dropped_total", p.runtime.post().dropped(), counter);
+  add_metric(out, "troupe_node_restarts_total", p.restarts, counter);
+  add_metric(out, "troupe_exceptions_survived_total", survived_exceptions(), counter);
   p.report_http(out);
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 #include <atomic>
 
-#include "actors/node_environment.hpp"
+#include "actors/kinds/node_environment.hpp"
 #include "actors/runtime/post.hpp"
 #include "messages/cluster/cluster.hpp"
 #include "tools/node/device_pool.hpp"

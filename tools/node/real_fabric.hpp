@@ -3,7 +3,7 @@
 #pragma once
 #include <memory>
 
-#include "actors/node_environment.hpp"
+#include "actors/kinds/node_environment.hpp"
 #include "messages/cluster/cluster.hpp"
 
 namespace troupe {

@@ -1,0 +1,40 @@
+// A kind of actor, as the registry lists it (registry.hpp), and what its spawn function works with.
+#pragma once
+#include "actors/common/tenant_limiter.hpp"
+#include "actors/kinds/host_plan.hpp"
+#include "actors/kinds/node_environment.hpp"
+#include "actors/llm/catalog.hpp"
+#include "actors/runtime/memory_port.hpp"
+#include "messages/cluster/cluster.hpp"
+
+namespace troupe {
+
+class model_queues;
+
+/// What the actors of a node are made of. All references outlive the actors, except `hosts`.
+struct spawn_context {
+  const cluster_spec& cluster;
+  node_id self;
+  incarnation_id incarnation;
+  const node_environment& env;
+  memory_port& memory;
+  tenant_limiter& tenants;
+  llm_catalog& language_models;
+  model_queues& queues;
+  host_plan& hosts;
+
+  const node_spec& me() const { return cluster.nodes[self.value]; }
+  address name(role kind, uint32_t index = 0) const { return {self, incarnation, kind, index}; }
+};
+
+/// Adds the actors of one kind that the cluster file wants on this node, if any, to groups of `hosts`.
+using spawn_function = void (*)(const spawn_context& node);
+
+struct actor_kind {
+  role kind;
+  const char* one_per;             ///< what there is one for each of
+  const char* does;                ///< one line, for people
+  spawn_function spawn = nullptr;  ///< null: a CAF actor of its own, spawned with the node
+};
+
+}  // namespace troupe

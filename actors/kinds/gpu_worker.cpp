@@ -1,0 +1,17 @@
+#include "actors/tensor/gpu_worker.hpp"
+
+#include "actors/kinds/actor_kind.hpp"
+
+namespace troupe {
+
+void spawn_gpu_worker(const spawn_context& node) {
+  if (!node.me().has(node_role::worker)) return;
+  const auto& slots = node.cluster.slots;
+  for (uint32_t i = 0; i < slots.size(); ++i)
+    if (slots[i].node == node.self)
+      node.hosts.shared(role::gpu_worker)
+          .add<gpu_worker>(node.name(role::gpu_worker, i), gpu_worker::options{slot_id{i}, node.me().domain},
+                           node.env.devices.of_slot(slot_id{i}), node.memory);
+}
+
+}  // namespace troupe

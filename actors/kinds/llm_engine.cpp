@@ -1,0 +1,40 @@
+#include "actors/kinds/actor_kind.hpp"
+#include "actors/llm/engine.hpp"
+
+namespace troupe {
+namespace {
+
+llm_engine::options engine_options(const spawn_context& node, engine_id id) {
+  const auto& cluster = node.cluster;
+  const auto model = cluster.engines[id.value].model;
+  const auto& m = cluster.llms[model.value];
+  llm_engine::options o;
+  o.model = model;
+  o.engine = id;
+  o.routers = leader_candidates(cluster);
+  o.name = m.name;
+  for (uint32_t i = 0; i < cluster.nodes.size(); ++i)
+    if (cluster.nodes[i].has(node_role::gateway)) o.gateways.push_back(node_id{i});
+  o.max_sequences = m.max_sequences;
+  o.max_waiting = m.max_waiting;
+  o.prefill_chunk = m.prefill_chunk;
+  o.mix_adapters = m.mix_adapters;
+  o.prefill = m.prefill;
+  o.adapter_slots = m.adapter_slots;
+  if (node.env.devices.adapters_of) o.adapters = node.env.devices.adapters_of(model);
+  o.on_unusable = node.env.process.on_unusable;
+  return o;
+}
+
+}  // namespace
+
+void spawn_llm_engine(const spawn_context& node) {
+  const auto& device_of = node.env.devices.of_engine;
+  const auto& engines = node.cluster.engines;
+  for (uint32_t i = 0; device_of && i < engines.size(); ++i)
+    if (engines[i].node == node.self)
+      node.hosts.own().add<llm_engine>(node.name(role::llm_engine, i), engine_options(node, engine_id{i}),
+                                       device_of(engine_id{i}));
+}
+
+}  // namespace troupe

@@ -1,0 +1,20 @@
+#include "actors/kinds/actor_kind.hpp"
+#include "actors/llm/gateway.hpp"
+
+namespace troupe {
+
+void spawn_llm_gateway(const spawn_context& node) {
+  auto* clients = node.env.clients.completions;
+  if (!node.me().has(node_role::gateway) || clients == nullptr) return;
+  const auto& cluster = node.cluster;
+  llm_gateway::options o;
+  for (const auto& m : cluster.llms) o.models.push_back(m.name);
+  o.engines = cluster.engines;
+  o.routers = leader_candidates(cluster);
+  o.max_in_flight = cluster.limits.requests_in_flight;
+  o.drain_timeout = cluster.limits.drain_timeout;
+  node.hosts.own().add<llm_gateway>(node.name(role::llm_gateway), o, *clients, node.tenants,
+                                    node.language_models);
+}
+
+}  // namespace troupe

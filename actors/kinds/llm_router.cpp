@@ -1,0 +1,28 @@
+#include "actors/kinds/actor_kind.hpp"
+#include "actors/llm/router.hpp"
+
+namespace troupe {
+namespace {
+
+llm_router::options router_options(const cluster_spec& cluster, llm_id model) {
+  const auto& m = cluster.llms[model.value];
+  llm_router::options o;
+  o.model = model;
+  o.name = m.name;
+  o.routing = m.routing;
+  for (const auto id : engines_of(cluster, model)) o.engines.emplace_back(id, cluster.engines[id.value].node);
+  o.max_waiting = m.max_waiting;
+  o.consolidate_every = m.consolidate_every;
+  return o;
+}
+
+}  // namespace
+
+void spawn_llm_router(const spawn_context& node) {
+  if (!node.me().schedules()) return;
+  for (uint32_t i = 0; i < node.cluster.llms.size(); ++i)
+    node.hosts.shared(role::llm_router)
+        .add<llm_router>(node.name(role::llm_router, i), router_options(node.cluster, llm_id{i}));
+}
+
+}  // namespace troupe

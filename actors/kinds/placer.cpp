@@ -1,0 +1,12 @@
+#include "actors/cluster/placer.hpp"
+
+#include "actors/kinds/actor_kind.hpp"
+
+namespace troupe {
+
+void spawn_placer(const spawn_context& node) {
+  if (node.me().has(node_role::scheduler) && node.cluster.placer.epoch > duration{})
+    node.hosts.own().add<placer>(node.name(role::placer), node.cluster);  // alone: its search takes a while
+}
+
+}  // namespace troupe
