@@ -5,8 +5,8 @@
 
 #include "actors/frontend/frontend.hpp"
 #include "actors/kinds/model_queues.hpp"
-#include "actors/llm/catalog.hpp"
 #include "actors/kinds/node_environment.hpp"
+#include "actors/llm/catalog.hpp"
 #include "actors/runtime/node_memory.hpp"
 #include "actors/runtime/post.hpp"
 #include "actors/tensor/catalog.hpp"

@@ -13,8 +13,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "plugins/descriptor.hpp"
 #include "actors/extension/extension.hpp"
+#include "plugins/descriptor.hpp"
 #include "policies/batching/batching.hpp"
 #include "policies/batching/deadline_batching.hpp"
 #include "policies/matchmaking/matchmaking.hpp"

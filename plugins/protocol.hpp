@@ -7,9 +7,9 @@
 // The actor answers them in `on_command`, with `run_command` (messages/commands/run_command.hpp). Needs
 // nlohmann_json.
 #pragma once
+#include "actors/extension/extension.hpp"
 #include "messages/commands/protocol_schema.hpp"
 #include "messages/commands/run_command.hpp"
-#include "actors/extension/extension.hpp"
 
 namespace troupe {
 

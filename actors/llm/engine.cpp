@@ -212,7 +212,7 @@ void llm_engine::begin_steps(time_point now) {
     const auto begins =
         ahead ? clock_.ends_at(now, scheduler.decodes_of_step(), prompt_rows(scheduler)) : now;
     const auto& step = batch_->plan(clock_.context(begins));
-    tell_preempted();
+    report_preempted();
     for (const auto id : batch_->late())
       if (const auto* f = batch_->find(id)) {
         answers_.add(f->gateway, dropped_request{id, f->attempt, drop_reason::late});
@@ -258,7 +258,7 @@ void llm_engine::carry_out(const llm::adapter_manager::outcome& o) {
 }
 
 /// Routers move them to engines with room.
-void llm_engine::tell_preempted() {
+void llm_engine::report_preempted() {
   sequences_preempted news{options_.model, options_.engine, batch_->take_preempted()};
   if (news.requests.empty()) return;
   for (const auto n : options_.routers)

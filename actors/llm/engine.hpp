@@ -71,7 +71,7 @@ class llm_engine final : public actor {
 
   void exchange_adapters(time_point now);
   void carry_out(const llm::adapter_manager::outcome& o);
-  void tell_preempted();
+  void report_preempted();
   void broadcast(const actor_message& news);
   void on_change();
   engine_status status(time_point now) const;

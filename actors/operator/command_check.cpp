@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "messages/commands/command_schema.hpp"
 #include "actors/extension/extension.hpp"
+#include "messages/commands/command_schema.hpp"
 
 namespace troupe {
 namespace {

@@ -2,8 +2,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "messages/commands/commands.hpp"
 #include "actors/extension/extension.hpp"
+#include "messages/commands/commands.hpp"
 
 namespace patience {
 

@@ -75,12 +75,6 @@ class CheckIncludes(unittest.TestCase):
         self.refuses("actors/other/x.cpp", "", "actors/other/x.cpp:1", "table")
         self.refuses("policies/x.cpp", "", "policies/x.cpp:1", "table")
 
-    def test_an_arrow_upward_that_is_gone_leaves_the_list(self):
-        code, lines = verdict({"gpu/onnx/executor.hpp": "#pragma once\n"})
-        self.assertEqual(code, 1, lines)
-        self.assertIn("UPWARD can go", lines[0])
-        self.accepts("gpu/onnx/executor.hpp", '#pragma once\n#include "gpu/device/device.hpp"\n')
-
     def test_nobody_includes_tools_but_tools_and_tests(self):
         self.refuses("examples/x.cpp", '#include "tools/x.hpp"\n', "examples/x.cpp:1")
 
