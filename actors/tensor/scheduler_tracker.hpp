@@ -1,0 +1,52 @@
+// The scheduler of a gateway: the node with the model queues, as far as the gateway knows.
+#pragma once
+#include <unordered_map>
+#include <vector>
+
+#include "messages/cluster/membership.hpp"
+#include "messages/common/ids.hpp"
+
+namespace troupe {
+
+/// Without standbys the scheduler is one fixed node. With standbys it is the leader of the latest term, once
+/// the leader's incarnation is up; until then requests wait as long as any candidate is up.
+class scheduler_tracker {
+ public:
+  /// The consequence of an event for the requests in flight.
+  enum class effect {
+    none,
+    resubmit,  ///< a new scheduler is there: it gets all requests without an offered output
+    lost       ///< no scheduler is there, and none will come: these requests fail
+  };
+
+  /// `candidates`: the nodes that can lead; empty: `scheduler` does, for good.
+  explicit scheduler_tracker(node_id scheduler, std::vector<node_id> candidates = {});
+
+  node_id scheduler() const { return scheduler_; }
+  /// Requests can be submitted now.
+  bool up() const { return up_; }
+  /// Requests can be accepted: a scheduler is up, or can be expected.
+  bool accepts() const { return up_ || !candidates_up_.empty(); }
+  /// The message comes from the queue of a scheduler that is not the leader, or not any more.
+  bool outdated(const address& from) const;
+
+  effect on_node_up(node_id node, incarnation_id incarnation);
+  effect on_node_down(node_id node, incarnation_id incarnation);
+  /// A leaving scheduler finishes the requests that it has, unless a standby takes over.
+  effect on_node_leaving(node_id node, incarnation_id incarnation);
+  /// Of two leaderships the later one counts.
+  effect on_leadership(const leadership& latest);
+  /// The own node begins a new incarnation: all nodes are to be met again. The leadership stays.
+  void clear();
+
+ private:
+  effect update();
+
+  const std::vector<node_id> candidates_;
+  node_id scheduler_;
+  bool up_ = false;
+  leadership leadership_;                                      // with standbys
+  std::unordered_map<node_id, incarnation_id> candidates_up_;  // and not leaving
+};
+
+}  // namespace troupe
