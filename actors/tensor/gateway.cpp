@@ -1,16 +1,13 @@
 #include "actors/tensor/gateway.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "actors/common/planted_bug.hpp"
 
 namespace troupe {
-namespace {
-
-constexpr int max_requests_per_message = 4096;  // requests in one `submit`: a frame takes them
-
-}  // namespace
 
 gateway::gateway(address self, outbox& out, const options& o, memory_port& memory, client_port& clients,
                  tenant_limiter& tenants)
@@ -18,99 +15,74 @@ gateway::gateway(address self, outbox& out, const options& o, memory_port& memor
       options_(o),
       memory_(memory),
       clients_(clients),
-      tenants_(tenants),
-      scheduler_(o.scheduler),
-      decided_(o.decision_log) {
-  for (const auto& m : o.models) models_.push_back({m, true, {}, {}});
-}
+      in_flight_({o.max_in_flight, o.drain_timeout}, tenants),
+      scheduler_(o.scheduler, o.leader_candidates),
+      models_(o.models),
+      pulls_(o.max_pulled_bytes),
+      statistics_(o.models.size()),
+      decided_(o.decision_log) {}
 
 void gateway::on(envelope& e, time_point now) {
-  dispatch(e.body, overloaded{
-                       [&](client_request& c) { accept(c.asked, now); },
-                       [&](client_gone& c) { on_gone(c.id, now); },
-                       [&](drops& d) {
-                         if (!outdated(e.from)) on_drops(d, now);
-                       },
-                       [&](completion& c) {
-                         if (!outdated(e.from)) on_completion(e.from, c, now);
-                       },
-                       [&](pulled& p) { on_pulled(p, now); },
-                       [&](node_up& n) { on_node_up(n); },
-                       [&](node_down& n) { on_node_down(n, now); },
-                       [&](node_leaving& n) { on_node_leaving(n); },
-                       [&](leadership& t) { on_leadership(t); },
-                       [&](new_incarnation&) { start_over(now); },
-                       [&](drain&) { draining_ = true; },
-                       [&](model_change& c) { on_change(c.line); },
-                   });
-}
-
-void gateway::accept(request& r, time_point now) {
-  r.gateway = self_;
-  ledger_.accept(r.model);
-  in_flight_request f;
-  f.asked = r;
-  f.accepted_at = now;
-  const auto refuse = [&](drop_reason why, duration retry_after = {}, const char* detail = "") {
-    give_back(r.input);
-    outcome how{outcome_kind::dropped, why, failure::none, {}, 0, {}, detail};
-    how.retry_after = retry_after;
-    decide(f, how, now, true);
-  };
-  if (draining_) return refuse(drop_reason::draining, options_.drain_timeout);
-  if (r.model.value >= models_.size() || !models_[r.model.value].open) return refuse(drop_reason::undeployed);
-  if (!scheduler_up_ && candidates_up_.empty()) return refuse(drop_reason::no_capacity);
-  if (in_flight_.size() + late_inputs_.size() + late_pulls_.size() >= options_.max_in_flight)
-    return refuse(drop_reason::queue_full);
-  if (const auto asked = tenants_.admit(r.tenant, now); !asked.admitted)
-    return refuse(drop_reason::quota, asked.retry_after, asked.over_concurrency ? "concurrency" : "rate");
-  f.counted = true;
-  if (scheduler_up_) models_[r.model.value].next.requests.push_back(r);
-  expiries_.add(r.deadline + options_.timeout, r.id);
-  in_flight_.add(r.id, std::move(f));
+  dispatch(e.body,
+           overloaded{
+               [&](client_request& c) { accept(c.asked, now); },
+               [&](client_gone& c) { on_gone(c.id, now); },
+               [&](drops& d) {
+                 if (!scheduler_.outdated(e.from)) on_drops(d, now);
+               },
+               [&](completion& c) {
+                 if (!scheduler_.outdated(e.from)) on_completion(e.from, c, now);
+               },
+               [&](pulled& p) { on_pulled(p, now); },
+               [&](node_up& n) { apply(scheduler_.on_node_up(n.node, n.incarnation), now); },
+               [&](node_down& n) {
+                 run_again(n.node, n.incarnation);
+                 apply(scheduler_.on_node_down(n.node, n.incarnation), now);
+               },
+               [&](node_leaving& n) { apply(scheduler_.on_node_leaving(n.node, n.incarnation), now); },
+               [&](leadership& t) { apply(scheduler_.on_leadership(t), now); },
+               [&](new_incarnation&) {
+                 scheduler_.clear();
+                 submits_.clear();
+                 releases_.clear();
+                 fail_all(failure::node_fenced, now);
+               },
+               [&](drain&) { in_flight_.drain(); },
+               [&](model_change& c) {
+                 models_.change(c.line, self_);
+                 statistics_.reserve(c.line.model);
+               },
+           });
 }
 
 void gateway::on_time(time_point now) {
   expire(now);
   pull_outputs(now);
-  for (size_t i = 0; i < models_.size(); ++i) {
-    auto& next = models_[i].next;
-    if (next.requests.empty()) continue;
-    const auto queue = on_node(scheduler_, role::model_queue, static_cast<uint32_t>(i));
-    // What waited for a scheduler can be more than a frame takes.
-    auto& waiting = next.requests;
-    auto first = waiting.begin();
-    for (; waiting.end() - first > max_requests_per_message; first += max_requests_per_message)
-      send(queue, submit{{first, first + max_requests_per_message}});
-    waiting.erase(waiting.begin(), first);
-    send(queue, std::move(next));
-    next = {};
-  }
-  for (auto& [worker, r] : releases_) send(worker, std::move(r));
-  releases_.clear();
-  if (!retiring_.empty()) report_idle();
-}
-
-void gateway::on_change(const deployment& line) {
-  if (line.model.value >= models_.size()) models_.resize(line.model.value + 1);
-  auto& m = models_[line.model.value];
-  m.name = line.definition.name;
-  m.open = line.wanted == deployment_state::deployed;
-  std::erase_if(retiring_, [&](const model_idle& i) { return i.model == line.model; });
-  if (line.wanted == deployment_state::retiring) retiring_.push_back({line.model, line.revision, self_});
-}
-
-/// Of models whose last request has its outcome.
-void gateway::report_idle() {
-  const auto counts = ledger_.by_model();
-  std::erase_if(retiring_, [&](const model_idle& i) {
-    if (i.model.value < counts.size() && !counts[i.model.value].balanced(0)) return false;
-    send(on_node(self_.node, role::deployer), i);
-    return true;
+  submits_.flush([&](model_id model, submit s) {
+    send(on_node(scheduler_.scheduler(), role::model_queue, model.value), std::move(s));
   });
+  releases_.flush([&](const address& worker, release r) { send(worker, std::move(r)); });
+  models_.report_idle(in_flight_.counts(),
+                      [&](const model_idle& i) { send(on_node(self_.node, role::deployer), i); });
 }
 
-time_point gateway::next_wakeup() const { return std::min(expiries_.next(), look_for_room_at_); }
+time_point gateway::next_wakeup() const { return std::min(in_flight_.next_expiry(), pulls_.next_look()); }
+
+void gateway::accept(const request& r, time_point now) {
+  in_flight_request f;
+  f.asked = r;
+  f.asked.gateway = self_;
+  f.accepted_at = now;
+  const auto unserved = !models_.open(r.model)  ? drop_reason::undeployed
+                        : !scheduler_.accepts() ? drop_reason::no_capacity
+                                                : drop_reason::none;
+  if (const auto a = in_flight_.admit(r, unserved, late_.size(), now); a.refused != drop_reason::none) {
+    give_back(r.input);
+    return decide(f, a.refusal(), now, true);
+  }
+  const auto& added = in_flight_.add(std::move(f), r.deadline + options_.timeout);
+  if (scheduler_.up()) submits_.add(added.asked);
+}
 
 void gateway::on_drops(const drops& d, time_point now) {
   for (const auto& dropped : d.requests) {
@@ -122,116 +94,212 @@ void gateway::on_drops(const drops& d, time_point now) {
     if (known->output) continue;  // a worker was faster: its result is on the way
     if (!planted(bug::leak_slot)) give_back(known->asked.input);
     auto f = planted(bug::double_outcome) ? *known : in_flight_.take(dropped.id);
-    settle(f, {outcome_kind::dropped, dropped.reason, failure::none, {}, 0, {}}, now);
+    settle(f, outcome::dropped(dropped.reason), now);
   }
+}
+
+void gateway::on_completion(const address& worker, const completion& c, time_point now) {
+  bool counted = c.times.finished_at == never;  // the batch never ran
+  for (const auto& r : c.results) {
+    auto* const known = in_flight_.find(r.id);
+    if (known != nullptr && known->output && known->output == r.output) continue;  // a repeated message
+    if (known == nullptr || known->output) {
+      ++late_answers_;
+      forget_input(r.id);
+      releases_.add(worker, r.output);
+      continue;
+    }
+    known->batch = c.batch;
+    known->worker = worker;
+    known->times = c.times;
+    known->completed_at = now;
+    if (!std::exchange(counted, true)) clients_.executed(known->asked.model, c.batch_rows, c.times);
+    on_result(*known, c, r, now);
+  }
+}
+
+void gateway::on_result(in_flight_request& f, const completion& c, const result& r, time_point now) {
+  if (r.error == failure::none && r.output.size > 0 && r.output.size <= options_.max_output_bytes) {
+    f.output = r.output;
+    f.batch_rows = c.batch_rows;
+    return pulls_.add(r.id);  // the input is given back when the pull begins
+  }
+  give_back(f.asked.input);
+  auto ended = in_flight_.take(r.id);
+  outcome how;
+  how.batch_rows = c.batch_rows;
+  if (r.error != failure::none) {
+    how.kind = outcome_kind::failed;
+    how.error = r.error;
+    how.detail = r.detail;
+    return decide(ended, how, now);
+  }
+  releases_.add(ended.worker, r.output);
+  if (r.output.size == 0) return settle(ended, how, now);
+  const auto detail = "the outputs take " + std::to_string(r.output.size) +
+                      " bytes, more than limits.pool_mb = " + std::to_string(options_.max_output_bytes >> 20);
+  how.kind = outcome_kind::failed;
+  how.error = failure::device_error;
+  how.detail = detail;
+  decide(ended, how, now);
+}
+
+void gateway::on_pulled(const pulled& p, time_point now) {
+  const request_id id{p.token};
+  if (auto late = late_.take_pull(id)) {
+    pulls_.end(late->worker.node, late->pulled.size());
+    releases_.add(late->worker, late->output);
+    in_flight_.leave(*late);
+    return;
+  }
+  const auto* known = in_flight_.find(id);
+  if (known == nullptr || !known->being_pulled()) return;
+  auto f = in_flight_.take(id);
+  pulls_.end(f.worker.node, f.pulled.size());
+  const auto payload = p.status == pull_status::ok ? memory_.verify(f.output, f.pulled) : std::nullopt;
+  releases_.add(f.worker, f.output);
+  outcome how;
+  how.batch_rows = f.batch_rows;
+  if (payload) {
+    how.output = *payload;
+    return settle(f, how, now);
+  }
+  how.kind = outcome_kind::failed;
+  how.error = p.status == pull_status::lost ? failure::worker_lost : failure::stale_memory;
+  decide(f, how, now);
 }
 
 void gateway::on_gone(request_id id, time_point now) {
   if (!in_flight_.contains(id)) return;
   auto f = in_flight_.take(id);
-  const auto model = f.asked.model.value;
-  const outcome gone{outcome_kind::dropped, drop_reason::cancelled, failure::none, {}, 0, {}};
-  const bool held =
-      std::erase_if(models_[model].next.requests, [&](const request& r) { return r.id == id; }) > 0;
-  if (held && f.asked.attempt == 1) {
-    give_back(f.asked.input);  // nobody has heard of it
+  const auto model = f.asked.model;
+  const auto gone = outcome::dropped(drop_reason::cancelled);
+  if (submits_.erase(model, id) && f.asked.attempt == 1) {
+    give_back(f.asked.input);  // no queue has heard of it
     return decide(f, gone, now);
   }
-  // Of one that is to be submitted again a worker may read the input.
-  send(on_node(scheduler_, role::model_queue, model), cancel{id});
+  // A worker may read the input of an earlier attempt.
+  send(on_node(scheduler_.scheduler(), role::model_queue, model.value), cancel{id});
   settle_early(std::move(f), gone, now);
 }
 
+void gateway::apply(scheduler_tracker::effect e, time_point now) {
+  if (e == scheduler_tracker::effect::resubmit) submit_again();
+  if (e == scheduler_tracker::effect::lost) fail_all(failure::scheduler_lost, now);
+}
+
 void gateway::expire(time_point now) {
-  if (planted(bug::no_expiry)) expiries_.clear();
-  const auto waits = [this](request_id id) { return in_flight_.contains(id) || late_inputs_.contains(id); };
-  while (const auto due = expiries_.pop(now, waits)) {
+  const auto outlived = [this](request_id id) { return late_.has_input(id); };
+  while (const auto due = in_flight_.next_expired(now, outlived)) {
+    if (planted(bug::no_expiry)) continue;
     const auto id = *due;
     if (!in_flight_.contains(id)) {
       forget_input(id);
       continue;
     }
-    settle_early(in_flight_.take(id), {outcome_kind::failed, drop_reason::none, failure::timeout, {}, 0, {}},
-                 now);
-    expiries_.add(now + options_.timeout, id);
+    settle_early(in_flight_.take(id), outcome::failed(failure::timeout), now);
+    in_flight_.expire_at(now + options_.timeout, id);
   }
 }
 
-void gateway::start_over(time_point now) {
-  scheduler_up_ = false;
-  candidates_up_.clear();
-  for (auto& m : models_) m.next = {};
-  releases_.clear();
-  fail_all(failure::node_fenced, now);
+void gateway::pull_outputs(time_point now) {
+  if (pulls_.waiting() == 0) return;
+  const auto offer = [this](request_id id) -> std::optional<offered_output> {
+    const auto* f = in_flight_.find(id);
+    if (f == nullptr || !f->output || f->being_pulled()) return {};  // it is settled, or runs again
+    return offered_output{f->worker.node, f->output.size};
+  };
+  const auto begin = [this](request_id id) {
+    auto& f = *in_flight_.find(id);
+    give_back(f.asked.input);  // the worker has read it
+    f.pulled = memory_.pull_buffer(f.output);
+    memory_.pull(f.output, f.pulled, self_, id.value);
+    return f.pulled.size();
+  };
+  pulls_.pull(now, clients_.unwritten_bytes(), offer, begin);
 }
 
-/// Nobody will answer for these any more. A worker may still read their inputs: it will notice the reuse.
+/// Submits every request without an offered output, in the order of arrival. The new scheduler learns from
+/// the workers which of them still run.
+void gateway::submit_again() {
+  submits_.clear();
+  auto ids = in_flight_.ids_where([](const in_flight_request& f) { return !f.output; });
+  std::stable_sort(ids.begin(), ids.end(), [this](request_id a, request_id b) {
+    return in_flight_.find(a)->asked.arrival < in_flight_.find(b)->asked.arrival;
+  });
+  for (const auto id : ids) {
+    auto& r = in_flight_.find(id)->asked;
+    ++r.attempt;
+    submits_.add(r);
+  }
+  submitted_again_ += ids.size();
+}
+
+/// Submits the requests again whose outputs wait for room at a worker that is gone. A pull under way from it
+/// ends as a failed pull; requests without an output are the model queue's to resubmit.
+void gateway::run_again(node_id worker, incarnation_id incarnation) {
+  const auto lost = in_flight_.ids_where([&](const in_flight_request& f) {
+    return f.output && !f.being_pulled() && f.worker.node == worker && f.worker.incarnation == incarnation;
+  });
+  for (const auto id : lost) {
+    auto& f = *in_flight_.find(id);
+    f.output = {};
+    ++f.asked.attempt;
+    if (scheduler_.up()) submits_.add(f.asked);
+  }
+}
+
+/// Fails the requests that nobody will answer. Workers notice the reuse of inputs that they still read.
 void gateway::fail_all(failure why, time_point now) {
-  std::vector<request_id> ids;
-  for (const auto& [id, f] : in_flight_.entries())
-    if (!f.output || why == failure::node_fenced) ids.push_back(id);
-  std::sort(ids.begin(), ids.end());
-  for (auto id : ids) {
-    settle_early(in_flight_.take(id), {outcome_kind::failed, drop_reason::none, why, {}, 0, {}}, now);
-  }
-  for (auto& [id, f] : std::exchange(late_inputs_, {})) {
+  const auto lost = [why](const in_flight_request& f) { return !f.output || why == failure::node_fenced; };
+  for (const auto id : in_flight_.ids_where(lost))
+    settle_early(in_flight_.take(id), outcome::failed(why), now);
+  for (auto& f : late_.take_inputs()) {
     give_back(f.asked.input);
-    leave(f);
+    in_flight_.leave(f);
   }
-}
-
-void gateway::settle_early(in_flight_request f, const outcome& how, time_point now) {
-  const bool counted = planted(bug::leave_early) ? false : std::exchange(f.counted, false);
-  decide(f, how, now);
-  f.counted = counted;
-  const auto id = f.asked.id;
-  if (f.output && f.pulled.empty())
-    abandon_output(f);
-  else if (f.output)
-    late_pulls_.emplace(id.value, std::move(f));
-  else
-    late_inputs_.emplace(id, std::move(f));
-}
-
-void gateway::leave(in_flight_request& f) {
-  if (std::exchange(f.counted, false)) tenants_.leave(f.asked.tenant);
 }
 
 void gateway::settle(in_flight_request& f, outcome how, time_point now) {
-  const auto model = f.asked.model;
-  how.arrival = f.asked.arrival;
-  how.latency = now - f.asked.arrival;
-  leave(f);
+  if (planted(bug::miscount) && how.kind == outcome_kind::dropped)
+    in_flight_.leave(f);
+  else
+    in_flight_.settle(f, how, now);
   how.times = f.times;
-  how.accepted_at = f.accepted_at;
   how.completed_at = f.completed_at;
-  switch (how.kind) {
-    case outcome_kind::finished:
-      ledger_.finish(model);
-      models_[model.value].latency.add(how.latency);
-      models_[model.value].in_time += now <= f.asked.deadline;
-      break;
-    case outcome_kind::dropped:
-      if (!planted(bug::miscount)) ledger_.drop(model, how.reason);
-      break;
-    case outcome_kind::failed: ledger_.fail(model, how.error); break;
-  }
-  const bool finished = how.kind == outcome_kind::finished;  // else a pull may still write there
+  const bool finished = how.kind == outcome_kind::finished;
+  if (finished) statistics_.finish(f.asked.model, how.latency, now <= f.asked.deadline);
+  // The buffer of an unfinished request stays: a pull may still write to it.
   clients_.answer(f.asked.id, how, finished ? std::move(f.pulled) : std::vector<std::byte>{});
-  if (traced_) [[unlikely]]
-    trace(f, how, now);
+  if (recorder_.on()) [[unlikely]]
+    recorder_.add(f, how, now);
+}
+
+void gateway::decide(in_flight_request& f, const outcome& how, time_point now, bool at_admission) {
+  decided_.add(f, how, now, at_admission, in_flight_.size());
+  settle(f, how, now);
+}
+
+void gateway::settle_early(in_flight_request f, const outcome& how, time_point now) {
+  const bool charged = planted(bug::leave_early) ? false : std::exchange(f.charged, false);
+  decide(f, how, now);
+  f.charged = charged;
+  if (f.being_pulled()) return late_.add_pull(std::move(f));
+  if (!f.output) return late_.add_input(std::move(f));
+  give_back(f.asked.input);
+  releases_.add(f.worker, f.output);
+  in_flight_.leave(f);
+}
+
+void gateway::forget_input(request_id id) {
+  auto late = late_.take_input(id);
+  if (!late) return;
+  give_back(late->asked.input);
+  in_flight_.leave(*late);
 }
 
 void gateway::give_back(const region_ref& region) {
   if (region) memory_.give_back(region);
-}
-
-void gateway::forget_input(request_id id) {
-  const auto it = late_inputs_.find(id);
-  if (it == late_inputs_.end()) return;
-  give_back(it->second.asked.input);
-  leave(it->second);
-  late_inputs_.erase(it);
 }
 
 }  // namespace troupe
