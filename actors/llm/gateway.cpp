@@ -1,22 +1,32 @@
 #include "actors/llm/gateway.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "actors/common/planted_bug.hpp"
-#include "actors/llm/ids_where.hpp"
 
 namespace troupe {
+namespace {
+
+constexpr uint32_t max_engine_losses = 3;  // of engines with one request: it may be the cause
+constexpr uint64_t progress_tokens = 32;   // of a sequence, after which its router is told
+
+bool any_request(const in_flight_generation&) { return true; }
+
+}  // namespace
 
 llm_gateway::llm_gateway(address self, outbox& out, const options& o, completion_port& clients,
                          tenant_limiter& tenants, llm_catalog& models)
     : actor(self, out),
       options_(o),
       clients_(clients),
-      tenants_(tenants),
       catalog_(models),
+      in_flight_({o.max_in_flight, o.drain_timeout}, tenants),
       models_(o.models.size()),
-      next_(o.engines.size()) {}
+      nodes_(o.engines, o.routers),
+      updates_(o.models.size()),
+      pending_(o.engines.size()) {}
 
 void llm_gateway::on(envelope& e, time_point now) {
   dispatch(e.body, overloaded{
@@ -29,158 +39,252 @@ void llm_gateway::on(envelope& e, time_point now) {
                        [&](drops& d) { on_drops(e.from, d, now); },
                        [&](completion& c) {
                          for (const auto& r : c.results)
-                           if (const auto f = in_flight_.find(r.id);
-                               f != in_flight_.end() && f->second.attempt == r.attempt)
-                             settle(f, outcome::failed(r.error, r.detail), now);
+                           if (const auto* f = in_flight_.find(r.id); f != nullptr && f->attempt == r.attempt)
+                             settle(r.id, outcome::failed(r.error, r.detail), now);
                        },
                        [&](engine_status& s) { catalog_.update(std::move(s)); },
                        [&](adapters_known& a) {
                          catalog_.update(a);
-                         if (a.all) complete(a.engine);
+                         if (a.all) bring_adapters(a.engine);
                        },
-                       [&](change_adapter& c) { begin(c); },
-                       [&](adapter_changed& a) { on_answer(engine_id{e.from.index}, a); },
-                       [&](node_up& n) { on_node_up(n); },
+                       [&](change_adapter& c) { on_change_adapter(c); },
+                       [&](adapter_changed& a) {
+                         if (const auto s = adapters_.on_answer(engine_id{e.from.index}, a)) conclude(*s);
+                       },
+                       [&](node_up& n) {
+                         nodes_.on_node_up(n.node, n.incarnation);
+                         if (n.node == router_ || nodes_.router() != router_) resend_all_to_router();
+                       },
                        [&](node_down& n) { on_node_down(n, now); },
                        [&](new_incarnation&) {
-                         settle_all(failure::node_fenced, now);
-                         nodes_up_.clear();
-                         for (uint32_t i = 0; i < options_.engines.size(); ++i)
-                           lose_engine(engine_id{i}, now);
+                         fail(in_flight_.ids_where(any_request), failure::node_fenced, now);
+                         nodes_.clear();
+                         for (uint32_t i = 0; i < nodes_.engine_count(); ++i) lose_engine(engine_id{i}, now);
                          resend_all_to_router();
                        },
-                       [&](drain&) { draining_ = true; },
+                       [&](drain&) { in_flight_.drain(); },
                    });
 }
 
 void llm_gateway::accept(generation& g, time_point now) {
   g.gateway = self_;
-  ledger_.accept(model_id{g.model.value});
-  if (draining_) return refuse(g, drop_reason::draining, now, options_.drain_timeout);
-  if (g.model.value >= models_.size() || !any_engine_up(g.model) || !nodes_up_.contains(router_))
-    return refuse(g, drop_reason::no_capacity, now);
-  if (in_flight_.size() >= options_.max_in_flight) return refuse(g, drop_reason::queue_full, now);
-  if (const auto asked = tenants_.admit(g.tenant, now); !asked.admitted)
-    return refuse(g, drop_reason::quota, now, asked.retry_after,
-                  asked.over_concurrency ? "concurrency" : "rate");
-  expiries_.add(g.deadline, g.id);
-  const auto id = g.id;
-  in_flight_request f;
-  f.open = g.choices;
-  f.sequences.resize(g.choices);
-  f.accepted_at = now;
+  const bool served = g.model.value < models_.size() && nodes_.any_engine_up(g.model) && nodes_.up(router_);
+  const auto a = in_flight_.admit(g, served ? drop_reason::none : drop_reason::no_capacity, 0, now);
+  in_flight_generation f;
   f.asked = std::move(g);
-  ask_router(id, in_flight_.emplace(id, std::move(f)).first->second);
-}
-
-/// It never was in the table.
-void llm_gateway::refuse(const generation& g, drop_reason why, time_point now, duration retry_after,
-                         std::string_view detail) {
-  ledger_.drop(model_id{g.model.value}, why);
-  auto how = outcome::dropped(why);
-  how.arrival = g.arrival;
-  how.latency = now - g.arrival;
-  how.detail = detail;
-  how.retry_after = retry_after;
-  clients_.ended(g.id, how);
+  if (a.refused != drop_reason::none) {
+    auto how = a.refusal();
+    in_flight_.settle(f, how, now);
+    return clients_.ended(f.asked.id, how);
+  }
+  f.choices = open_choices(f.asked.choices);
+  f.accepted_at = now;
+  const auto expires_at = f.asked.deadline;
+  ask_router(in_flight_.add(std::move(f), expires_at));
 }
 
 void llm_gateway::on_time(time_point now) {
-  const auto waits = [this](request_id id) { return in_flight_.contains(id); };
-  while (const auto due = expiries_.pop(now, waits)) {
-    const auto f = in_flight_.find(*due);
-    cancel_in_engine(*due, f->second);
-    settle(f, outcome::failed(failure::timeout), now);
+  const auto none = [](request_id) { return false; };
+  while (const auto due = in_flight_.next_expired(now, none)) {
+    cancel_in_engine(*in_flight_.find(*due));
+    settle(*due, outcome::failed(failure::timeout), now);
   }
   post(now);
 }
 
-time_point llm_gateway::next_wakeup() const { return std::min(expiries_.next(), retry_at_); }
+time_point llm_gateway::next_wakeup() const {
+  return std::min(in_flight_.next_expiry(), updates_.next_due());
+}
 
 void llm_gateway::on_tokens(const generated& g, time_point now) {
   for (const auto& t : g.tokens) {
-    const auto found = in_flight_.find(t.id);
-    if (found == in_flight_.end() || (t.attempt != found->second.attempt && !planted(bug::old_engine)) ||
-        t.choice >= found->second.sequences.size() || !found->second.sequences[t.choice].open) {
+    auto* const found = in_flight_.find(t.id);
+    if (found == nullptr || (t.attempt != found->attempt && !planted(bug::old_engine)) ||
+        !found->choices.open(t.choice)) {
       ++late_tokens_;
       continue;
     }
-    auto& f = found->second;
+    auto& f = *found;
     auto& m = models_[f.asked.model.value];
-    auto& choice = f.sequences[t.choice];
-    choice.tokens.push_back(t.which);
+    const auto length = f.choices.add(t.choice, t.which);
     ++m.generated_tokens;
     if (!f.started()) {
       f.first_token_at = now;
       m.first_token.add(to_seconds(now - f.asked.arrival));
       m.prompt_tokens += f.asked.prompt.size();
-    } else if (f.sequences.size() == 1) {
+    } else if (f.choices.size() == 1) {
       m.between_tokens.add(to_seconds(now - f.last_token_at));
     }
     f.last_token_at = now;
     const bool enough = clients_.token(t);
     if (t.finish == finish_reason::none && !enough) {
-      send_progress(t.id, f, choice.tokens.size());
+      // routers make room for the length of its sequences when they move a request
+      if (length % progress_tokens == 0 && f.at != no_engine) ask_router(f);
       continue;
     }
     if (t.finish == finish_reason::none && f.at != no_engine)
-      send(address_of(f.at), end_choice{t.id, t.choice});
-    choice = {false, {}};
-    if (--f.open == 0) settle(found, {}, now);
+      send(nodes_.address_of(f.at), end_choice{t.id, t.choice});
+    if (f.choices.end(t.choice)) settle(t.id, {}, now);
   }
 }
 
-/// Or it has not been sent yet.
-void llm_gateway::cancel_in_engine(request_id id, in_flight_request& f) {
-  if (f.at == no_engine) return;
-  auto& next = next_[f.at.value].requests;
-  if (std::erase_if(next, [&](const generation& g) { return g.id == id; }) == 0)
-    send(address_of(f.at), cancel{id});
-  f.at = no_engine;
+void llm_gateway::on_placements(const placements& p, time_point now) {
+  for (const auto& one : p.requests) {
+    auto* const f = in_flight_.find(one.id);
+    if (f == nullptr || f->version != one.version) continue;
+    if (!nodes_.up(one.to)) {
+      updates_.ask_later(one.id, now);
+      continue;
+    }
+    if (one.why != route_reason::placed) ++models_[f->asked.model.value].moves;
+    cancel_in_engine(*f);
+    give(*f, one.to);
+  }
+}
+
+/// A router drops requests without a place; another engine may take a request that one engine dropped.
+void llm_gateway::on_drops(const address& from, const drops& d, time_point now) {
+  for (const auto& r : d.requests) {
+    auto* const f = in_flight_.find(r.id);
+    if (f == nullptr) continue;
+    if (from.kind == role::llm_router) {
+      if (r.attempt != f->version) continue;
+      cancel_in_engine(*f);
+      settle(r.id, outcome::dropped(r.reason), now);
+      continue;
+    }
+    if (r.attempt != f->attempt) continue;
+    f->at = no_engine;
+    if (r.reason == drop_reason::undeployed || r.reason == drop_reason::late)
+      settle(r.id, outcome::dropped(r.reason), now);
+    else
+      updates_.ask_later(r.id, now);  // the engine's status tells the router the reason by then
+  }
 }
 
 void llm_gateway::on_gone(request_id id, time_point now) {
-  const auto f = in_flight_.find(id);
-  if (f == in_flight_.end()) return;
-  cancel_in_engine(id, f->second);
-  settle(f, outcome::dropped(drop_reason::cancelled), now);
+  auto* const f = in_flight_.find(id);
+  if (f == nullptr) return;
+  cancel_in_engine(*f);
+  settle(id, outcome::dropped(drop_reason::cancelled), now);
 }
 
-void llm_gateway::settle_all(failure why, time_point now) {
-  for (const auto id : ids_where(in_flight_, [](const in_flight_request&) { return true; }))
-    settle(in_flight_.find(id), outcome::failed(why), now);
+void llm_gateway::on_node_down(const node_down& n, time_point now) {
+  if (!nodes_.on_node_down(n.node, n.incarnation)) return;
+  for (uint32_t i = 0; i < nodes_.engine_count(); ++i)
+    if (nodes_.engine(engine_id{i}).node == n.node) lose_engine(engine_id{i}, now);
+  if (router_ == n.node) resend_all_to_router();
 }
 
-void llm_gateway::settle(in_flight_table::iterator at, outcome how, time_point now) {
-  const auto id = at->first;
-  const auto f = std::move(at->second);
-  in_flight_.erase(at);
-  auto& m = models_[f.asked.model.value];
-  // what its router has not heard of it need not hear
-  std::erase_if(m.next.requests, [&](const routed_request& r) { return r.id == id; });
-  m.ended.requests.push_back(id);
-  tenants_.leave(f.asked.tenant);
-  how.arrival = f.asked.arrival;
-  how.latency = now - f.asked.arrival;
-  how.accepted_at = f.accepted_at;
-  how.completed_at = now;
-  const model_id model{f.asked.model.value};
-  switch (how.kind) {
-    case outcome_kind::finished:
-      ledger_.finish(model);
-      m.whole.add(to_seconds(how.latency));
-      break;
-    case outcome_kind::dropped: ledger_.drop(model, how.reason); break;
-    case outcome_kind::failed: ledger_.fail(model, how.error); break;
+void llm_gateway::on_change_adapter(change_adapter& c) {
+  std::set<engine_id> ready;  // an engine that loads its model gets the adapter when it is ready
+  const auto engines = catalog_.engines();
+  for (uint32_t i = 0; i < nodes_.engine_count(); ++i)
+    if (const engine_id id{i}; nodes_.engine(id).model == c.model && nodes_.up(id) && engines[i].ready)
+      ready.insert(id);
+  if (ready.empty())
+    return clients_.adapter_changed({c.token, adapter_answer::refused, "no engine of the model is ready"});
+  for (const auto id : ready) send(nodes_.address_of(id), c);
+  adapters_.begin(std::move(c), std::move(ready));
+}
+
+void llm_gateway::ask_router(in_flight_generation& f) {
+  ++f.version;
+  updates_.change(f.asked.model, f.routed());
+}
+
+/// The router before forgets the requests of this gateway, the router from now on learns all.
+void llm_gateway::resend_all_to_router() {
+  const auto before = std::exchange(router_, nodes_.router());
+  updates_.start_over();
+  if (before != router_ && nodes_.up(before))
+    for (uint32_t i = 0; i < models_.size(); ++i)
+      send(on_node(before, role::llm_router, i), route{llm_id{i}, true, {}});
+  for (const auto id : in_flight_.ids_where(any_request)) ask_router(*in_flight_.find(id));
+}
+
+void llm_gateway::give(in_flight_generation& f, engine_id to) {
+  f.at = to;
+  auto g = f.asked;
+  g.attempt = ++f.attempt;
+  if (f.started()) g.progress = f.choices.progress();
+  if (planted(bug::forget_token))
+    for (auto& t : g.progress)
+      if (!t.tokens.empty()) t.tokens.pop_back();
+  pending_.add(to, std::move(g));
+}
+
+void llm_gateway::cancel_in_engine(in_flight_generation& f) {
+  if (f.at == no_engine) return;
+  if (!pending_.erase(f.at, f.asked.id)) send(nodes_.address_of(f.at), cancel{f.asked.id});
+  f.at = no_engine;
+}
+
+/// The requests of a lost engine go on elsewhere, if there is another engine of the model.
+void llm_gateway::lose_engine(engine_id id, time_point now) {
+  catalog_.lose(id);
+  pending_.clear(id);
+  for (const auto& s : adapters_.lose(id)) conclude(s);
+  const auto model = nodes_.engine(id).model;
+  const bool others = nodes_.any_engine_up(model);
+  for (const auto lost : in_flight_.ids_where([&](const in_flight_generation& f) { return f.at == id; })) {
+    auto& f = *in_flight_.find(lost);
+    f.at = no_engine;
+    if (others && ++f.losses <= max_engine_losses)
+      ask_router(f);
+    else
+      settle(lost, outcome::failed(failure::worker_lost), now);
   }
+  if (others) return;
+  const auto of_model = [&](const in_flight_generation& f) { return f.asked.model == model; };
+  fail(in_flight_.ids_where(of_model), failure::worker_lost, now);
+}
+
+/// Nobody waits for the answers of the engine: an adapter that it has already, or cannot have, stays as it
+/// is.
+void llm_gateway::bring_adapters(engine_id id) {
+  if (id.value >= nodes_.engine_count()) return;
+  const auto model = nodes_.engine(id).model;
+  for (auto& a : catalog_.lacking(id))
+    if (!adapters_.unloads(model, a.name))
+      send(nodes_.address_of(id), change_adapter{0, model, true, std::move(a)});
+}
+
+void llm_gateway::conclude(const adapter_changes::settled& s) {
+  for (const auto id : s.undo_at) send(nodes_.address_of(id), s.undo);
+  clients_.adapter_changed(s.answer);
+}
+
+void llm_gateway::settle(request_id id, outcome how, time_point now) {
+  auto f = in_flight_.take(id);
+  updates_.end(f.asked.model, id);
+  in_flight_.settle(f, how, now);
+  how.completed_at = now;
+  if (how.kind == outcome_kind::finished) models_[f.asked.model.value].whole.add(to_seconds(how.latency));
   clients_.ended(id, how);
 }
 
+void llm_gateway::fail(const std::vector<request_id>& ids, failure why, time_point now) {
+  for (const auto id : ids) settle(id, outcome::failed(why), now);
+}
+
+void llm_gateway::post(time_point now) {
+  for (const auto id : updates_.take_due(now))
+    if (auto* const f = in_flight_.find(id)) ask_router(*f);
+  if (nodes_.up(router_))
+    for (uint32_t i = 0; i < models_.size(); ++i) {
+      const auto to = on_node(router_, role::llm_router, i);
+      if (auto ended = updates_.take_ended(llm_id{i}); ended && !planted(bug::keep_route))
+        send(to, std::move(*ended));
+      if (auto changed = updates_.take_changed(llm_id{i})) send(to, std::move(*changed));
+    }
+  pending_.flush([&](engine_id to, generate g) { send(nodes_.address_of(to), std::move(g)); });
+}
+
 void llm_gateway::busy_with(std::vector<node_id>& out) const {
-  for (const auto& [_, f] : in_flight_) {
+  for (const auto& [_, f] : in_flight_.entries()) {
     if (f.at == no_engine) continue;
-    if (const auto node = options_.engines[f.at.value].node; std::ranges::count(out, node) == 0)
-      out.push_back(node);
+    if (const auto node = nodes_.engine(f.at).node; std::ranges::count(out, node) == 0) out.push_back(node);
   }
 }
 

@@ -1,22 +1,23 @@
-// llm_gateway: owns the outcome of every generation request that its node accepted, and what it has got so
-// far. Has a router say which engine a request goes to, hands tokens on to clients, takes a request to
-// another engine where its sequence goes on, gives up what got no answer in time.
+// llm_gateway: owns the outcome of every generation request that its node accepted, and the tokens that it
+// has got so far. Asks a router for the engine of a request, hands tokens on to clients, takes a request to
+// another engine when it moves, gives up requests without an answer in time.
 #pragma once
-#include <map>
-#include <optional>
-#include <set>
 #include <string>
-#include <unordered_map>
+#include <string_view>
 #include <vector>
 
+#include "actors/common/in_flight_requests.hpp"
 #include "actors/common/outcome.hpp"
 #include "actors/common/tenant_limiter.hpp"
 #include "actors/llm/catalog.hpp"
+#include "actors/llm/in_flight_generation.hpp"
+#include "actors/llm/serving_nodes.hpp"
 #include "actors/runtime/actor.hpp"
 #include "messages/commands/commands.hpp"
-#include "policies/common/expiry_queue.hpp"
 #include "policies/common/histogram.hpp"
-#include "policies/common/ledger.hpp"
+#include "policies/llm/adapter_changes.hpp"
+#include "policies/llm/pending_generations.hpp"
+#include "policies/llm/router_updates.hpp"
 
 namespace troupe {
 
@@ -24,11 +25,11 @@ namespace troupe {
 class completion_port {
  public:
   virtual ~completion_port() = default;
-  /// True: this choice has all it wants, and ends here.
+  /// True: this choice has all tokens that its client wants, and ends here.
   virtual bool token(const generated_token& t) = 0;
   /// Exactly once for each `generation_request`; no token follows.
   virtual void ended(request_id id, const outcome& how) = 0;
-  /// What became of a `change_adapter` that a client asked for.
+  /// The result of a `change_adapter` that a client asked for.
   virtual void adapter_changed(const adapter_changed& a) = 0;
 };
 
@@ -42,7 +43,7 @@ class llm_gateway final : public actor {
     duration drain_timeout{};  ///< it is gone after that at the latest
   };
 
-  /// What is handed in outlives it.
+  /// The arguments outlive it.
   llm_gateway(address self, outbox& out, const options& o, completion_port& clients, tenant_limiter& tenants,
               llm_catalog& models);
 
@@ -51,106 +52,54 @@ class llm_gateway final : public actor {
   time_point next_wakeup() const override;
   void report(std::vector<metric>& out) const override;
   command_reply on_command(const command& c, time_point now) override;
-  std::string_view state() const override { return draining_ ? "draining" : "serving"; }
+  std::string_view state() const override { return in_flight_.draining() ? "draining" : "serving"; }
   size_t unfinished() const override { return in_flight_.size(); }
   void busy_with(std::vector<node_id>& out) const override;
 
-  const ledger& request_ledger() const { return ledger_; }
-  bool balanced() const { return ledger_.balanced(in_flight_.size()); }
+  const ledger& request_ledger() const { return in_flight_.counts(); }
+  bool balanced() const { return in_flight_.balanced(); }
 
  private:
-  /// A choice, as its client has seen it.
-  struct sequence {
-    bool open = true;
-    std::vector<llm::token> tokens;
-  };
-  /// An accepted request without an outcome.
-  struct in_flight_request {
-    generation asked;  // as the first engine would get it
-    std::vector<sequence> sequences;
-    uint32_t open = 0;  // of these
-    engine_id at = no_engine;
-    uint32_t version = 1, attempt = 0;  // see messages/llm/routing.hpp; of `generate`
-    uint32_t losses = 0;                // engines that died with it
-    time_point accepted_at = never, first_token_at = never, last_token_at = never;
-
-    bool started() const { return first_token_at != never; }
-  };
-  /// What is kept of a model, by its id.
+  /// The metrics of a model.
   struct model_state {
-    route next;  ///< sent at the end of the turn, as the next one
-    route_ends ended;
     uint64_t prompt_tokens = 0, generated_tokens = 0, moves = 0;
     histogram first_token{histogram::seconds()}, between_tokens{histogram::short_seconds()},
         whole{histogram::seconds()};
   };
-  /// Of an adapter, at all engines of its model.
-  struct change {
-    change_adapter asked;
-    std::set<engine_id> awaited, done;
-    adapter_changed worst;
-  };
-  using in_flight_table = std::unordered_map<request_id, in_flight_request>;
-  struct load {
-    uint32_t running = 0, waiting = 0, engines_up = 0, adapter_slots = 0;
-    uint64_t kv_tokens = 0;
-    float kv_used = 0;  ///< share
-    std::set<std::string> running_adapters, waiting_adapters;
-  };
 
   void accept(generation& g, time_point now);
   void on_tokens(const generated& g, time_point now);
-  void on_gone(request_id id, time_point now);
-  void cancel_in_engine(request_id id, in_flight_request& f);
-  void settle(in_flight_table::iterator f, outcome how, time_point now);
-  void settle_all(failure why, time_point now);
-  void refuse(const generation& g, drop_reason why, time_point now, duration retry_after = {},
-              std::string_view detail = {});
-  ledger_report ledger_of_models() const;
-  std::vector<load> loads_of_models() const;
-  gateway_state describe() const;
-
-  // whereabouts of requests (gateway_routing.cpp)
-  void ask_router(request_id id, in_flight_request& f);
-  void send_progress(request_id id, in_flight_request& f, uint64_t tokens);
-  routed_request routed(request_id id, const in_flight_request& f) const;
   void on_placements(const placements& p, time_point now);
-  void give(in_flight_request& f, engine_id to);
-  void send_to_engine(engine_id to, generate all);
   void on_drops(const address& from, const drops& d, time_point now);
-  void on_node_up(const node_up& n);
+  void on_gone(request_id id, time_point now);
   void on_node_down(const node_down& n, time_point now);
-  void lose_engine(engine_id id, time_point now);
-  bool is_up(engine_id id) const { return nodes_up_.contains(options_.engines[id.value].node); }
-  bool any_engine_up(llm_id model) const;
-  address address_of(engine_id id) const {
-    return on_node(options_.engines[id.value].node, role::llm_engine, id.value);
-  }
-  node_id router() const;
-  void resend_all_to_router();
-  void post(time_point now);
+  void on_change_adapter(change_adapter& c);
 
-  // adapters (gateway_adapters.cpp)
-  void begin(change_adapter& c);
-  void complete(engine_id id);
-  void on_answer(engine_id from, const adapter_changed& a);
-  void note(std::map<uint64_t, change>::iterator c, engine_id from, const adapter_changed& a);
+  /// Tells the router where the request is: nowhere, or elsewhere than the router thinks.
+  void ask_router(in_flight_generation& f);
+  void resend_all_to_router();
+  /// Has the engine continue from the tokens that the client has seen.
+  void give(in_flight_generation& f, engine_id to);
+  void cancel_in_engine(in_flight_generation& f);
+  void lose_engine(engine_id id, time_point now);
+  /// Brings the adapters to an engine that came up which clients brought to the others meanwhile.
+  void bring_adapters(engine_id id);
+  void conclude(const adapter_changes::settled& s);
+  /// Takes the request from the table and gives the client its outcome.
+  void settle(request_id id, outcome how, time_point now);
+  void fail(const std::vector<request_id>& ids, failure why, time_point now);
+  void post(time_point now);
 
   const options options_;
   completion_port& clients_;
-  tenant_limiter& tenants_;
   llm_catalog& catalog_;
-  bool draining_ = false;
-  ledger ledger_;  // its models are llm_ids
-  std::vector<model_state> models_;
-  std::vector<generate> next_;  // by engine, sent at the end of the turn
-  std::unordered_map<node_id, incarnation_id> nodes_up_;
-  node_id router_{UINT32_MAX};  // that knows our requests, if it is up
-  in_flight_table in_flight_;
-  std::vector<request_id> unplaced_;  // their engine is gone, as we see it, but not for the router
-  time_point retry_at_ = never;
-  expiry_queue expiries_;
-  std::map<uint64_t, change> changes_;  // of adapters, by token
+  in_flight_requests<in_flight_generation> in_flight_;
+  std::vector<model_state> models_;  // by llm_id
+  serving_nodes nodes_;
+  node_id router_ = no_node;  // knows our requests, if it is up
+  router_updates updates_;
+  pending_generations pending_;
+  adapter_changes adapters_;
   uint64_t late_tokens_ = 0;
 };
 

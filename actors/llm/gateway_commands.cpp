@@ -1,20 +1,33 @@
-// What a gateway of language models says of itself, and for its engines: the metrics that the Kubernetes
-// inference gateway routes by have vLLM's names (gateway-api-inference-extension, model server protocol).
+// The commands and the metrics of a gateway of language models. Metrics that the Kubernetes inference gateway
+// routes by have vLLM's names (gateway-api-inference-extension, model server protocol).
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
 
-#include "actors/common/reason_counts.hpp"
+#include "actors/common/ledger_report.hpp"
 #include "actors/llm/gateway.hpp"
 #include "messages/commands/run_command.hpp"
 
 namespace troupe {
+namespace {
 
-/// By model: what its engines say, and what waits for one.
-std::vector<llm_gateway::load> llm_gateway::loads_of_models() const {
-  std::vector<load> out(models_.size());
-  for (const auto& e : catalog_.engines()) {
+struct engine_totals {
+  uint32_t running = 0, waiting = 0, engines_up = 0, adapter_slots = 0;
+  uint64_t kv_tokens = 0;
+  float kv_used = 0;  // share
+  std::set<std::string> running_adapters, waiting_adapters;
+};
+
+/// By model: the sums of its engines, and the requests that wait for one.
+std::vector<engine_totals> loads_of_models(size_t models, const llm_catalog& catalog,
+                                           const in_flight_requests<in_flight_generation>& requests) {
+  std::vector<engine_totals> out(models);
+  for (const auto& e : catalog.engines()) {
     auto& l = out.at(e.model.value);
     l.running += e.running;
     l.waiting += e.waiting;
@@ -26,9 +39,21 @@ std::vector<llm_gateway::load> llm_gateway::loads_of_models() const {
     l.waiting_adapters.insert(e.waiting_adapters.begin(), e.waiting_adapters.end());
   }
   for (auto& l : out) l.kv_used /= static_cast<float>(std::max<uint64_t>(1, l.kv_tokens));
-  for (const auto& [_, f] : in_flight_) out[f.asked.model.value].waiting += f.at == no_engine;
+  for (const auto& [_, f] : requests.entries()) out[f.asked.model.value].waiting += f.at == no_engine;
   return out;
 }
+
+/// A finished generation request counts as in time.
+ledger_report ledger_of_llms(const std::vector<std::string>& models, std::span<const outcome_counts> counts) {
+  ledger_report out;
+  for (size_t i = 0; i < models.size(); ++i) {
+    const auto b = i < counts.size() ? counts[i] : outcome_counts{};
+    out.models.push_back(line_of(models[i], b, b.finished));
+  }
+  return out;
+}
+
+}  // namespace
 
 void llm_gateway::report(std::vector<metric>& out) const {
   using enum metric::kind;
@@ -42,8 +67,8 @@ void llm_gateway::report(std::vector<metric>& out) const {
   add("troupe_llm_requests_in_flight", {}, static_cast<double>(in_flight_.size()), gauge);
   add("troupe_llm_ledger_balanced", {}, balanced() ? 1 : 0, gauge);
   add("troupe_llm_late_tokens_total", {}, static_cast<double>(late_tokens_), counter);
-  const auto loads = loads_of_models();
-  const auto counts = ledger_.by_model();
+  const auto loads = loads_of_models(models_.size(), catalog_, in_flight_);
+  const auto counts = in_flight_.counts().by_model();
   for (size_t i = 0; i < models_.size(); ++i) {
     const auto& name = options_.models[i];
     const labels of{{"model_name", name}};
@@ -82,40 +107,16 @@ void llm_gateway::report(std::vector<metric>& out) const {
   }
 }
 
-gateway_state llm_gateway::describe() const {
-  const auto all = ledger_.total();
-  gateway_state s;
-  s.in_flight = in_flight_.size();
-  s.accepted = all.accepted;
-  s.finished = all.finished;
-  s.dropped = all.total_dropped();
-  s.failed = all.total_failed();
-  s.late_answers = late_tokens_;
-  s.balanced = balanced();
-  s.draining = draining_;
-  return s;
-}
-
-ledger_report llm_gateway::ledger_of_models() const {
-  ledger_report out;
-  const auto counts = ledger_.by_model();
-  for (size_t i = 0; i < models_.size(); ++i) {
-    const outcome_counts b = i < counts.size() ? counts[i] : outcome_counts{};
-    ledger_line line;
-    line.model = options_.models[i];
-    line.accepted = b.accepted;
-    line.finished = line.in_time = b.finished;
-    line.dropped = reason_counts<drop_reason>(b.dropped);
-    line.failed = reason_counts<failure>(b.failed);
-    out.models.push_back(std::move(line));
-  }
-  return out;
-}
-
 command_reply llm_gateway::on_command(const command& c, time_point) {
   return run_command(llm_gateway_commands{}, c,
-                     overloaded{[&](const get_state&) { return describe(); },
-                                [&](const get_ledger&) { return ledger_of_models(); }});
+                     overloaded{[&](const get_state&) {
+                                  auto s = state_of(in_flight_);
+                                  s.late_answers = late_tokens_;
+                                  return s;
+                                },
+                                [&](const get_ledger&) {
+                                  return ledger_of_llms(options_.models, in_flight_.counts().by_model());
+                                }});
 }
 
 }  // namespace troupe

@@ -1,0 +1,56 @@
+// The nodes that a gateway of language models can reach: its engines, and the router to ask.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "messages/cluster/cluster.hpp"
+#include "messages/common/ids.hpp"
+
+namespace troupe {
+
+inline constexpr node_id no_node{UINT32_MAX};
+
+class serving_nodes {
+ public:
+  /// `engines`: by engine_id. `routers`: the nodes with routers; the first that is up is asked.
+  serving_nodes(std::vector<engine_spec> engines, std::vector<node_id> routers)
+      : engines_(std::move(engines)), routers_(std::move(routers)) {}
+
+  void on_node_up(node_id node, incarnation_id incarnation) { up_[node] = incarnation; }
+  /// False, and nothing changes, if this is not the incarnation that is up.
+  bool on_node_down(node_id node, incarnation_id incarnation) {
+    const auto it = up_.find(node);
+    if (it == up_.end() || it->second != incarnation) return false;
+    up_.erase(it);
+    return true;
+  }
+  /// The own node begins a new incarnation: all nodes are to be met again.
+  void clear() { up_.clear(); }
+
+  bool up(node_id node) const { return up_.contains(node); }
+  /// False, too, for an engine that there is not.
+  bool up(engine_id id) const { return id.value < engines_.size() && up(engines_[id.value].node); }
+  bool any_engine_up(llm_id model) const {
+    return std::ranges::any_of(engines_,
+                               [&](const engine_spec& e) { return e.model == model && up(e.node); });
+  }
+  /// The router's node; `no_node`: none is up.
+  node_id router() const {
+    const auto it = std::ranges::find_if(routers_, [this](node_id n) { return up(n); });
+    return it == routers_.end() ? no_node : *it;
+  }
+
+  size_t engine_count() const { return engines_.size(); }
+  const engine_spec& engine(engine_id id) const { return engines_[id.value]; }
+  address address_of(engine_id id) const { return {engine(id).node, {}, role::llm_engine, id.value}; }
+
+ private:
+  const std::vector<engine_spec> engines_;
+  const std::vector<node_id> routers_;
+  std::unordered_map<node_id, incarnation_id> up_;
+};
+
+}  // namespace troupe
