@@ -2,6 +2,7 @@
 
 #include "actors/kinds/actor_kind.hpp"
 #include "actors/kinds/model_queues.hpp"
+#include "policies/registry/matchmakings.hpp"
 
 namespace troupe {
 namespace {

@@ -7,6 +7,7 @@
 #include "actors/tensor/open_requests.hpp"
 #include "messages/commands/run_command.hpp"
 #include "policies/batching/request_story.hpp"
+#include "policies/registry/batchings.hpp"
 
 namespace troupe {
 namespace {

@@ -113,7 +113,8 @@ int print_actor_kinds(bool json) {
   auto kinds = nlohmann::json::array();
   for (const auto& k : actor_kinds()) {
     auto commands = nlohmann::json::array();
-    for (const auto& [command, _] : command_schema(k.kind).items()) commands.push_back(command);
+    const auto schema = command_schema(k.kind);
+    for (const auto& [command, _] : schema.items()) commands.push_back(command);
     kinds.push_back({{"kind", to_string(k.kind)},
                      {"one_per", k.one_per},
                      {"does", k.does},

@@ -66,6 +66,8 @@ class trace {
   void add_event(const client_request& e) { add(e.asked); }
   void add_event(const generation_request& e) { add(e.asked); }
   void add_event(const client_gone& e) { add(e.id); }
+  void add_event(const query_received& e) { add(e.token); }
+  void add_event(const received_requests& e) { (add(e.token), add(e.requests)); }
 
   /// The finaliser of MurmurHash3 (Appleby) over a running sum.
   void mix(uint64_t x) {
