@@ -84,6 +84,9 @@ void model_queue::on(envelope& e, time_point now) {
                        },
                        [&](leadership& t) { on_leadership(t, now); },
                        [&](handover& h) { adopt(h, now); },
+                       [&](query_received& q) {
+                         send(e.from, received_requests{q.token, received_});
+                       },
                        [&](new_incarnation&) { begin_anew(); },
                    });
 }
