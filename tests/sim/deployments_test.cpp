@@ -79,7 +79,7 @@ TEST_CASE("nodes that drain one after the other lose no request") {
     const auto r = deployment_scenario{}
                        .drain(300ms, left, 100ms)
                        .drain(800ms, right, 100ms)
-                       .drain(1200ms, frontend, 200ms)
+                       .drain(1200ms, frontend_node, 200ms)
                        .run(seed);
     CHECK(r.total.of(client_outcome::failed) + r.total.of(client_outcome::lost_with_gateway) == 0);
     CHECK(r.total.of(client_outcome::finished) > 450);
@@ -89,7 +89,7 @@ TEST_CASE("nodes that drain one after the other lose no request") {
 TEST_CASE("a scheduler that drains first answers all that it has, even over a slow link") {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     deployment_scenario s;
-    s.workload.faults.push_back({fault_kind::delay, 1ms, 1900ms, head, frontend, 20ms});
+    s.workload.faults.push_back({fault_kind::delay, 1ms, 1900ms, head, frontend_node, 20ms});
     const auto r = s.drain(700ms, head, 200ms).run(seed);
     CHECK(r.total.of(client_outcome::failed) + r.total.of(client_outcome::lost_with_gateway) == 0);
     CHECK(r.total.of(client_outcome::finished) > 200);
@@ -97,7 +97,7 @@ TEST_CASE("a scheduler that drains first answers all that it has, even over a sl
 }
 
 TEST_CASE("what was deployed outlives the scheduler, and every other node") {
-  for (const auto node : {head, frontend, left}) {
+  for (const auto node : {head, frontend_node, left}) {
     for (uint64_t seed = 1; seed <= 5; ++seed) {
       deployment_scenario s;
       s.workload.faults.push_back({fault_kind::restart, 700ms, 100ms, node, node});

@@ -28,7 +28,7 @@ world_result distant_reader(uint64_t seed) {
   auto w = many_small_requests(c);
   // Nodes that lost each other reconnect with the next hello, sent once a second.
   const auto at = 500ms + seed % 50 * 10ms;
-  w.faults.push_back({fault_kind::delay, at, 500ms, frontend, left, 140ms});
+  w.faults.push_back({fault_kind::delay, at, 500ms, frontend_node, left, 140ms});
   w.faults.push_back({fault_kind::cut, at + 5ms, 5ms, head, left});
   return run(c, w, {.seed = seed});
 }
@@ -38,8 +38,8 @@ world_result distant_reader(uint64_t seed) {
 world_result lost_answers(uint64_t seed) {
   const auto c = small_cluster();
   auto w = many_small_requests(c);
-  w.faults.push_back({fault_kind::cut, 400ms + seed * 1ms, 20ms, frontend, left});
-  w.faults.push_back({fault_kind::cut, 900ms + seed * 1ms, 20ms, frontend, right});
+  w.faults.push_back({fault_kind::cut, 400ms + seed * 1ms, 20ms, frontend_node, left});
+  w.faults.push_back({fault_kind::cut, 900ms + seed * 1ms, 20ms, frontend_node, right});
   return run(c, w, {.seed = seed});
 }
 
@@ -64,7 +64,7 @@ world_result poisonous(uint64_t seed) {
   auto w = small_workload(c, 1500ms);
   for (auto& m : w.models) m.slo = 2s;
   for (const auto at : {100ms, 500ms, 900ms})
-    w.faults.push_back({fault_kind::poison, at, {}, frontend, frontend});
+    w.faults.push_back({fault_kind::poison, at, {}, frontend_node, frontend_node});
   w.faults.push_back({fault_kind::poison, 110ms, {}, head, head});
   return run(c, w, {.seed = seed});
 }
@@ -101,7 +101,7 @@ world_result impatient_tenant(uint64_t seed) {
 world_result leaving_scheduler(uint64_t seed) {
   const auto c = small_cluster();
   auto w = small_workload(c, 1s);
-  w.faults.push_back({fault_kind::delay, 1ms, 900ms, head, frontend, 40ms});
+  w.faults.push_back({fault_kind::delay, 1ms, 900ms, head, frontend_node, 40ms});
   w.changes.push_back({change_event::kind::drain, 400ms + seed * 1ms, {}, head, 100ms});
   return run(c, w, {.seed = seed});
 }
@@ -112,7 +112,7 @@ world_result undeployed_while_gateway_away(uint64_t seed) {
   auto w = small_workload(c, 1s);
   model_spec slow;
   slow.name = "slow";
-  w.faults.push_back({fault_kind::restart, 200ms, 2s, frontend, frontend});
+  w.faults.push_back({fault_kind::restart, 200ms, 2s, frontend_node, frontend_node});
   w.changes.push_back({change_event::kind::undeploy, 300ms + seed * 1ms, slow, {}, {}});
   return run(c, w, {.seed = seed});
 }

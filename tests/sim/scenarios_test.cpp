@@ -105,7 +105,7 @@ TEST_CASE("a request that kills its worker twice fails as poison, and its neighb
     for (uint32_t i = 0; i < 2; ++i)
       s.cluster.slots.push_back({.node = node_id{4}, .kind = device_kind::emulated});
     for (auto& m : s.workload.models) m.slo = 2s;
-    for (const auto at : {300ms, 1000ms}) s.with({fault_kind::poison, at, {}, frontend, frontend});
+    for (const auto at : {300ms, 1000ms}) s.with({fault_kind::poison, at, {}, frontend_node, frontend_node});
     s.run(seed);
     killed += s.result.faults[static_cast<size_t>(fault_kind::poison)];
     failed += s.result.total.of(client_outcome::failed);
@@ -145,7 +145,7 @@ TEST_CASE("a scheduler's restart fails what it held, and the cluster goes on") {
 
 TEST_CASE("a gateway's death is its clients' loss alone") {
   scenario s;
-  s.with({fault_kind::crash, 1s, {}, frontend, frontend}).watch_from(1s).run(1);
+  s.with({fault_kind::crash, 1s, {}, frontend_node, frontend_node}).watch_from(1s).run(1);
   CHECK(s.result.total.of(client_outcome::lost_with_gateway) > 0);
   CHECK(s.share(client_outcome::refused) == doctest::Approx(0.5).epsilon(0.2));
   CHECK(s.share(client_outcome::refused) + s.share(client_outcome::finished) > 0.98);
@@ -155,7 +155,7 @@ TEST_CASE("lanes that overtake each other change nothing but latency") {
   for (const uint64_t seed : {1, 2, 3, 4, 5}) {
     scenario s;
     s.cluster.policy.network.control = 5ms;  // otherwise orders would come too late
-    for (const auto node : {head, frontend, left, right})
+    for (const auto node : {head, frontend_node, left, right})
       s.with({fault_kind::reorder, 1ms, 1999ms, node, node, 2ms});
     s.run(seed);
     CHECK(s.share(client_outcome::failed) == 0);

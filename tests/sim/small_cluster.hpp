@@ -10,7 +10,7 @@
 
 namespace troupe::sim {
 
-inline constexpr node_id head{0}, frontend{1}, left{2}, right{3};
+inline constexpr node_id head{0}, frontend_node{1}, left{2}, right{3};
 inline constexpr size_t quick_model = 0, slow_model = 1, rare_model = 2;
 using change = change_event::kind;
 
@@ -54,7 +54,8 @@ inline cluster_spec small_cluster() {
   return c;
 }
 
-/// The same with the scheduler on a node of its own and `standbys` standbys; `frontend` is the only gateway.
+/// The same with the scheduler on a node of its own and `standbys` standbys; `frontend_node` is the only
+/// gateway.
 inline cluster_spec standby_cluster(size_t standbys = 1) {
   auto c = small_cluster();
   c.nodes[0].roles = {node_role::scheduler};
