@@ -33,10 +33,10 @@ std::vector<bool> in_flight_batches::running(size_t handles) const {
 }
 
 bool in_flight_batches::runs(uint32_t handle) const {
-  return std::any_of(batches_.begin(), batches_.end(), [&](const auto& entry) {
-    return std::find(entry.second.handles.begin(), entry.second.handles.end(), handle) !=
-           entry.second.handles.end();
-  });
+  for (const auto& [id, b] : batches_)
+    for (const auto of_batch : b.handles)
+      if (of_batch == handle) return true;
+  return false;
 }
 
 }  // namespace troupe
