@@ -12,8 +12,7 @@ install(DIRECTORY examples DESTINATION ${data_dir} PATTERN build EXCLUDE)
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
-# For building plug-ins: headers that need only the standard library (json.hpp and its dependents also need
-# nlohmann_json), static libraries (installed by their own rules), and the files for CMake and pkg-config.
+# For building plug-ins: headers that need only the standard library (those of JSON also need nlohmann_json), static libraries (installed by their own rules), and the files for CMake and pkg-config.
 install(DIRECTORY messages policies DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe FILES_MATCHING PATTERN "*.hpp"
   PATTERN caf_types.hpp EXCLUDE PATTERN "codec*.hpp" EXCLUDE PATTERN inspect.hpp EXCLUDE PATTERN schema.hpp EXCLUDE
   PATTERN command_schema.hpp EXCLUDE)

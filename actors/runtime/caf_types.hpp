@@ -136,7 +136,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::load_outcome)
 
 namespace troupe {
 
-/// What a node actor (node.hpp) takes.
+/// What a node actor (actors/cluster/node.hpp) takes.
 using node_protocol = caf::typed_actor<caf::reacts_to<control_frame>,      // from another node
                                        caf::reacts_to<slot_ready>,         // what a slot of this node has
                                        caf::reacts_to<deployment_log>,     // from the deployer: so it is now
@@ -149,7 +149,7 @@ using node_protocol = caf::typed_actor<caf::reacts_to<control_frame>,      // fr
                                        caf::reacts_to<wake_atom>,      // time has passed
                                        caf::reacts_to<drain_atom>>;    // finish and leave
 
-/// What a deployer (deployer.hpp) takes.
+/// What a deployer (actors/cluster/deployer.hpp) takes.
 using deployer_protocol = caf::typed_actor<
     caf::reacts_to<introduction>,
     caf::reacts_to<control_frame>,                                 // from another node's deployer

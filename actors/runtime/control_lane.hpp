@@ -1,5 +1,5 @@
 // The control lane: membership, slot reports and commands between nodes, over caf::io in reality
-// (control_endpoint.hpp) and over the simulated network in simulation.
+// (actors/cluster/control_endpoint.hpp) and over the simulated network in simulation.
 #pragma once
 #include "actors/runtime/caf_types.hpp"
 

@@ -34,7 +34,7 @@ class post final : public message_sink, public data_lane_events {
   void send(const address& to, actor_message message);
   /// From any thread: to all CAF hosts; for events that concern every actor.
   void broadcast(const actor_message& message);
-  /// On the fabric's thread: like `tell`, but travels with what this turn delivers. On any once it was
+  /// On the fabric's thread: like `send`, but travels with what this turn delivers. On any once it was
   /// stopped.
   void send_with_turn(const address& to, actor_message message);
 

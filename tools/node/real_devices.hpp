@@ -18,7 +18,7 @@ class real_devices {
 
   device_part part();
   /// Devices tell their actors through `post` from now on when there is something to poll; engines are also
-  /// told of what their devices had to say before. `post` outlives the devices.
+  /// told of what their devices had to say before. `post` lives until `clear()`.
   void connect(post& post);
 
   /// A load is under way, which cannot be interrupted and may take minutes.

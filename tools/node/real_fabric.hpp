@@ -10,8 +10,8 @@ namespace troupe {
 
 class real_fabric {
  public:
-  /// Before other threads start: it changes the environment of the process. `time` outlives it. Throws
-  /// std::runtime_error if UCX cannot be started.
+  /// Changes the environment of the process: no other thread may read it meanwhile. `time` outlives it.
+  /// Throws std::runtime_error if UCX cannot be started.
   real_fabric(const node_spec& me, node_id self, const clock& time);
 
   fabric& carrier() { return *carrier_; }
