@@ -11,8 +11,8 @@ namespace troupe {
 
 class model_queues;
 
-/// What the actors of a node are made of. All references outlive the actors, except `env` and
-/// `hosts`, which live until the actors are spawned.
+/// The parts from which a kind spawns its actors on a node. All references outlive the actors, except `env`
+/// and `hosts`, which live until the actors are spawned.
 struct spawn_context {
   const cluster_spec& cluster;
   node_id self;

@@ -1,4 +1,4 @@
-// What actors are told besides messages from other actors: things that happen on their own node. Among them
+// Events on the own node, which actors receive besides messages of other actors. Among them
 // `leadership` (messages/cluster/membership.hpp): the leader has changed.
 #pragma once
 #include <cstdint>

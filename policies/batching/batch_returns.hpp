@@ -1,4 +1,4 @@
-// What becomes of the requests of a batch that has left its worker: it ran, was refused or stopped, or its
+// Handles the requests of a batch that has left its worker: it ran, was refused or preempted, or its
 // worker died. The batch is no longer in flight. Requests whose gateway is gone are only released.
 #pragma once
 #include <cstdint>

@@ -27,7 +27,6 @@ class queue_leadership {
         next_batch_(first_batch),
         max_held_(max_held) {}
 
-  bool elected() const { return elected_; }
   bool leads() const { return !elected_ || term_ != term_id{}; }
   /// Of its orders; 0: it does not lead.
   term_id term() const { return term_; }

@@ -45,8 +45,6 @@ class expiry_queue {
     return later_.empty() ? never : start_of(later_.begin()->first);
   }
 
-  void clear() { *this = {}; }
-
  private:
   struct entry {
     time_point at;
