@@ -32,11 +32,12 @@ if(TROUPE_SANITIZE)
   target_link_options(troupe_house INTERFACE -fsanitize=${TROUPE_SANITIZE})
 endif()
 
-# Compiles a dozen sources at a time: most of the compiler's time goes into headers that all of them read.
+# Compiles two dozen sources at a time: most of the compiler's time goes into headers and templates that all of them use.
+# A unit of them takes up to 2 GB of memory.
 # TROUPE_UNITY=OFF compiles each alone, which shows missing includes (.ci/nightly) and suits work on one file.
-option(TROUPE_UNITY "Compile the sources of a target a dozen at a time" ON)
+option(TROUPE_UNITY "Compile the sources of a target two dozen at a time" ON)
 function(troupe_unity name)
-  set_target_properties(${name} PROPERTIES UNITY_BUILD ${TROUPE_UNITY} UNITY_BUILD_BATCH_SIZE 12)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ${TROUPE_UNITY} UNITY_BUILD_BATCH_SIZE 24)
   if(TROUPE_UNITY)  # gcc treats every anonymous namespace of an included source like one of a header
     target_compile_options(${name} PRIVATE
       $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-Wno-subobject-linkage>)
