@@ -49,7 +49,7 @@ node_runtime::node_runtime(const cluster_spec& cluster, node_id self, const node
   post_.set_lane(lane_);
   spawn_groups(env);
   auto& carrier = env.fabric.carrier;
-  // other nodes than gateways hear nothing of engines
+  // Only gateways receive the status of engines.
   const bool waits_for_engines =
       env.clients.completions != nullptr && cluster.nodes[self.value].has(node_role::gateway);
   const auto serves_llms = [this, waits_for_engines] {

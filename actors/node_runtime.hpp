@@ -1,5 +1,6 @@
-// node_runtime: the actors of one node, spawned and wired as the cluster file says. It is the same in every
-// environment; the parts that differ are handed in (kinds/node_environment.hpp).
+// node_runtime spawns and wires the actors of one node as the cluster file says. It owns the node's post,
+// data lane, slot pool and catalogs. It is the same on real, emulated and simulated nodes: the parts that
+// differ come with the node environment (kinds/node_environment.hpp).
 #pragma once
 #include <atomic>
 
@@ -36,7 +37,8 @@ class node_runtime final : public frontend {
   const deployer_protocol& deployer_actor() const { return deployer_; }
   data_lane& lane() { return lane_; }
 
-  /// Ends all actors; nothing is delivered afterwards. In simulation the CAF hosts die at the next settling.
+  /// Ends all actors; nothing is delivered afterwards. In simulation the CAF hosts exit when the world
+  /// settles next.
   void stop();
 
  private:
@@ -53,7 +55,7 @@ class node_runtime final : public frontend {
   tenant_limiter tenants_;
   node_protocol node_;
   deployer_protocol deployer_;
-  model_queues queues_;  ///< the node actor's once it runs
+  model_queues queues_;  ///< used by the node actor only, once that runs
   std::atomic<uint64_t> next_request_{1};
   bool stopped_ = false;
 };

@@ -1,4 +1,4 @@
-// A kind of actor, as the registry lists it (registry.hpp), and what its spawn function works with.
+// An entry of the registry of actor kinds (registry.hpp), and the arguments of its spawn function.
 #pragma once
 #include "actors/common/tenant_limiter.hpp"
 #include "actors/kinds/host_plan.hpp"
@@ -28,13 +28,14 @@ struct spawn_context {
   address name(role kind, uint32_t index = 0) const { return {self, incarnation, kind, index}; }
 };
 
-/// Adds the actors of one kind that the cluster file wants on this node, if any, to groups of `hosts`.
+/// Adds the actors of one kind to groups of `hosts`: those that the cluster file assigns to this node, if
+/// any.
 using spawn_function = void (*)(const spawn_context& node);
 
 struct actor_kind {
   role kind;
-  const char* one_per;             ///< what there is one for each of
-  const char* does;                ///< one line, for people
+  const char* one_per;             ///< unit that has one of these actors: "model"
+  const char* does;                ///< purpose in one line, for documentation
   spawn_function spawn = nullptr;  ///< null: a CAF actor of its own, spawned with the node
 };
 

@@ -4,7 +4,7 @@
 
 namespace troupe {
 
-/// In a group of their own: a slow actor of a plug-in keeps no actor of Troupe's waiting.
+/// Actors of plug-ins share a group of their own, so that a slow one does not delay Troupe's actors.
 void spawn_extension(const spawn_context& node) {
   const auto& actors = node.cluster.actors;
   for (uint32_t i = 0; i < actors.size(); ++i) {

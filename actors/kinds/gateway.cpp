@@ -18,7 +18,7 @@ void spawn_gateway(const spawn_context& node) {
   o.max_output_bytes = cluster.limits.pool_bytes;
   o.max_pulled_bytes = cluster.limits.bodies_bytes;
   o.decision_log = cluster.policy.decision_log;
-  // With the first queues: on a small cluster the way from request to order stays on one thread.
+  // In the group of the first queues: on a small cluster a request becomes an order on one thread.
   node.hosts.of_scheduler(0).add<gateway>(node.name(role::gateway), o, node.memory, node.env.clients.requests,
                                           node.tenants);
 }

@@ -1,4 +1,5 @@
-// Which actors of a node share a thread: the groups of actors, and the CAF hosts that run them.
+// host_plan assigns the actors of a node to groups, and the groups to CAF hosts. Actors of one group share a
+// thread.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -12,34 +13,34 @@
 
 namespace troupe {
 
-/// Groups that it gives out live until `spawn`, which hands them to their CAF hosts. Groups without actors
-/// get no host, except those of model queues, which may come later. In simulation each actor has a group of
-/// its own (`caf_host_part::one_per_actor`).
+/// References to groups are valid until `spawn`, which moves the groups into their CAF hosts. Empty groups
+/// get no host, except those reserved for model queues. With `caf_host_part::one_per_actor` each actor has a
+/// group of its own.
 class host_plan {
  public:
-  /// `scheduler_threads`: groups that `of_scheduler` spreads over, at least 1. `post` outlives the groups.
+  /// `scheduler_threads`: number of groups for `of_scheduler`, at least 1. `post` outlives the groups.
   host_plan(post& post, const caf_host_part& hosts, uint32_t scheduler_threads);
 
-  /// A group that nobody else has: a slow actor keeps no other waiting.
+  /// A new group, for an actor that would delay others.
   actor_group& own();
   /// The group of all actors of this kind.
   actor_group& shared(role kind);
-  /// One of the groups of the scheduler, `i` modulo their number.
+  /// The scheduler group `i` modulo their number.
   actor_group& of_scheduler(uint32_t i);
-  /// Model queues live in the groups of the scheduler, those of later models too.
+  /// Reserves the scheduler groups for model queues, including those of models that are deployed later.
   void expect_queues();
-  /// The group of the model queue with this index, modulo likewise.
+  /// The group of model queue `i`: the scheduler group `i` modulo their number.
   actor_group& of_queue(uint32_t i);
 
-  /// Spawns the CAF hosts in the order of their groups and tells the post where each actor is. Once.
+  /// Spawns the CAF hosts in the order of their groups and registers them with the post. Called once.
   void spawn(const on_broken& broken);
 
  private:
   post& post_;
   const caf_host_part& hosts_;
   std::vector<std::unique_ptr<actor_group>> groups_;
-  std::vector<actor_group*> scheduler_;    // none where each actor has a group of its own
-  std::vector<actor_group*> with_queues_;  // in the order of the queues
+  std::vector<actor_group*> scheduler_;    // empty with `one_per_actor`
+  std::vector<actor_group*> with_queues_;  // by queue index modulo its size
   std::map<role, actor_group*> shared_;
 };
 

@@ -1,4 +1,5 @@
-// The model queues of a node of the scheduler's line: one for each model that is deployed.
+// model_queues creates and removes the model queues of a scheduling node (the scheduler or a standby), one
+// for each deployed model.
 #pragma once
 #include <map>
 #include <memory>
@@ -15,15 +16,15 @@ namespace troupe {
 /// Not thread-safe: used while the node is built, then by its node actor.
 class model_queues {
  public:
-  /// All outlive it. The lane knows the incarnation that a queue begins in.
+  /// The references outlive it. New queues take the incarnation of `lane`.
   model_queues(const cluster_spec& cluster, node_id self, const data_lane& lane, post& post)
       : cluster_(cluster), self_(self), lane_(lane), post_(post) {}
 
   /// Spawns the queues of the models of the cluster file.
   void spawn(const spawn_context& node);
 
-  /// Begins or ends the queue of a model, as its line in the log of deployments says; true if one began. A
-  /// queue serves until its model is undeployed: a retiring one still has requests.
+  /// Creates, replaces or removes the queue of `line.model` by its line of the deployment log; true if it
+  /// created one. A retiring model keeps its queue, which still has requests. Other nodes have no queues.
   bool keep(const deployment& line);
 
  private:
@@ -33,10 +34,10 @@ class model_queues {
   const node_id self_;
   const data_lane& lane_;
   post& post_;
-  std::map<model_id, model_spec> queues_;  // that live here
+  std::map<model_id, model_spec> queues_;  // definitions of the queues on this node
 };
 
-/// The arbiter plans where models run, and must know the load for it.
+/// True if the arbiter plans the placements of models (Nexus), for which queues report their load.
 bool arbiter_places_models(const cluster_spec& cluster);
 
 }  // namespace troupe

@@ -8,8 +8,8 @@
 
 namespace troupe {
 
-/// KIND(role, what there is one for each of, what it does): an actor that lives in a group.
-/// `spawn_<role>` in actors/kinds/<role>.cpp adds it to a node. Nodes spawn them in this order.
+/// KIND(role, one_per, does), fields of `actor_kind`: an actor that lives in a group. `spawn_<role>` in
+/// actors/kinds/<role>.cpp adds it to a node. Nodes spawn them in this order.
 #define TROUPE_GROUP_ACTORS(KIND)                                                                       \
   KIND(gateway, "frontend node", "owns the outcome of every request it accepted, and the ledger")       \
   KIND(llm_gateway, "frontend node",                                                                    \
@@ -31,8 +31,7 @@ namespace troupe {
        "searches every epoch for a better partition of the models over the domains, and moves them")    \
   KIND(extension, "`[[actor]]` of the cluster file", "the work of its plug-in")
 
-/// KIND likewise: a CAF actor of its own, which a node spawns with what it is wired to (node_runtime.cpp,
-/// tools/node/operator_actors.cpp).
+/// KIND likewise: a CAF actor of its own, spawned by node_runtime.cpp or tools/node/operator_actors.cpp.
 #define TROUPE_CAF_ACTORS(KIND)                                                                            \
   KIND(node, "process",                                                                                    \
        "meets its peers, is the only failure detector, announces `node_up` and `node_down` once for each " \

@@ -1,4 +1,4 @@
-// The kinds of actors that there are: one table, from which nodes spawn them and documentation lists them.
+// The registry of actor kinds: one table, from which nodes spawn actors and the documentation lists them.
 #pragma once
 #include <span>
 #include <string>
@@ -7,14 +7,13 @@
 
 namespace troupe {
 
-/// Every role once; those with a spawn function in the order in which a node spawns them.
+/// Every role once. Kinds with a spawn function come in the order in which a node spawns them.
 std::span<const actor_kind> actor_kinds();
 
 /// Adds all actors that live in groups to the node.
 void spawn_actors(const spawn_context& node);
 
-/// The table as Markdown: name, what there is one for each of, what it does, its commands. A row a line,
-/// with a header.
+/// The table as Markdown, with a header: name, one_per, does, commands.
 std::string actor_kind_table();
 
 }  // namespace troupe
