@@ -1,6 +1,6 @@
-// An actor on the hot path translates messages into policy calls and decisions into messages. It
-// knows neither threads nor CAF nor a clock; a CAF host (caf_host.hpp) runs it, the same in every
-// environment.
+// The base class of actors. An actor translates messages into policy calls and decisions into messages. It
+// knows neither threads nor CAF nor a clock: its group (actor_group.hpp) calls it from one thread at a time,
+// in every environment alike. An exception from an actor ends its process (supervision.hpp).
 #pragma once
 #include <optional>
 #include <string>
@@ -13,18 +13,18 @@
 
 namespace troupe {
 
-/// One figure of an actor, for status and metrics. Names follow Prometheus.
+/// One metric of an actor. Names follow Prometheus.
 struct metric {
   enum class kind { counter, gauge, histogram };
   std::string name;
   std::vector<std::pair<std::string, std::string>> labels;
   double value = 0;
   kind type = kind::gauge;
-  std::optional<histogram> distribution = {};  ///< of a histogram, whose `value` is their number
+  std::optional<histogram> distribution = {};  ///< of a histogram; its `value` is the number of samples
 };
 
-/// Where an actor's messages go. Delivery is in order per pair of actors as long as both live, and may fail
-/// silently when a node dies: `node_down` says so.
+/// Takes the messages that actors send. Delivery is in order per pair of actors while both live. Messages to
+/// a node that dies may be lost without an error; `node_down` follows.
 class outbox {
  public:
   virtual ~outbox() = default;
@@ -38,21 +38,21 @@ class actor {
   actor(const actor&) = delete;
   actor& operator=(const actor&) = delete;
 
-  /// Takes one message. May only note it down: `on_time` follows in the same turn.
+  /// Handles one message. It may only record it: `on_time` follows in the same turn.
   virtual void on(envelope& e, time_point now) = 0;
-  /// Called after the messages of a turn, and at `next_wakeup()`: decide and send.
+  /// Decides and sends; called after the messages of a turn, and at `next_wakeup()`.
   virtual void on_time(time_point now) = 0;
   virtual time_point next_wakeup() const = 0;
-  /// It is ended, between turns: its last chance to tell those who wait for it.
+  /// Called between turns as the actor is removed: it answers the actors that still wait for it.
   virtual void end(time_point) {}
   virtual void report(std::vector<metric>& out) const = 0;
-  /// Does what a tool says, by the actor's protocol (messages/commands/commands.hpp). `on_time` follows.
+  /// Executes a command of the actor's protocol (messages/commands/commands.hpp). `on_time` follows.
   virtual command_reply on_command(const command& c, time_point now);
-  /// In a word.
+  /// One word, for `troupe actors`.
   virtual std::string_view state() const { return "serving"; }
-  /// What must still be finished before the node may leave.
+  /// Amount of work that must finish before the node may leave.
   virtual size_t unfinished() const { return 0; }
-  /// Adds the nodes with which it has something under way, so that they must not leave yet.
+  /// Appends the nodes that must not leave yet, because unfinished work involves them.
   virtual void busy_with(std::vector<node_id>&) const {}
 
   const address& self() const { return self_; }
@@ -61,7 +61,7 @@ class actor {
 
  protected:
   void send(const address& to, actor_message message) { out_.send(self_, to, std::move(message)); }
-  /// The same actor name, wherever and whichever of its incarnations.
+  /// Address of an actor in any incarnation of its node.
   static address on_node(node_id node, role kind, uint32_t index = 0) { return {node, {}, kind, index}; }
 
   address self_;
@@ -81,8 +81,8 @@ struct overloaded : Fs... {
 template <class... Fs>
 overloaded(Fs...) -> overloaded<Fs...>;  // clang needs it, up to 16
 
-/// `handle(message)` if there is such an overload; other messages are ignored (they are not of this actor's
-/// protocol).
+/// Calls `handle(message)` if there is such an overload. Other messages are not of the actor's protocol and
+/// are ignored.
 template <class Handler>
 void dispatch(actor_message& m, Handler&& handle) {
   std::visit(

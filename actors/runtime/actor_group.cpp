@@ -44,7 +44,7 @@ void actor_group::adopt(std::unique_ptr<actor> s) {
     *vacant = {std::move(s)};
 }
 
-/// `work` calls actors.
+/// Runs `work`, which calls actors; rethrows their exceptions as `actor_exception`.
 template <class Work>
 auto actor_group::guarded(Work&& work) const {
   try {
@@ -73,7 +73,7 @@ void actor_group::remove(role kind, uint32_t index, time_point now) {
   });
 }
 
-/// If it has ended, and nothing of it is unfinished any more.
+/// Frees the place of an ended actor once its work is finished.
 void actor_group::release_ended(uint32_t index) {
   if (!actors_[index].ended || actors_[index].instance->unfinished() > 0) return;
   actors_[index] = {};
@@ -124,8 +124,8 @@ void actor_group::touch(uint32_t index) {
   touched_.push_back(index);
 }
 
-/// An incarnation that this node thought over goes on in its eyes only if it has itself begun a new one
-/// since.
+/// Records the incarnations of peers that ended. A new incarnation of this node clears the record: peers that
+/// it declared dead may be alive.
 void actor_group::note_incarnations(const envelope& e) {
   if (std::holds_alternative<new_incarnation>(e.body)) return dead_.clear();
   const auto* d = std::get_if<node_down>(&e.body);
@@ -135,8 +135,8 @@ void actor_group::note_incarnations(const envelope& e) {
 }
 
 void actor_group::hand_over(envelope& e, time_point now) {
-  // A message may have been on its way here while the node heard that its sender is gone: who has forgotten
-  // the dead must hear nothing of them any more.
+  // A message may still wait here when its sender is declared dead. Actors have dropped their state for that
+  // incarnation, so its messages are dropped too.
   if (is_from_dead(e.from)) return;
   note_incarnations(e);
   const auto* next = std::get_if<new_incarnation>(&e.body);
@@ -158,16 +158,16 @@ void actor_group::hand_over(envelope& e, time_point now) {
       if (!actors_[i].ended || actors_[i].instance->self() != e.to) continue;
       const auto before = actors_[i].instance->unfinished();
       deliver(i);
-      if (actors_[i].instance->unfinished() != before) return;  // it was its own, not its successor's
+      if (actors_[i].instance->unfinished() != before) return;  // the batch was not its successor's
     }
   }
   const auto position = find(e.to.kind, e.to.index);
   if (position == nobody) return reject(e);
-  // A message to an earlier incarnation of this node is void.
+  // Messages to another incarnation of this node are dropped.
   if (e.to.incarnation.value != 0 && e.to.incarnation != actors_[position].instance->self().incarnation)
     return;
   if (const auto* c = std::get_if<command>(&e.body)) {
-    // One actor asks another what `troupe ask` may: actors of plug-ins do.
+    // Actors of plug-ins send other actors the commands of `troupe ask`.
     busy_ = position;
     ++actors_[position].messages;
     auto reply = actors_[position].instance->on_command(*c, now);
@@ -177,7 +177,8 @@ void actor_group::hand_over(envelope& e, time_point now) {
   deliver(position);
 }
 
-/// A gateway may ask for a model that the scheduler does not know yet, or no more: it must not wait in vain.
+/// Refuses requests for a model without a queue here, so that the gateway does not wait for an answer: the
+/// scheduler may not know the model yet, or no longer.
 void actor_group::reject(const envelope& e) {
   const auto* asked = std::get_if<submit>(&e.body);
   if (asked == nullptr) return;
@@ -188,7 +189,7 @@ void actor_group::reject(const envelope& e) {
 
 void actor_group::settle(time_point now) {
   while (!touched_.empty() || !inside_.empty()) {
-    // Messages first: an actor decides once all that happened is known to it.
+    // Messages first: an actor decides once, after it has handled all of them.
     while (next_inside_ < inside_.size()) {
       auto e = std::move(inside_[next_inside_++]);
       hand_over(e, now);

@@ -1,5 +1,5 @@
-// An actor_group runs actors that share a thread (or, in simulation, a turn): messages between them never
-// leave it.
+// An actor_group owns actors that share a thread (in simulation, a turn) and runs them turn by turn. Messages
+// between its actors never leave it; all others go to a message_sink at the end of the turn.
 #pragma once
 #include <memory>
 #include <span>
@@ -16,7 +16,7 @@ struct actor_status {
   std::string state;
   uint64_t messages = 0;         ///< delivered to it so far
   uint64_t pending = 0;          ///< waiting for it
-  uint64_t mailbox_pending = 0;  ///< message batches waiting for the thread or actor that it runs on
+  uint64_t mailbox_pending = 0;  ///< message batches in the mailbox of its CAF actor
 };
 
 /// Takes the messages of a turn that leave the group.
@@ -32,7 +32,7 @@ class actor_group final : public outbox {
  public:
   explicit actor_group(message_sink& beyond) : beyond_(beyond) {}
 
-  /// Actors are built with the group as their outbox.
+  /// Builds an actor with this group as its outbox.
   template <class Actor, class... Args>
   Actor& add(address self, Args&&... args) {
     auto owned = std::make_unique<Actor>(self, *this, std::forward<Args>(args)...);
@@ -41,28 +41,29 @@ class actor_group final : public outbox {
     return actor;
   }
 
-  /// The same for one that was built already, with this group as its outbox.
+  /// The same for an actor that was built with this group as its outbox.
   void adopt(std::unique_ptr<actor> s);
-  /// Ends an actor, if there is one, between turns: what is sent to it from now on is lost, requests are
-  /// turned away. What it has to say about that is delivered at once. While it has something unfinished it
-  /// still hears how batches end, and what all hear. Throws as `turn` does.
+  /// Ends an actor between turns, if it exists. Its last messages are delivered at once. Later messages to it
+  /// are dropped; a `submit` is answered with `drops`. While it has unfinished work it still receives
+  /// `batch_done` and broadcasts. Throws as `turn` does.
   void remove(role kind, uint32_t index, time_point now);
 
-  /// One turn: every message in order, then what they led to, until the group is quiet; then what is due by
-  /// `now`; then everything that leaves. Throws `breakdown` if an actor throws; nothing leaves then, and the
-  /// group must not be used any more.
+  /// One turn: delivers the messages in order, calls `on_time` of their receivers and of the actors that are
+  /// due by `now`, delivers what these send to each other until nothing is left, and hands the rest to the
+  /// sink. Throws `actor_exception` if an actor throws; nothing leaves then, and the group must not be used
+  /// any more.
   void turn(message_batch& messages, time_point now);
-  /// When the next turn is due although nothing arrived.
+  /// When the next turn is due if no message arrives.
   time_point next_wakeup() const { return wakeups_.best(); }
 
-  /// Lets the actor `to` do what a command says, with all that follows from it at once, and gives its answer:
-  /// not `ok` and empty if there is no such actor.
+  /// Runs a command on the actor `to` as a turn of its own and returns the answer: not `ok` and empty if
+  /// there is no such actor.
   command_reply run_command(const address& to, const command& c, time_point now);
 
   void report(std::vector<metric>& out) const;
-  /// One row an actor; `waiting`: what the next turn will bring.
+  /// One row per actor; `waiting`: the messages of the next turn.
   std::vector<actor_status> statuses(std::span<const envelope> waiting) const;
-  /// What the actors still have to finish before their node may leave.
+  /// The sum over the actors, ended ones included.
   size_t unfinished() const;
   std::vector<node_id> busy_with() const;
   size_t size() const { return names().size(); }
@@ -74,9 +75,9 @@ class actor_group final : public outbox {
 
  private:
   struct hosted {
-    std::unique_ptr<actor> instance;  ///< null: its place is free
+    std::unique_ptr<actor> instance;  ///< null: the place is free
     bool touched = false;
-    bool ended = false;  ///< it waits for what it has begun
+    bool ended = false;  ///< removed, with unfinished work
     uint64_t messages = 0;
   };
 
@@ -100,11 +101,11 @@ class actor_group final : public outbox {
 
   message_sink& beyond_;
   node_id node_{~0u};
-  uint32_t busy_ = nobody;    ///< the actor that is called
-  size_t over_ = about_time;  ///< with this type of message, by its index in the variant
+  uint32_t busy_ = nobody;    ///< position of the actor that is called
+  size_t over_ = about_time;  ///< type of the message that it handles: index in the variant
   std::vector<hosted> actors_;
-  uint32_t ended_ = 0;                                    ///< of these
-  std::vector<incarnation_id> dead_;                      ///< by node: its latest incarnation that is over
+  uint32_t ended_ = 0;                                    ///< number of ended ones in `actors_`
+  std::vector<incarnation_id> dead_;                      ///< by node: its latest incarnation that ended
   std::vector<std::vector<uint32_t>> index_{role_count};  ///< role → index → position
   std::vector<envelope> inside_;                          ///< those before `next_inside_` are delivered
   size_t next_inside_ = 0;

@@ -1,4 +1,4 @@
-// One actor = one State class. 0.17.6 has no actor_from_state; this is it.
+// actor_of runs a State class as a CAF actor; CAF 0.17.6 has no actor_from_state.
 #pragma once
 #include <caf/typed_event_based_actor.hpp>
 #include <optional>

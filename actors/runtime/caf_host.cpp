@@ -11,7 +11,7 @@
 namespace troupe {
 namespace {
 
-/// `statuses`: as they were when the report was asked for.
+/// `statuses`: taken when the query arrived.
 group_report report_of(const actor_group& group, std::vector<actor_status> statuses) {
   group_report r;
   r.actors = group.names();
@@ -22,8 +22,8 @@ group_report report_of(const actor_group& group, std::vector<actor_status> statu
   return r;
 }
 
-/// Does what a CAF host does for its actors. False if that threw, and `broken` was told: actors throw a
-/// `breakdown`, what concerns the whole group may throw anything.
+/// Runs `work` on the group. False if it threw; `broken` is called then. Exceptions of actors arrive as
+/// `actor_exception`; other work of the host may throw anything.
 template <class Work>
 bool survives(const on_broken& broken, Work&& work) {
   std::string why = "an exception of an unknown type";
@@ -121,14 +121,14 @@ class threaded_caf_host final : public caf::blocking_actor {
     }
   }
 
-  /// With what came before a message that is for the group itself.
+  /// Runs a turn for the messages that arrived before a query or a change of the group.
   void catch_up(message_batch& inbox) {
     if (inbox.empty()) return;
     group_->turn(inbox, clock_.now());
     inbox.clear();
   }
 
-  /// CAF waits by the system clock: if that is set back, we oversleep by this much at most.
+  /// CAF waits on the system clock. If that is set back, the host oversleeps by this much at most.
   static constexpr duration longest_sleep = 100ms;
 
   std::unique_ptr<actor_group> group_;
@@ -136,7 +136,7 @@ class threaded_caf_host final : public caf::blocking_actor {
   const caf_host_timing timing_;
   turn_rate_limiter pace_;
   const on_broken broken_;
-  size_t parcels_ = 0;  ///< taken from the mailbox for this turn
+  size_t parcels_ = 0;  ///< deliveries taken from the mailbox for this turn
   bool done_ = false;
 };
 
@@ -175,7 +175,7 @@ class scheduled_caf_host final : public caf::event_based_actor {
               std::vector<actor_status> statuses;
               if (!well([&] { statuses = group_->statuses(inbox_); })) return;
               for (auto& row : statuses) row.mailbox_pending = mailbox().size();
-              // A report knows all that was delivered.
+              // A report includes all messages that were delivered before the query.
               if (!inbox_.empty() && !turn_now(clock_.now())) return;
               well([&] { q.reply(report_of(*group_, std::move(statuses))); });
             },
@@ -206,7 +206,7 @@ class scheduled_caf_host final : public caf::event_based_actor {
     }
     turn_now(now);
   }
-  /// False if it ends with it.
+  /// False if the turn threw and the host ends.
   bool turn_now(time_point now) {
     pace_.begin(now);
     if (!well([&] { group_->turn(inbox_, now); })) return false;

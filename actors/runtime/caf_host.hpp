@@ -1,6 +1,6 @@
-// CAF hosts run actor groups as CAF actors: in reality one that owns its thread and waits exactly, in
-// simulation a scheduled one. Both take `delivery`, `regrouping`, `report_query` and `command_query`; `exit`
-// ends them. If an actor throws, or whatever else they do for the group, they call `broken` and end.
+// CAF hosts run actor groups as CAF actors: on a real node an actor with a thread of its own and precise
+// timers, in simulation a scheduled actor. Both take `delivery`, `regrouping`, `report_query` and
+// `command_query`, and end on an exit message. After an exception they call `broken` and end.
 #pragma once
 #include <caf/actor.hpp>
 #include <caf/fwd.hpp>
@@ -14,28 +14,27 @@ namespace troupe {
 
 /// How a real CAF host waits for the next message or wake-up.
 struct caf_host_timing {
-  duration spin{};  ///< it does not sleep for the last so much before a wake-up: a sleeping thread wakes late
-  duration linger{};  ///< nor so long after a turn: what it led to may be back at once
-  duration
-      interval{};  ///< under load one turn in so long, for all that comes meanwhile (turn_rate_limiter.hpp)
+  duration spin{};      ///< spins this long before a wake-up, because sleeping threads wake late
+  duration linger{};    ///< spins this long after a turn, because answers may follow at once
+  duration interval{};  ///< under load at most one turn per interval (turn_rate_limiter.hpp)
 };
 
-/// Of the real cluster; its interval also of the simulated one.
+/// Timing of real nodes. Simulated nodes use its interval.
 inline constexpr caf_host_timing usual_timing{50us, 30us, 100us};
 
-/// The real CAF host.
+/// The CAF host of real nodes; `time` outlives it.
 caf::actor spawn_threaded_caf_host(caf::actor_system& system, std::unique_ptr<actor_group> group,
                                    const machine_clock& time, const caf_host_timing& timing,
                                    on_broken broken);
 
-/// Calls the given actor with `wake_atom` at a time of its node's clock. A later call may or may not replace
-/// an earlier one: who calls often remembers what it has asked for.
+/// Sends `wake_atom` to the given actor at a time of its node's clock. A later call may or may not replace an
+/// earlier one, so frequent callers remember the time that they asked for.
 using wake_service = std::function<void(const caf::actor&, time_point)>;
 
-/// Sees each message before its actor does.
+/// Called with each message before its actor.
 using delivery_watch = std::function<void(const envelope&)>;
 
-/// The simulated CAF host; `interval` as in `caf_host_timing`.
+/// The CAF host of simulated nodes; `interval` as in `caf_host_timing`. `time` outlives it.
 caf::actor spawn_scheduled_caf_host(caf::actor_system& system, std::unique_ptr<actor_group> group,
                                     const clock& time, duration interval, wake_service wake, on_broken broken,
                                     delivery_watch watch = {});

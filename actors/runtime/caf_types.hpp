@@ -1,4 +1,4 @@
-// CAF type ids of what actors of one process tell each other, and of the frames of the control lane.
+// Messages between the CAF actors of one process, frames of the control lane, and the CAF type ids of both.
 #pragma once
 #include <caf/actor.hpp>
 #include <caf/message.hpp>
@@ -21,8 +21,7 @@ class actor_group;
 /// To a CAF host: messages for its actors.
 struct delivery {
   message_batch messages;
-  std::shared_ptr<const void> place =
-      nullptr;  ///< what they take of the CAF host's backlog, if that is bounded
+  std::shared_ptr<const void> place = nullptr;  ///< their share of the CAF host's backlog; null: unbounded
 };
 
 struct group_report {
@@ -30,7 +29,7 @@ struct group_report {
   std::vector<actor_status> statuses;
   std::vector<metric> metrics;
   size_t unfinished = 0;
-  std::vector<node_id> busy_with;  ///< who must not leave before them
+  std::vector<node_id> busy_with;  ///< nodes that must not leave yet
 };
 
 /// To a CAF host: call `reply`, on the CAF host's thread.
@@ -38,15 +37,15 @@ struct report_query {
   std::function<void(group_report)> reply;
 };
 
-/// To a CAF host: let the actor `to` do this and call `reply` with its answer, on the CAF host's thread. To a
-/// node actor or metrics: the same, `to` being themselves.
+/// To a CAF host: run the command on the actor `to` and call `reply` with the answer, on the CAF host's
+/// thread. A node actor or metrics actor runs the command itself.
 struct command_query {
   address to;
   command what;
   std::function<void(command_reply)> reply;
 };
 
-/// On the control lane. `from.incarnation` and `to.incarnation` are what the sender knows.
+/// A message on the control lane. `from.incarnation` and `to.incarnation` are those that the sender knows.
 struct control_frame {
   address from;
   address to;
@@ -62,20 +61,20 @@ struct regrouping {
   std::function<void(actor_group&, time_point now)> change;
 };
 
-/// From the node actor to the deployer: an incarnation of a peer is up, or over.
+/// From the node actor to the deployer: an incarnation of a peer is up, or has ended.
 struct peer_change {
   node_id node;
   incarnation_id incarnation;
   bool up = false;
 };
-/// To the deployer, first of all: begin.
+/// To the deployer: its first message, after which it begins.
 struct introduction;
 
-/// To the own control endpoint: send this.
+/// To the own control endpoint: send this frame.
 struct outgoing_frame {
   control_frame frame;
 };
-/// To the own control endpoint: who takes frames and commands.
+/// To the own control endpoint: the receivers of frames and commands.
 struct open_endpoint;
 /// To the own control endpoint: whether a node that it wants to dial accepts connections.
 struct probe_result {
@@ -137,16 +136,16 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::load_outcome)
 namespace troupe {
 
 /// What a node actor (actors/cluster/node.hpp) takes.
-using node_protocol = caf::typed_actor<caf::reacts_to<control_frame>,      // from another node
-                                       caf::reacts_to<slot_ready>,         // what a slot of this node has
-                                       caf::reacts_to<deployment_log>,     // from the deployer: so it is now
-                                       caf::reacts_to<deployment_report>,  // likewise, for who schedules
+using node_protocol = caf::typed_actor<caf::reacts_to<control_frame>,   // from another node
+                                       caf::reacts_to<slot_ready>,      // the models of a slot of this node
+                                       caf::reacts_to<deployment_log>,  // from the deployer: changed lines
+                                       caf::reacts_to<deployment_report>,  // likewise, for the scheduler
                                        caf::reacts_to<peer_synchronised>,  // from the data lane
                                        caf::reacts_to<peer_lost>,      // likewise, or from the control lane
                                        caf::reacts_to<group_report>,   // from the CAF hosts
                                        caf::reacts_to<report_query>,   // from the metrics
                                        caf::reacts_to<command_query>,  // from the console
-                                       caf::reacts_to<wake_atom>,      // time has passed
+                                       caf::reacts_to<wake_atom>,      // a timer has expired
                                        caf::reacts_to<drain_atom>>;    // finish and leave
 
 /// What a deployer (actors/cluster/deployer.hpp) takes.

@@ -1,4 +1,4 @@
-// Events on the own node, which actors receive besides messages of other actors. Among them
+// Events on the own node, which actors receive besides the messages of other actors. One of them is
 // `leadership` (messages/cluster/membership.hpp): the leader has changed.
 #pragma once
 #include <cstdint>
@@ -12,32 +12,33 @@
 
 namespace troupe {
 
-/// An incarnation of a peer is up: both clocks are known, messages may flow. Also said of the own node.
+/// An incarnation of a peer is up: its clock offset is known, and messages can be sent. Also sent for the own
+/// node.
 struct node_up {
   node_id node;
   incarnation_id incarnation;
 };
 
-/// An incarnation of a peer is over, for good.
+/// An incarnation of a peer has ended, permanently.
 struct node_down {
   node_id node;
   incarnation_id incarnation;
-  bool crashed = false;  ///< as a process that crashes ends: its connection broke, without a leave notice
+  bool crashed = false;  ///< its connection broke without a leave notice, as when a process crashes
 };
 
-/// An incarnation of a peer drains: it finishes what it has and takes nothing new.
+/// An incarnation of a peer drains: it finishes its work and accepts no more.
 struct node_leaving {
   node_id node;
   incarnation_id incarnation;
 };
 
-/// This node was declared dead by its peers (or noticed that it was frozen) and begins a new incarnation:
-/// what belonged to the old one is void.
+/// This node was declared dead by its peers (or noticed that it was frozen) and begins a new incarnation: all
+/// state of the old one is void.
 struct new_incarnation {
   incarnation_id incarnation;
 };
 
-/// This node drains: finish what is here, take nothing new.
+/// This node drains: finish the current work, accept no more.
 struct drain {};
 
 /// The pull with this token has ended.
@@ -46,59 +47,60 @@ struct pulled {
   pull_status status = pull_status::lost;
 };
 
-/// The device has something to poll.
+/// The device has results to poll.
 struct device_ready {};
 
-/// This node has heard of a deployment: the log's line about a model is now this one.
+/// The deployment log's line of a model has changed to this one.
 struct model_change {
   deployment line;
 };
 
-/// To the own deployer: nobody here needs the model any more. A gateway: it answered all requests for a
-/// retiring model. A worker: its device has let an undeployed model go.
+/// To the own deployer: `who` no longer uses the model. From a gateway: it has answered all requests for a
+/// retiring model. From a worker: its device has unloaded the model. From a model queue: no batch runs in the
+/// domain that the model left.
 struct model_idle {
   model_id model;
-  uint64_t revision = 0;  ///< of the line that said so
+  uint64_t revision = 0;  ///< of the line that retired, undeployed or moved it
   address who;
 };
 
-/// A client's request has been parsed, its input lies in registered memory. `asked.id` is the frontend's; the
+/// A parsed request of a client, with its input in registered memory. The frontend assigns `asked.id`; the
 /// gateway keeps it and answers exactly once through its `client_port`.
 struct client_request {
   request asked;
 };
 
-/// A client's generation requests have been parsed and cut into tokens; several if it sent several prompts.
-/// Their ids are the frontend's.
+/// Generation requests of a client, parsed and tokenised; several if it sent several prompts. The frontend
+/// assigns their ids.
 struct generation_request {
   std::vector<generation> asked;
 };
 
-/// The client of this request is gone.
+/// The client of this request has disconnected.
 struct client_gone {
   request_id id;
 };
 
-/// arbiter → model queues, on their own node: the slot is granted no more, or again.
+/// arbiter → model queues, on their own node: the slot is out of service, or in service again.
 struct slot_service {
   slot_id slot;
   bool in = true;
 };
 
-/// model queue → arbiter, on their own node: what became of requests since it said so last, for the advice on
-/// how many GPUs the load needs.
+/// model queue → arbiter, on their own node: outcomes since the last report, for autoscaling and for policies
+/// that place models.
 struct queue_load {
-  uint64_t good = 0;  ///< ran in time
-  uint64_t bad = 0;   ///< ran late, or were dropped for want of time or room
+  uint64_t good = 0;  ///< requests that ran in time
+  uint64_t bad = 0;   ///< requests that ran late, or were dropped because of their deadline or a full queue
 };
 
-/// arbiter → model queue, on their own node: each of these slots has the model for a share of its requests,
-/// in batches of a planned size (policies/baselines/squishy_packing.hpp).
+/// arbiter → model queue, on their own node: the slots that serve the model, each with a planned batch size
+/// and a share of the requests (policies/baselines/squishy_packing.hpp).
 struct backends {
   struct backend {
     slot_id slot;
     uint32_t batch = 0;  ///< rows
-    double weight = 0;   ///< requests that it gets, in proportion to those of the others
+    double weight = 0;   ///< share of the requests, in proportion to the other weights
   };
   std::vector<backend> of;
 };
@@ -111,7 +113,7 @@ struct query_received {
 /// model queue → placer, on their own node.
 struct received_requests {
   uint64_t token = 0;     ///< of the query
-  uint64_t requests = 0;  ///< that the queue has received since it began
+  uint64_t requests = 0;  ///< received by the queue since it began
 };
 
 namespace detail {
@@ -129,7 +131,7 @@ using any_actor_message =
                    queue_load, leadership, backends, generation_request, query_received,
                    received_requests>::type;
 
-/// A class of its own so that what copies, moves and destroys fifty kinds of messages is compiled once.
+/// A class of its own, so that the copy, move and destruction of all message types are compiled once.
 struct actor_message : any_actor_message {
   using any_actor_message::any_actor_message;
   actor_message(const actor_message& m);
@@ -146,7 +148,7 @@ struct envelope {
 };
 using message_batch = std::vector<envelope>;
 
-/// A wire message as an actor gets it.
+/// Converts a message from the wire.
 actor_message to_actor_message(wire_message&& m);
 
 }  // namespace troupe

@@ -1,5 +1,5 @@
-// What actors need of their node's registered memory and of their peers': an interface, so that actors see
-// neither the lane nor its threads.
+// memory_port gives actors the slots of their node's registered pool, and pulls from the pools of peers. It
+// hides the data lane and its threads from them.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace troupe {
 
-/// A slot of the own pool, to be filled.
+/// A slot of the own pool; the caller fills `payload`.
 struct offer {
   region_ref region;
   std::span<std::byte> payload;
@@ -26,7 +26,7 @@ class memory_port {
   /// Makes the slot reusable. A region given back already is ignored.
   virtual void give_back(const region_ref& region) = 0;
 
-  /// A buffer for pulling `region` into, with room for the words around the payload.
+  /// A buffer for a pull of `region`, with room for the check words around the payload.
   virtual std::vector<std::byte> pull_buffer(const region_ref& region) const = 0;
   /// Pulls; `pulled{token}` reaches `to` when it has ended. The buffer stays alive and unmoved until then.
   virtual void pull(const region_ref& region, std::span<std::byte> into, const address& to,

@@ -1,5 +1,5 @@
-// What a worker node's deployer needs of its devices: an interface, so that it knows neither kinds of devices
-// nor threads.
+// model_loader loads models onto the devices of a worker node. It hides kinds of devices and threads from the
+// deployer.
 #pragma once
 #include <functional>
 #include <optional>
@@ -10,21 +10,21 @@
 
 namespace troupe {
 
-/// What came of loading a model onto a slot.
+/// Result of loading a model onto a slot.
 struct load_outcome {
   slot_id slot;
   model_id model;
   uint64_t revision = 0;
   std::optional<loaded_model> loaded;
-  std::string problem;  ///< why not, if it is not loaded
-  bool lost = false;    ///< ... and the device is of no use to this process any more
+  std::string problem;  ///< the error, if it is not loaded
+  bool lost = false;    ///< on an error: the device is unusable for this process
 };
 
 class model_loader {
  public:
   virtual ~model_loader() = default;
-  /// Loads a model onto every slot of this node, after what was asked for before and beside the batches that
-  /// run. Returns at once; `told` is called once for each slot, from any thread.
+  /// Loads a model onto every slot of this node, after the loads of earlier calls, while batches run. Returns
+  /// at once; `done` is called once for each slot, from any thread.
   virtual void load(const deployment& line, std::function<void(load_outcome)> done) = 0;
 };
 

@@ -19,7 +19,7 @@ std::vector<std::byte> node_memory::pull_buffer(const region_ref& region) const 
 
 void node_memory::pull(const region_ref& region, std::span<std::byte> into, const address& to,
                        uint64_t token) {
-  // Whoever began it learns of its end even in a new incarnation: until then the buffer is the fabric's.
+  // The actor receives the end of the pull in a new incarnation too: until then the fabric owns the buffer.
   auto any_incarnation = to;
   any_incarnation.incarnation = {};
   lane_.pull(region, into, [this, to = any_incarnation, token](pull_status status) {

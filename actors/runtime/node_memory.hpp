@@ -1,4 +1,5 @@
-// node_memory: the actors' view of their node's registered pool and of the data lane's pulls.
+// node_memory is the memory_port of a node: slots of its registered pool, and pulls over the data lane whose
+// results arrive through the post.
 #pragma once
 #include "actors/runtime/memory_port.hpp"
 #include "actors/runtime/post.hpp"

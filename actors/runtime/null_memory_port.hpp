@@ -1,10 +1,10 @@
-// For tensors without bytes: what schedules is measured and fuzzed without a lane.
+// A memory_port without memory, for benchmarks and fuzz tests of scheduling alone.
 #pragma once
 #include "actors/runtime/memory_port.hpp"
 
 namespace troupe {
 
-/// Has no slot to give, and pulls nothing.
+/// `take` and `verify` return nothing; `pull` does nothing.
 class null_memory_port final : public memory_port {
  public:
   std::optional<offer> take(uint64_t) override { return {}; }

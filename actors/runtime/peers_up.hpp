@@ -1,4 +1,4 @@
-// Incarnations of other nodes that are up, as an actor has heard of them.
+// peers_up keeps the incarnations of nodes that are up, from the node_up and node_down events of an actor.
 #pragma once
 #include <unordered_map>
 

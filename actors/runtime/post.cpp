@@ -10,7 +10,7 @@
 namespace troupe {
 namespace {
 
-/// Empties `p`, but for room for as much again: a batch that grows moves its messages.
+/// Moves the batch out and reserves its size again, because growing moves the messages.
 delivery take_out(message_batch& p) {
   delivery d;
   const auto n = p.size();
@@ -19,7 +19,7 @@ delivery take_out(message_batch& p) {
   return d;
 }
 
-/// Roughly what it takes while it waits.
+/// Approximate memory of a waiting message.
 size_t bytes_of(const envelope& e) {
   const auto held =
       overloaded{[](const plugin_message& m) { return m.body.size(); },
@@ -98,11 +98,11 @@ bool post::ask(const address& to, command what, std::function<void(command_reply
   return true;
 }
 
-/// CAF hosts of queues first, then those of arbiters, then of gateways, then all others: so what one actor
-/// says to another because of an event finds it informed.
+/// CAF hosts of queues come first, then those of arbiters, then of gateways, then all others. So an actor
+/// receives the event before messages that other actors send because of it.
 void post::broadcast(const actor_message& message) {
   std::vector<int> rank(caf_hosts_.size(), 3);
-  for (const auto caf_host : queue_caf_hosts_) rank[caf_host] = 0;  // also those without a queue yet
+  for (const auto caf_host : queue_caf_hosts_) rank[caf_host] = 0;  // including hosts without a queue yet
   constexpr std::pair<role, int> later[] = {
       {role::model_queue, 0}, {role::rank_arbiter, 1}, {role::gateway, 2}};
   for (const auto& [kind, when] : later)

@@ -1,5 +1,6 @@
-// post: one per node. Carries messages between the actor groups of the node and, over the data lane,
-// to other nodes; hands what arrives there to the right CAF host, as one delivery a CAF host and turn.
+// post is the message router of a node. It carries messages between the node's actor groups and, over the
+// data lane, to other nodes. Messages that arrive on the lane reach their CAF hosts as one delivery per host
+// and turn. Messages to actors that the node does not have are dropped.
 #pragma once
 #include <atomic>
 #include <caf/actor.hpp>
@@ -18,31 +19,31 @@ class post final : public message_sink, public data_lane_events {
  public:
   explicit post(node_id self) : self_(self) {}
 
-  /// Bytes that may wait for a CAF host of actors of plug-ins, which nothing else bounds. What other actors
-  /// send beyond that is dropped.
+  /// Bytes that may wait for a CAF host of plug-in actors, which no other flow control bounds. Messages of
+  /// actors beyond that are dropped.
   static constexpr size_t max_waiting = 64 << 20;
 
-  // Wiring, before anything runs.
+  // Wiring, before the first message.
   void set_lane(data_lane& lane) { lane_ = &lane; }
   void set_node_actor(node_protocol node) { node_ = std::move(node); }
   void set_deployer(deployer_protocol d) { deployer_ = std::move(d); }
   void add_caf_host(caf::actor caf_host, std::span<const address> actors);
-  /// Where model queues live, also those that are yet to come: that with index i in `hosts[i % size]`.
+  /// The CAF hosts of model queues, including queues of later models: queue i lives in `caf_hosts[i % size]`.
   void set_queue_caf_hosts(std::vector<caf::actor> caf_hosts);
 
   /// From any thread: to an actor of this node.
   void send(const address& to, actor_message message);
   /// From any thread: to all CAF hosts; for events that concern every actor.
   void broadcast(const actor_message& message);
-  /// On the fabric's thread: like `send`, but travels with what this turn delivers. On any once it was
-  /// stopped.
+  /// On the fabric's thread: like `send`, but part of this turn's deliveries. After `stop` it does nothing,
+  /// on any thread.
   void send_with_turn(const address& to, actor_message message);
 
-  /// From any thread: lets an actor of this node do what `what` says; `reply` is called once, on its CAF
-  /// host's thread. False, and no call, if there is no such actor.
+  /// From any thread: runs a command on an actor of this node; `reply` is called once, on its CAF host's
+  /// thread. False, without a call, if no CAF host can have such an actor.
   bool ask(const address& to, command what, std::function<void(command_reply)> reply);
 
-  /// Before the fabric stops: what that then ends, on whichever thread, is told to nobody any more.
+  /// Called before the fabric stops: pulls that end by that, on any thread, are not reported.
   void stop() { stopped_ = true; }
 
   const node_protocol& node_actor() const { return node_; }
@@ -55,7 +56,7 @@ class post final : public message_sink, public data_lane_events {
     return caf_hosts_[queue_caf_hosts_[model.value % queue_caf_hosts_.size()]];
   }
 
-  // carrier
+  // message_sink
   void carry(std::span<envelope> messages) override;
   // data_lane_events
   void deliver(std::vector<inbound>& messages) override;
@@ -73,8 +74,7 @@ class post final : public message_sink, public data_lane_events {
   node_protocol node_;
   deployer_protocol deployer_;
   std::vector<caf::actor> caf_hosts_;
-  std::vector<std::shared_ptr<backlog>>
-      backlogs_;  ///< by CAF host; null: what it is sent has a bound already
+  std::vector<std::shared_ptr<backlog>> backlogs_;  ///< by CAF host; null: not bounded here
   std::vector<uint32_t> queue_caf_hosts_;
   std::vector<std::vector<uint32_t>> caf_host_by_name_{role_count};  ///< role → index → CAF host
   std::vector<message_batch> turn_;  ///< by CAF host; the fabric's thread only

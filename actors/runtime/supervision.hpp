@@ -1,14 +1,12 @@
-// What becomes of an actor that throws. By its state:
+// Handling of exceptions in actors:
 //
-// - Actors, the node actor and the control endpoint hold what others rely on, and an exception leaves it
-// suspect:
-//   the whole process ends with exit code `exit_broken`, and its connections with it, so that its peers end
-//   its incarnation at once. Its supervisor (`troupe up`) restarts it.
-// - The console and the metrics actor hold nothing that outlives a query: they forget it and go on, in place
+// - Actors in groups, the node actor, the deployer and the control endpoint hold state that others need. An
+//   exception leaves it suspect, so the process ends with exit code `exit_broken`. Its connections break,
+//   peers end its incarnation at once, and its supervisor (`troupe up`) restarts it.
+// - The console and the metrics actor hold only open queries. They drop these and continue
 //   (`survive_exceptions`).
 //
-// Either way it is logged with the actor, the message and the reason; `survived_exceptions` counts the
-// latter.
+// Both cases are logged with the actor and the reason; `survived_exceptions` counts the second one.
 #pragma once
 #include <caf/error.hpp>
 #include <caf/fwd.hpp>
@@ -23,29 +21,29 @@
 
 namespace troupe {
 
-/// Of a node process (EX_SOFTWARE).
+/// Exit code of a node process (EX_SOFTWARE).
 inline constexpr int exit_broken = 70;
 
-/// An exception, with who threw it over which message.
+/// An exception, with the actor that threw it and the message that it handled.
 struct actor_exception : std::runtime_error {
   actor_exception(const std::string& actor, const std::string& message, const std::string& reason)
       : std::runtime_error(actor + " broke over " + message + ": " + reason) {}
 };
 
-/// Called with the text of a `breakdown`, from the thread of the actor that threw; once for each actor.
+/// Called with the text of an `actor_exception`, on the thread of the actor that threw; once for each actor.
 using on_broken = std::function<void(std::string)>;
 
-/// How often an actor of this process threw and went on.
+/// Number of exceptions that actors of this process survived.
 uint64_t survived_exceptions();
 
-/// Has `broken` called if the actor throws; it ends then.
+/// Makes the actor call `broken` and end when it throws.
 void report_exceptions(caf::scheduled_actor& actor, on_broken broken);
 
 namespace detail {
 void survive(const char* actor, const char* reason);
 }
 
-/// A handler that calls `f`; if that throws, the state forgets what it was about (`forget()`) and goes on.
+/// A handler that calls `f`. If that throws, the state drops its open work (`forget()`) and continues.
 template <class State, class R, class... Ts>
 auto survive_exceptions(State* state, R (State::*f)(Ts...)) {
   return [state, f](Ts... xs) -> R {

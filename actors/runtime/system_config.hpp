@@ -1,6 +1,6 @@
-// What every actor system of Troupe starts from: its messages, and no logging of CAF's own. Who sends or
-// takes messages includes actors' or messages' caf_types.hpp as well: without the ids of their types CAF
-// compiles, and fails when it serialises one.
+// CAF configurations of Troupe's actor systems: message types are registered, CAF's own logging is off. Files
+// that send or take messages include caf_types.hpp of actors/runtime or messages/wire too: without the type
+// ids, code compiles but serialisation fails.
 #pragma once
 #include <caf/actor_system_config.hpp>
 #include <caf/atom.hpp>
@@ -11,7 +11,7 @@ struct system_config : caf::actor_system_config {
   system_config();
 };
 
-/// Scheduled actors share so many threads, which sleep when there is nothing to do.
+/// Scheduled actors share `threads` threads, which sleep when idle.
 struct threaded_config : system_config {
   explicit threaded_config(unsigned threads) {
     set("scheduler.policy", caf::atom("sharing"));

@@ -1,5 +1,5 @@
-// How often a CAF host takes turns. A turn costs a wake-up, whatever it does: a CAF host that is woken for
-// every single message when there are many spends its time on waking up. Pure.
+// turn_rate_limiter bounds how often a CAF host takes turns. Every turn costs a wake-up, so under load a host
+// that wakes for each message spends its time on wake-ups. Pure.
 #pragma once
 #include <algorithm>
 
@@ -7,11 +7,11 @@
 
 namespace troupe {
 
-/// Lets bursts of turns pass at once and, when there are more in the long run, one in `interval`: what
-/// arrives meanwhile is done in one turn. (A token bucket.)
+/// A token bucket: `burst` turns may pass at once, in the long run one per `interval`. Messages that arrive
+/// meanwhile share one turn.
 class turn_rate_limiter {
  public:
-  /// `interval` 0: as often as there is something to do.
+  /// `interval` 0: no bound.
   explicit turn_rate_limiter(duration interval, int burst = 16)
       : interval_(interval), burst_(interval * burst) {}
 
@@ -22,7 +22,7 @@ class turn_rate_limiter {
 
  private:
   duration interval_, burst_;
-  time_point paid_until_ = long_ago;  ///< each turn pays for an interval, a burst of them in advance
+  time_point paid_until_ = long_ago;  ///< each turn adds an interval; at most a burst is saved up
 };
 
 }  // namespace troupe
