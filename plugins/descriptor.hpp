@@ -1,5 +1,5 @@
-// What a plug-in was built with. It lies in a section of its own of the library, so that the program compares
-// it before any code of the library runs (loader.hpp).
+// The descriptor of a plug-in: its name, and the versions and toolchain that it was built with. It is an ELF
+// section of the library, so that the loader checks it before any code of the library runs (loader.hpp).
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -10,8 +10,8 @@
 
 namespace troupe {
 
-/// Of plugin.hpp and all that it includes, between releases too: counted up when a change there breaks
-/// plug-ins.
+/// Version of plugin.hpp and the headers that it includes. Every change that breaks plug-ins increments it,
+/// between releases too.
 inline constexpr uint32_t plugin_abi = 2;
 
 #define TROUPE_TEXT_(x) #x
@@ -26,13 +26,13 @@ inline constexpr uint32_t plugin_abi = 2;
 #else
 #define TROUPE_COMPILER "gcc " TROUPE_TEXT(__GNUC__)
 #endif
-/// Containers and closures cross the border between program and plug-in: both must lay them out alike.
+/// Program and plug-in pass containers and closures to each other, so both need the same layout of them.
 #define TROUPE_TOOLCHAIN                                                                          \
   TROUPE_COMPILER                                                                                 \
   ", libstdc++ " TROUPE_TEXT(_GLIBCXX_RELEASE) " (C++11 ABI " TROUPE_TEXT(_GLIBCXX_USE_CXX11_ABI) \
       TROUPE_DEBUG_STRINGS ")"
 
-/// Texts end with a NUL.
+/// Strings end with a NUL.
 struct plugin_descriptor {
   static constexpr std::string_view magic_text = "troupe plug-in";
   char magic[16];
@@ -51,7 +51,7 @@ static_assert(sizeof(plugin_descriptor) == 200);
 #define TROUPE_PLUGIN_CAF 0
 #endif
 
-/// Does not compile if a text is too long.
+/// Does not compile if a string is too long.
 consteval plugin_descriptor describe_plugin(std::string_view name, std::string_view its_version,
                                             uint32_t caf) {
   plugin_descriptor d{};

@@ -11,7 +11,7 @@
 namespace troupe {
 namespace {
 
-constexpr uint64_t largest_section = 1 << 20;  // of names and descriptors
+constexpr uint64_t largest_section = 1 << 20;  // bytes; section names and descriptors are smaller
 
 #ifdef __aarch64__
 constexpr auto this_machine = EM_AARCH64;

@@ -1,3 +1,4 @@
+// Sections of ELF files, for the descriptors of plug-ins.
 #pragma once
 #include <cstddef>
 #include <filesystem>
@@ -9,11 +10,11 @@ namespace troupe {
 
 struct elf_section {
   std::vector<std::byte> bytes;
-  std::string error;  ///< "is no shared library of this machine"; empty: found
+  std::string error;  ///< "is not a shared library of this machine"; empty: found
 };
 
-/// Reads a section of a 64-bit ELF shared library from the file, without loading it. Any bytes are safe to
-/// read.
+/// Reads a section of a 64-bit ELF shared library from the file, without loading the library. The file may
+/// contain any bytes.
 elf_section read_elf_section(const std::filesystem::path& file, std::string_view name);
 
 }  // namespace troupe

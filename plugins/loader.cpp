@@ -33,7 +33,7 @@ bool is_name(std::string_view s) {
   });
 }
 
-/// Keeps what a plug-in says of itself until all of it is known to be right.
+/// Collects the registrations of a plug-in until all of them are valid.
 class candidate_plugin final : public plugin_host {
  public:
   explicit candidate_plugin(loaded_plugin info) : info_(std::move(info)) {}
@@ -105,7 +105,7 @@ plugin_descriptor descriptor_of(const std::string& library) {
   return d;
 }
 
-/// Versions and compilers of both sides.
+/// Throws plugin_error if the versions or toolchains of both sides differ.
 void compare(const std::string& library, const plugin_descriptor& theirs) {
   constexpr auto ours = describe_plugin("", "", CAF_VERSION);
   const auto differ = [&](std::string_view what, const std::string& its, const std::string& own) {

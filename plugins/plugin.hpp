@@ -1,4 +1,4 @@
-// Everything that a plug-in includes. A plug-in is a shared library with one of these:
+// The interface of plug-ins. A plug-in is a shared library with one such definition:
 //
 //   TROUPE_PLUGIN("patience", "1.0", host) {
 //     host.number("fraction", "of the slack", 0, 1, 0.5);
@@ -7,8 +7,8 @@
 //     });
 //   }
 //
-// docs/policies.md walks through one. The function runs once, before any actor; what it throws is a problem
-// of the cluster file. A library stays loaded as long as the process lives.
+// docs/policies.md explains an example. The function runs once, before any actor; its exceptions are reported
+// as problems of the cluster file. The library stays loaded until the process ends.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -22,24 +22,24 @@
 
 namespace troupe {
 
-/// What a plug-in tells the program about itself. A name that is taken throws std::invalid_argument.
+/// Takes the parameters, policies and actors that a plug-in registers. A name that is taken or invalid throws
+/// std::invalid_argument.
 class plugin_host {
  public:
-  // Parameters: keys of the table [plugins.NAME] of the cluster file. What is left out there has the
-  // fallback, what is out of bounds is refused with its place. `unit` is for the messages: "milliseconds".
+  // Parameters: keys of the table [plugins.NAME] of the cluster file. A missing key has the fallback; a value
+  // out of bounds is an error with its position. `unit` is for error messages: "milliseconds".
   virtual void integer(std::string_view key, int64_t min, int64_t max, int64_t fallback) = 0;
   virtual void number(std::string_view key, std::string_view unit, double min, double max,
                       double fallback) = 0;
   virtual void text(std::string_view key, std::string_view fallback) = 0;
 
-  /// For `batching` of [policy]. The settings are in `batching_parameters::settings`. Deterministic, as all
-  /// policies.
+  /// A value of `batching` in [policy]. The settings are in `batching_parameters::settings`. Policies must be
+  /// deterministic.
   virtual void batching(std::string_view name, batching_factory make) = 0;
-  /// For `matchmaking` of [policy].
+  /// A value of `matchmaking` in [policy].
   virtual void matchmaking(std::string_view name, matchmaking_factory make) = 0;
-  /// For `kind` of an [[actor]] with `plugin` being this one. What it does depends on its messages and the
-  /// time that it is told, on nothing else: else simulations do not repeat. `takes`: what it can be asked
-  /// (protocol.hpp).
+  /// A value of `kind` in an [[actor]] with this `plugin`. The actor may depend only on its messages and the
+  /// times passed to it, so that simulations are repeatable. `takes`: its commands (protocol.hpp).
   virtual void actor(std::string_view kind, extension_factory make, extension_protocol takes = {}) = 0;
 
  protected:
@@ -48,7 +48,7 @@ class plugin_host {
 
 }  // namespace troupe
 
-/// In one file of the library, at namespace scope. `host` is what the body calls its plugin_host&.
+/// In one file of the library, at namespace scope. `host` is the name of the plugin_host& in the body.
 #define TROUPE_PLUGIN(name, version, host)                                                              \
   extern "C" [[gnu::section(".troupe_plugin"), gnu::used,                                               \
                gnu::visibility("default")]] constinit const ::troupe::plugin_descriptor troupe_plugin = \

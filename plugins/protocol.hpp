@@ -1,4 +1,4 @@
-// What an actor of a plug-in can be asked: a list of commands, as those of Troupe's own actors are
+// The command protocol of a plug-in's actor: a type list of commands, as for Troupe's own actors
 // (messages/commands/commands.hpp).
 //
 //   using tally_commands = type_list<exchange<get_savings, savings>>;

@@ -1,4 +1,4 @@
-// What waits for somebody who may be slow: bounded, in bytes or in heads.
+// backlog counts the work that waits for a slow receiver, in bytes or items, up to a bound. Thread-safe.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -10,7 +10,7 @@ class backlog {
  public:
   explicit backlog(size_t max) : max_(max) {}
 
-  /// False, and nothing counts as waiting, if it would be too much. From any thread.
+  /// False, without counting `amount`, if the sum would exceed the bound.
   bool add(size_t amount) {
     if (waiting_.fetch_add(amount, std::memory_order_relaxed) + amount <= max_) return true;
     remove(amount);
@@ -23,7 +23,7 @@ class backlog {
   std::atomic<size_t> waiting_{0};
 };
 
-/// `amount` of `from`, which was added, waits until the last copy of this is gone.
+/// A token for `amount`, already added to `from`: destruction of its last copy removes the amount.
 inline std::shared_ptr<const void> hold(std::shared_ptr<backlog> from, size_t amount) {
   const auto* nothing = from.get();
   return {static_cast<const void*>(nothing),

@@ -1,8 +1,6 @@
-// The in-flight requests of a gateway: one table from admission to outcome, for tensor requests and for
-// generation requests alike.
-//
-// The table bounds the number of requests, charges them to their tenants, watches their expiry, and counts
-// every accepted request and its outcome once in the ledger.
+// in_flight_requests is a gateway's table of requests from admission to outcome, for tensor requests and for
+// generation requests. It bounds their number, charges them to their tenants, watches their expiry, and
+// counts every accepted request and its outcome once in the ledger.
 #pragma once
 #include <algorithm>
 #include <optional>
@@ -19,14 +17,14 @@ namespace troupe {
 
 /// The part of an in-flight request that the table keeps.
 struct in_flight_state {
-  bool charged = false;            ///< to its tenant, until `leave`
+  bool charged = false;            ///< counts against its tenant's limits, until `leave`
   time_point accepted_at = never;  ///< set by the gateway; copied into the outcome
 };
 
-/// The answer to a request that asks to be admitted.
+/// The result of `admit`.
 struct admission_result {
   drop_reason refused = drop_reason::none;  ///< none: it is admitted
-  duration retry_after{};                   ///< of a refusal: not earlier than that; zero: unknown
+  duration retry_after{};                   ///< of a refusal: earliest time for a retry; zero: unknown
   const char* detail = "";                  ///< of `quota` the limit: "rate" or "concurrency"
 
   outcome refusal() const {
@@ -50,10 +48,10 @@ class in_flight_requests {
 
   in_flight_requests(const options& o, tenant_limiter& tenants) : options_(o), tenants_(tenants) {}
 
-  /// Counts `asked` as accepted, and charges its tenant if it is admitted. The first reason of these refuses
-  /// it: the drain, `unserved` (none: the gateway can serve it), the bound, the tenant's quota. `outlived`:
-  /// requests outside the table that count against the bound. An admitted request has to be added, a refused
-  /// one to be settled.
+  /// Counts `asked` as accepted, and charges its tenant if it is admitted. Reasons to refuse it, in this
+  /// order: the drain, `unserved` (none: the gateway can serve it), the bound, the tenant's quota.
+  /// `outlived`: requests outside the table that count against the bound. The caller adds an admitted request
+  /// and settles a refused one.
   template <class Asked>
   admission_result admit(const Asked& asked, drop_reason unserved, size_t outlived, time_point now) {
     ledger_.accept(model_of(asked));
@@ -91,7 +89,7 @@ class in_flight_requests {
     return out;
   }
 
-  /// Removes it from the table; it still has to be settled. Requires: it is in the table.
+  /// Removes it from the table; the caller settles it. Requires: it is in the table.
   Request take(request_id id) { return entries_.take(id); }
   /// Completes `how` with the times of the request, counts it in the ledger and frees the tenant's place.
   /// Once for each request that was taken or refused.
@@ -107,8 +105,8 @@ class in_flight_requests {
       case outcome_kind::failed: ledger_.fail(model, how.error); break;
     }
   }
-  /// Frees the tenant's place, if the request has one. A request that is settled while others still work for
-  /// it keeps its place with `charged`: clear it before `settle` and set it again.
+  /// Frees the tenant's place, if the request has one. A request with work beyond its outcome keeps its
+  /// place: clear `charged` before `settle` and set it again afterwards.
   void leave(Request& r) {
     if (std::exchange(r.charged, false)) tenants_.leave(r.asked.tenant);
   }
@@ -132,7 +130,7 @@ class in_flight_requests {
   std::vector<tenant_limits::counts> tenant_statistics() const { return tenants_.statistics(); }
 
  private:
-  /// Of language models the ledger's ids are llm_ids.
+  /// The ledger of an LLM gateway counts by llm_id.
   template <class Asked>
   static model_id model_of(const Asked& asked) {
     return model_id{asked.model.value};

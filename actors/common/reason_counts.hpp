@@ -1,4 +1,4 @@
-// The counts of a ledger, as commands tell them.
+// The counts of a ledger by reason, as commands report them.
 #pragma once
 #include <array>
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace troupe {
 
-/// By name, without zeros. `Reason`: drop_reason or failure.
+/// Names and counts, without zeros. `Reason`: drop_reason or failure.
 template <class Reason, size_t n>
 std::vector<reason_count> reason_counts(const std::array<uint64_t, n>& counts) {
   std::vector<reason_count> out;

@@ -1,5 +1,5 @@
-// What the tenants of a node may still ask: one table for all of its gateways, which may run on threads of
-// their own.
+// tenant_limiter enforces the rate and concurrency limits of a node's tenants: one table for all of its
+// gateways, which may run on different threads.
 #pragma once
 #include <mutex>
 
@@ -7,7 +7,7 @@
 
 namespace troupe {
 
-/// Thread-safe; as tenant_limits otherwise.
+/// A thread-safe tenant_limits. Tenant 0 has no limits.
 class tenant_limiter {
  public:
   explicit tenant_limiter(const std::vector<tenant_quota>& quotas) : limits_(quotas) {}

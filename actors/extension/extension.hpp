@@ -10,22 +10,22 @@
 
 namespace troupe {
 
-/// What an actor of a plug-in is made with. Cluster and outbox outlive it.
+/// The arguments from which a plug-in makes an actor. The references outlive the actor.
 struct extension_parts {
-  address self;  ///< role `extension`; hand it to `actor` with the outbox
+  address self;  ///< role `extension`; for the constructor of `actor`, as `out`
   outbox& out;
   const cluster_spec& cluster;
   const plugin_settings& settings;
-  uint32_t first_type;  ///< of the plug-in's own messages (messages/common/plugin.hpp)
+  uint32_t first_type;  ///< first type number of the plug-in's messages (messages/common/plugin.hpp)
 };
 using extension_factory = std::function<std::unique_ptr<actor>(const extension_parts&)>;
 
-/// What a kind of actors can be asked; protocol.hpp makes it of a list of commands.
+/// The commands of an actor kind, made from a type list by protocol_of (plugins/protocol.hpp).
 struct extension_protocol {
   std::string schema = "{}";  ///< as in messages/commands/protocol_schema.hpp
-  std::function<std::string(const command&)> check = nullptr;  ///< what is wrong; null: it takes no commands
+  std::function<std::string(const command&)> check = nullptr;  ///< returns the problem; null: no commands
 
-  /// Nothing if `c` is one of them.
+  /// Empty if `c` is a valid one of them.
   std::string problem_with(const command& c) const { return check ? check(c) : "takes no commands"; }
 };
 
@@ -33,14 +33,14 @@ struct extension_kind {
   extension_factory make;
   extension_protocol takes;
 };
-/// The kinds of actors that plug-ins brought, by "PLUG-IN/KIND".
+/// The actor kinds of the loaded plug-ins, by "PLUG-IN/KIND".
 registry<extension_kind>& extensions();
 
-/// That of the actor at this position of the cluster file; null if there is none.
+/// The kind of the actor at this position of the cluster file; null if it is unknown.
 const extension_kind* kind_of_extension(const cluster_spec& cluster, uint32_t index);
 
-/// The actor at this position of the cluster file, behind its guard (extension_guard.hpp); `self` is its
-/// address.
+/// Makes the actor at position `self.index` of the cluster file, behind its guard (extension_guard.hpp).
+/// Throws std::runtime_error if the plug-in makes none.
 std::unique_ptr<actor> make_extension(const cluster_spec& cluster, const address& self, outbox& out);
 
 }  // namespace troupe

@@ -1,4 +1,4 @@
-// Stands before an actor of a plug-in: lets through only what is meant for it.
+// extension_guard wraps an actor of a plug-in and filters its messages and commands.
 #pragma once
 #include <memory>
 
@@ -6,8 +6,8 @@
 
 namespace troupe {
 
-/// Does as the actor does that it holds, except: plug-in messages whose type is not one of its plug-in's are
-/// counted and dropped, and commands that are not of its protocol are refused.
+/// Forwards all calls to the guarded actor, with two exceptions: messages of other plug-ins are counted and
+/// dropped, and commands outside the actor's protocol are refused.
 class extension_guard final : public actor {
  public:
   /// `takes` outlives it.

@@ -1,4 +1,4 @@
-// What people call an actor: "gpu_worker/3@left", a model queue also by its model, "model_queue/mlp@head".
+// Names of actors for operators: "gpu_worker/3@left"; model queues also by model, "model_queue/mlp@head".
 #pragma once
 #include <functional>
 #include <optional>
@@ -16,8 +16,8 @@ std::string actor_name(const cluster_spec& cluster, const address& a);
 /// The model of that name, if there is one.
 using model_finder = std::function<std::optional<model_id>(std::string_view)>;
 
-/// The actor of that name, or one sentence on what is wrong with the name. The index may be left out where it
-/// is 0, the node where only one node can have such an actor. That there is such an actor is not checked.
+/// The actor of that name, or one sentence about the error. The index may be omitted if it is 0, the node if
+/// only one node can have such an actor. The existence of the actor is not checked.
 std::variant<address, std::string> parse_actor_name(std::string_view text, const cluster_spec& cluster,
                                                     const model_finder& models);
 

@@ -1,4 +1,4 @@
-// Whether an actor takes a command, whoever brought the actor.
+// Checks of commands against the protocol of their actor, for Troupe's actors and for those of plug-ins.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -8,10 +8,11 @@
 
 namespace troupe {
 
-/// As `problem_with` of messages/commands/command_schema.hpp; for an actor of a plug-in, as that says.
+/// As `problem_with` of messages/commands/command_schema.hpp; an actor of a plug-in has its own protocol
+/// (actors/extension/extension.hpp).
 std::string problem_with(const cluster_spec& cluster, const address& to, const command& c);
 
-/// What this actor can be asked, likewise.
+/// The schema of the actor's commands, likewise.
 nlohmann::ordered_json command_schema(const cluster_spec& cluster, const address& to);
 
 }  // namespace troupe

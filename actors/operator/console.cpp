@@ -17,7 +17,7 @@
 namespace troupe {
 namespace {
 
-/// How long the change that a checked command asks for may take; zero if it is none.
+/// The `wait` of a checked command that changes deployments; zero for other commands.
 duration wait_of(const command& c) {
   duration wait{};
   const auto read = [&]<class Change>(std::type_identity<Change>) {
@@ -42,7 +42,7 @@ console::handle::behavior_type console::make_behavior() {
 }
 
 void console::on_answer(const command_reply& r, uint64_t number) {
-  if (!r.ok && r.body.empty()) return query(number);  // to say which actors there are
+  if (!r.ok && r.body.empty()) return query(number);  // the answer names the existing actors
   answer(number, r.ok, r.body);
 }
 
@@ -92,7 +92,7 @@ void console::begin(const command& c, requester who) {
     self_->delayed_send(self_, o->limit, wake_atom_v, number);
 }
 
-/// Its answer is the body; it comes when the command's `wait` is over.
+/// Without a time limit of the console: the deployer answers within the command's `wait`.
 void console::to_deployer(const command& c, uint64_t number) {
   find(number)->limit = {};
   const auto pass_on = [&]<class Change>(std::type_identity<Change>) {
@@ -122,7 +122,7 @@ void console::give_order(const command& c, uint64_t number, bool from_console) {
   find(number)->actor = actor;
   if (to.node != facts_.self) {
     if (from_console) return answer(number, false, "that actor is on yet another node");
-    // A scheduler that has just started decides only after three node timeouts.
+    // A scheduler that has just started decides after three node timeouts at the earliest.
     if (to.kind == role::deployer)
       find(number)->limit += wait_of(what) + 3 * facts_.cluster.limits.node_timeout;
     auto body = c;
@@ -131,8 +131,8 @@ void console::give_order(const command& c, uint64_t number, bool from_console) {
   }
   const handle self{self_};
   const bool wait = c.verb == "ask";
-  // Who does not wait for the answer keeps his place, too, until the actor has taken the command: nothing
-  // else bounds how many wait for it.
+  // A `tell` also stays open until the actor has taken the command: nothing else bounds the commands that
+  // wait for an actor.
   const auto reply = [self, number, wait](command_reply r) {
     const bool taken = r.ok || !r.body.empty();
     if (!wait && taken) r = {r.token, true, "{}"};
@@ -145,12 +145,12 @@ void console::give_order(const command& c, uint64_t number, bool from_console) {
     return answer(number, r.ok, r.body);
   }
   if (to.kind == role::deployer) {
-    to_deployer(what, number);  // which bounds what it keeps
+    to_deployer(what, number);  // the deployer bounds its open commands
     if (!wait) answer(number, true, "{}");
   } else if (const auto other = facts_.others.find(to.kind); other != facts_.others.end()) {
     other->second({to, std::move(what), reply});
   } else if (!facts_.post.ask(to, std::move(what), reply)) {
-    query(number);  // to say which actors there are
+    query(number);  // the answer names the existing actors
   }
 }
 
@@ -209,7 +209,7 @@ nlohmann::json console::status_of(const group_report& r) const {
     doc["models"].push_back({{"name", m->name}, {"slots", m->slots}, {"slo_ms", to_ms(m->slo)}});
   doc["actors"] = nlohmann::json::array();
   for (const auto& a : r.actors) doc["actors"].push_back(actor_name(facts_.cluster, a));
-  for (const auto& m : r.metrics) {  // the node actor's, where there are standbys
+  for (const auto& m : r.metrics) {  // reported by the node actor, with standbys
     if (m.name == "troupe_scheduler_term")
       doc["leader"].update(
           {{"scheduler", m.labels.front().second}, {"term", static_cast<uint64_t>(m.value)}});

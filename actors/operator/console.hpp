@@ -1,10 +1,10 @@
-// console: one per node. Takes the commands of the `troupe` tools, hands those for an actor of another node
-// to the console there, and answers with JSON. What it holds is bounded: commands under way, the time that
-// one may take, and the size of an answer.
+// console executes the commands of the `troupe` tools on its node and answers with JSON; one per node. It
+// passes commands for actors of another node to the console there. The number of open commands, their
+// duration and the size of an answer are bounded.
 //
-// Verbs: "status", "actors" (of this node); "ask" and "tell", whose argument is
-// {"actor": NAME, "type": COMMAND, "fields": {...}}; and the commands of the deployer, whose argument are
-// their fields.
+// Verbs: "status", "actors" (of this node); "ask" and "tell" with the argument
+// {"actor": NAME, "type": COMMAND, "fields": {...}}; and the commands of the deployer, with their fields as
+// argument.
 #pragma once
 #include <caf/typed_event_based_actor.hpp>
 #include <functional>
@@ -25,20 +25,20 @@ using console_protocol =
     caf::typed_actor<caf::replies_to<command>::with<command_reply>,  // from a tool
                      caf::reacts_to<control_frame>,                  // from another console
                      caf::reacts_to<command_reply, uint64_t>,        // from an actor of this node
-                     caf::reacts_to<group_report, uint64_t>,         // answers a query of its own
-                     caf::reacts_to<wake_atom, uint64_t>>;           // time is up
+                     caf::reacts_to<group_report, uint64_t>,         // answer to a query of its own
+                     caf::reacts_to<wake_atom, uint64_t>>;           // timeout of a command
 
 class console {
  public:
   using handle = console_protocol;
   static constexpr const char* name = "console";
 
-  static constexpr size_t max_open = 64;              ///< commands under way; more are refused
+  static constexpr size_t max_open = 64;              ///< open commands; more are refused
   static constexpr size_t longest_command = 1 << 20;  ///< bytes
   static constexpr size_t longest_answer = 8 << 20;   ///< bytes
   static constexpr auto timeout = std::chrono::seconds(2);
 
-  /// Sends a command to a CAF actor of this node (the node, the deployer, the metrics).
+  /// Sends a command to a CAF actor of this node.
   using messenger = std::function<void(command_query)>;
 
   struct facts {
@@ -51,14 +51,14 @@ class console {
     deployer_protocol deployments;
     troupe::post& post;
     control_lane& control;
-    std::map<role, messenger> others;  ///< the CAF actors of this node, but for itself
+    std::map<role, messenger> others;  ///< the other CAF actors of this node
     uint32_t restarts = 0;             ///< of this node, by its supervisor
-    std::string last_end{};            ///< how its process ended before the last of them
+    std::string last_end{};            ///< how the previous process ended
   };
 
   console(handle::pointer self, facts f);
   handle::behavior_type make_behavior();
-  /// After an exception: those who asked are told that there is no answer.
+  /// After an exception: answers all open commands with an error.
   void forget();
 
  private:
@@ -68,7 +68,7 @@ class console {
     uint64_t token;
     requester who;
     std::string verb, actor;
-    duration limit = timeout;  ///< zero: the answer comes in its own time
+    duration limit = timeout;  ///< zero: none
   };
 
   caf::result<command_reply> on_command(const command& c);
@@ -90,7 +90,7 @@ class console {
   handle::pointer self_;
   facts facts_;
   std::vector<open> open_;
-  uint64_t last_;  ///< number; begins with the incarnation, so that answers to an earlier process find nobody
+  uint64_t last_;  ///< command number; starts at the incarnation: unique across processes
   uint64_t answered_ = 0, refused_ = 0;
 };
 

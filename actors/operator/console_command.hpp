@@ -1,5 +1,4 @@
-// What a console is to have done by an actor: the argument of "ask" and "tell", read and checked. Strangers
-// wrote it.
+// Parser of the argument of the console's "ask" and "tell". The input is untrusted.
 #pragma once
 #include <string>
 #include <variant>
@@ -11,12 +10,12 @@ namespace troupe {
 
 struct console_command {
   address to;
-  std::string actor;  ///< as it was called
-  command what;       ///< one that an actor of this kind takes
+  std::string actor;  ///< its name in the argument
+  command what;       ///< a valid command of the actor's protocol
 };
 
 /// `c.argument`: {"actor": NAME, "type": COMMAND, "fields": {...}}; without fields, the command's defaults.
-/// Or one sentence on what is wrong with it.
+/// Returns one sentence about the first error, if there is one.
 std::variant<console_command, std::string> read_order(const command& c, const cluster_spec& cluster,
                                                       const model_finder& models);
 

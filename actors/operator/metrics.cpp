@@ -69,7 +69,7 @@ void metrics::finish(uint64_t number) {
 
 namespace {
 
-/// Its buckets count all up to their ends.
+/// Buckets of Prometheus are cumulative.
 prometheus::ClientMetric::Histogram to_prometheus(const histogram& h) {
   prometheus::ClientMetric::Histogram out;
   out.sample_count = h.count();

@@ -1,4 +1,5 @@
-// metrics: gathers what all CAF hosts of its node report, for the console, for Prometheus and for tests.
+// metrics collects the reports of the CAF hosts, the node actor and the deployer of its node into one, for
+// the console, Prometheus and tests. Reports that do not arrive within a second are left out.
 #pragma once
 #include <caf/typed_event_based_actor.hpp>
 #include <functional>
@@ -21,10 +22,10 @@ class metrics {
   using handle = metrics_protocol;
   static constexpr const char* name = "metrics";
 
-  /// `more` adds what no actor knows: the lanes, the pool. CAF hosts that do not answer in time are left out.
+  /// `more` appends metrics that no actor has: lanes, pool.
   metrics(handle::pointer self, post& post, std::function<void(std::vector<metric>&)> more);
   handle::behavior_type make_behavior();
-  /// After an exception: queries under way get no reply.
+  /// After an exception: open queries get no reply.
   void forget() { open_.clear(); }
 
  private:
