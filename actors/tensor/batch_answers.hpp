@@ -9,7 +9,7 @@
 
 namespace troupe {
 
-/// When a batch passed its stations.
+/// The timestamps of a batch.
 batch_times times_of(const ordered_batch& b, const batch_outcome& outcome);
 
 struct batch_answers {
@@ -17,8 +17,8 @@ struct batch_answers {
   std::vector<std::pair<address, completion>> replies;  ///< gateways in the order of their first requests
 };
 
-/// Parts that failed on the device, or whose gateway is not up, have an error afterwards. Of parts with an
-/// error the result names no output: nobody would pull it and release it.
+/// Sets the errors of parts that failed on the device or whose gateway is not up. Results with an error name
+/// no output, because no gateway would release it.
 batch_answers answers_to(ordered_batch& b, const batch_outcome& outcome, const peers_up& up);
 
 }  // namespace troupe

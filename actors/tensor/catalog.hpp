@@ -1,5 +1,5 @@
-// catalog: what a node knows of the models that are served: from which slots, with which shapes. Written by
-// the node actor, read by HTTP threads.
+// catalog lists the tensor models of the cluster, with their shapes and the slots that have them. The node
+// actor writes it, HTTP threads read it. Thread-safe.
 #pragma once
 #include <map>
 #include <memory>
@@ -20,20 +20,20 @@ class catalog {
     duration slo{};
     uint32_t max_batch = 1;
     model_signature signature;  ///< empty until a slot has the model
-    uint32_t slots = 0;         ///< that have it now
+    uint32_t slots = 0;         ///< slots that have it now
     bool awaited = true;        ///< the cluster is not ready without it
   };
-  /// An entry as it was when asked for: a change makes a new one, so that requests share it without copies.
+  /// A snapshot of an entry. Changes replace the entry, so requests share snapshots without copies.
   using view = std::shared_ptr<const entry>;
 
   explicit catalog(const std::vector<entry>& models);
 
-  /// A model is served from now on. The cluster is ready without it until it was on a slot once.
+  /// Adds or renames a model. `serving` does not wait for it before a slot has had it once.
   void open(entry model);
-  /// It is no longer.
+  /// Removes a model.
   void close(model_id model);
 
-  /// What a slot has now; replaces what it had.
+  /// Replaces the models of a slot.
   void add(const slot_ready& s);
   void remove_node(node_id node);
   void clear();
@@ -42,7 +42,7 @@ class catalog {
   std::vector<view> all() const;           ///< by id
   std::vector<slot_ready> slots() const;
   void set_scheduler_up(bool up);
-  /// Every model that is awaited is on some slot, and there is a scheduler to send requests there.
+  /// True if a scheduler is up and every awaited model is on some slot.
   bool serving() const;
 
  private:

@@ -1,4 +1,4 @@
-// The size of a decision log that a command asks for.
+// Validation of the size of a decision log in a command.
 #pragma once
 #include <string>
 

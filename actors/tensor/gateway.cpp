@@ -91,7 +91,7 @@ void gateway::on_drops(const drops& d, time_point now) {
       forget_input(dropped.id);
       continue;
     }
-    if (known->output) continue;  // a worker was faster: its result is on the way
+    if (known->output) continue;  // a worker has offered the output already
     if (!planted(bug::leak_slot)) give_back(known->asked.input);
     auto f = planted(bug::double_outcome) ? *known : in_flight_.take(dropped.id);
     settle(f, outcome::dropped(dropped.reason), now);
@@ -175,10 +175,10 @@ void gateway::on_gone(request_id id, time_point now) {
   const auto model = f.asked.model;
   const auto gone = outcome::dropped(drop_reason::cancelled);
   if (submits_.erase(model, id) && f.asked.attempt == 1) {
-    give_back(f.asked.input);  // no queue has heard of it
+    give_back(f.asked.input);  // it was never sent
     return decide(f, gone, now);
   }
-  // A worker may read the input of an earlier attempt.
+  // A worker may still read the input.
   send(on_node(scheduler_.scheduler(), role::model_queue, model.value), cancel{id});
   settle_early(std::move(f), gone, now);
 }
@@ -206,7 +206,7 @@ void gateway::pull_outputs(time_point now) {
   if (pulls_.waiting() == 0) return;
   const auto offer = [this](request_id id) -> std::optional<offered_output> {
     const auto* f = in_flight_.find(id);
-    if (f == nullptr || !f->output || f->being_pulled()) return {};  // it is settled, or runs again
+    if (f == nullptr || !f->output || f->being_pulled()) return {};  // settled, or runs again
     return offered_output{f->worker.node, f->output.size};
   };
   const auto begin = [this](request_id id) {
@@ -219,8 +219,8 @@ void gateway::pull_outputs(time_point now) {
   pulls_.pull(now, clients_.unwritten_bytes(), offer, begin);
 }
 
-/// Submits every request without an offered output, in the order of arrival. The new scheduler learns from
-/// the workers which of them still run.
+/// Submits every request without an offered output, in the order of arrival. The new leader learns from the
+/// workers which of them still run.
 void gateway::submit_again() {
   submits_.clear();
   auto ids = in_flight_.ids_where([](const in_flight_request& f) { return !f.output; });
@@ -235,8 +235,8 @@ void gateway::submit_again() {
   submitted_again_ += ids.size();
 }
 
-/// Submits the requests again whose outputs wait for room at a worker that is gone. A pull under way from it
-/// ends as a failed pull; requests without an output are the model queue's to resubmit.
+/// Resubmits the requests whose offered output is lost with its worker. Pulls that have begun fail by
+/// themselves; requests without an output are resubmitted by the model queue.
 void gateway::run_again(node_id worker, incarnation_id incarnation) {
   const auto lost = in_flight_.ids_where([&](const in_flight_request& f) {
     return f.output && !f.being_pulled() && f.worker.node == worker && f.worker.incarnation == incarnation;
@@ -249,7 +249,7 @@ void gateway::run_again(node_id worker, incarnation_id incarnation) {
   }
 }
 
-/// Fails the requests that nobody will answer. Workers notice the reuse of inputs that they still read.
+/// Fails the requests that get no answer any more. Workers that still read their inputs detect the reuse.
 void gateway::fail_all(failure why, time_point now) {
   const auto lost = [why](const in_flight_request& f) { return !f.output || why == failure::node_fenced; };
   for (const auto id : in_flight_.ids_where(lost))

@@ -1,10 +1,10 @@
-// gateway: owns the outcome of every tensor request that it accepted. Sends requests to their model queues,
-// pulls outputs, answers clients, gives up requests without an answer in time.
+// gateway owns the outcome of every tensor request that it accepts. It submits requests to their model
+// queues, pulls the outputs from workers, answers the clients, and fails requests without an answer in time.
 //
-// In a cluster with standbys it accepts requests while there is no leader, and submits all requests without
-// an outcome to the next one. Messages of an earlier scheduler are ignored from then on.
+// With standbys it also accepts requests while there is no leader, and submits all requests without an
+// offered output to the next one. Messages of earlier leaders' queues are ignored from then on.
 //
-// Until its output is pulled a request can run again: if the worker with the output dies, it does.
+// A request runs again if the worker that offers its output dies before the pull begins.
 #pragma once
 #include <string>
 #include <string_view>
@@ -29,16 +29,17 @@
 
 namespace troupe {
 
-/// Where answers go: HTTP, or a simulated client.
+/// Receives the gateway's answers: HTTP, or a simulated client.
 class client_port {
  public:
   virtual ~client_port() = default;
-  /// Exactly once for each `client_request`, on the gateway's thread, which it shares with the scheduler: it
-  /// must not take long. `pulled` holds `how.output`; moved from there, it stays valid.
+  /// Called exactly once for each `client_request`, on the gateway's thread. It must return quickly: the
+  /// scheduler may share the thread. `pulled` holds the bytes of `how.output`, which stay valid when it is
+  /// moved.
   virtual void answer(request_id id, const outcome& how, std::vector<std::byte> pulled) = 0;
-  /// A batch of `rows` rows ran that had requests of this gateway; before their answers, on the same thread.
+  /// A batch with requests of this gateway ran; called before their answers, on the same thread.
   virtual void executed(model_id, uint32_t /*rows*/, const batch_times&) {}
-  /// The bytes that were handed to `answer` and are still in memory. Thread-safe.
+  /// Bytes passed to `answer` that are still in memory. Thread-safe.
   virtual uint64_t unwritten_bytes() const { return 0; }
 };
 
@@ -47,17 +48,17 @@ class gateway final : public actor {
   struct options {
     std::vector<std::string> models;         ///< names by id, for metrics
     std::vector<std::string> tenants;        ///< likewise, by `request::tenant` less one
-    node_id scheduler;                       ///< where the model queues live; of candidates the first
-    std::vector<node_id> leader_candidates;  ///< empty: `scheduler` does
+    node_id scheduler;                       ///< node of the model queues; with candidates, the first one
+    std::vector<node_id> leader_candidates;  ///< empty: `scheduler` always leads
     size_t max_in_flight = 65536;
     uint64_t max_output_bytes = 256 << 20;  ///< of one request
     uint64_t max_pulled_bytes = 256 << 20;  ///< of all, from their pull until their answer is written
-    duration timeout = 1s;                  ///< after the deadline
-    duration drain_timeout{};               ///< it is gone after that at the latest
-    uint32_t decision_log = 0;              ///< so many requests are remembered that it ended by itself
+    duration timeout = 1s;                  ///< from the deadline until an unanswered request fails
+    duration drain_timeout{};               ///< `retry_after` of requests refused while draining
+    uint32_t decision_log = 0;              ///< number of own decisions to remember
   };
 
-  /// The arguments outlive it.
+  /// `memory`, `clients` and `tenants` outlive it.
   gateway(address self, outbox& out, const options& o, memory_port& memory, client_port& clients,
           tenant_limiter& tenants);
 
@@ -80,7 +81,7 @@ class gateway final : public actor {
   void accept(const request& r, time_point now);
   void on_drops(const drops& d, time_point now);
   void on_completion(const address& worker, const completion& c, time_point now);
-  /// The answer of any attempt is the answer: a batch is a function of its inputs.
+  /// The first result counts, of any attempt: results are a function of the inputs.
   void on_result(in_flight_request& f, const completion& c, const result& r, time_point now);
   void on_pulled(const pulled& p, time_point now);
   void on_gone(request_id id, time_point now);
@@ -92,11 +93,11 @@ class gateway final : public actor {
   void run_again(node_id worker, incarnation_id incarnation);
   void fail_all(failure why, time_point now);
 
-  /// Gives the client its answer. The request is not in the table.
+  /// Answers the client. The request is no longer in the table.
   void settle(in_flight_request& f, outcome how, time_point now);
   /// Settles with an outcome that this gateway decided by itself.
   void decide(in_flight_request& f, const outcome& how, time_point now, bool at_admission = false);
-  /// Decides about a request that others still work for; its tenant is charged until they are done.
+  /// Decides a request for which a worker or a pull still works; its tenant is charged until that ends.
   void settle_early(in_flight_request f, const outcome& how, time_point now);
   void forget_input(request_id id);
   void give_back(const region_ref& region);

@@ -51,7 +51,7 @@ time_point gpu_worker::next_wakeup() const {
   if (orders_.empty()) return never;
   const auto start_by = orders_.front().order.start_by;
   if (start_by == never || planted(bug::late_start)) return never;
-  return start_by + 1ns;  // inputs that do not come hold up nobody
+  return start_by + 1ns;  // then the batch is refused, if its inputs are still missing
 }
 
 size_t gpu_worker::unfinished() const { return orders_.size() + offered_.size(); }
@@ -66,8 +66,7 @@ void gpu_worker::on_order(batch_order& o, time_point now) {
   if (!orders_.take(o, *row, self_, now)) refuse(o, refusal::no_memory, now);
 }
 
-/// An undeployed model leaves, and so does one that has moved to another domain. Its batches that wait never
-/// run.
+/// Unloads a model that is undeployed or has moved to another domain, and refuses its waiting batches.
 void gpu_worker::on_change(const deployment& line, time_point now) {
   if (line.held_in(options_.domain)) return models_.stay(line.model);
   orders_.give_up_where([&](const batch_order& o) {
@@ -95,7 +94,7 @@ void gpu_worker::on_node_up(const node_up& u) {
     hand_over();
 }
 
-/// Nobody waits for the orders of a dead scheduler.
+/// Drops the waiting orders of a dead scheduler and the outputs for a dead gateway.
 void gpu_worker::on_node_down(const node_down& d) {
   up_.remove(d);
   offered_.lose(d.node, d.incarnation);
@@ -103,14 +102,14 @@ void gpu_worker::on_node_down(const node_down& d) {
       [&](const batch_order& o) { return o.queue.node == d.node && o.queue.incarnation == d.incarnation; });
 }
 
-/// Gateways submit the requests of orders that wait again.
+/// Drops the waiting orders of earlier leaders: gateways resubmit their requests.
 void gpu_worker::on_leadership(const leadership& latest) {
   if (!authority_.change(latest)) return;
   orders_.give_up_where([&](const batch_order& o) { return !authority_.is_from_leader(o); });
   if (up_.contains(address{latest.scheduler, latest.incarnation, role::rank_arbiter, 0})) hand_over();
 }
 
-/// To a scheduler that is up, so that the message cannot get lost.
+/// Called once the leader is up, so that the message is not lost.
 void gpu_worker::hand_over() {
   const auto& leader = authority_.leader();
   handover h{options_.slot, self_, leader.term, {}, {}, {}};
@@ -119,21 +118,20 @@ void gpu_worker::hand_over() {
     h.batch = o.batch;
     h.model = o.model;
     h.requests = o.requests;
-    // the new queue hears of its end
+    // the new queue receives the end of the batch
     o.queue = {leader.scheduler, leader.incarnation, role::model_queue, o.model.value};
   }
   send({leader.scheduler, leader.incarnation, role::rank_arbiter, 0}, std::move(h));
 }
 
-/// Orders of the old incarnation are void. The running batch, and pulls under way, end before their memory
-/// goes.
+/// Orders of the old incarnation are void. The running batch and open pulls keep their memory until they end.
 void gpu_worker::on_new_incarnation() {
   offered_.clear();
   up_.clear();
   orders_.start_over();
 }
 
-/// Starts the front batch, or refuses it; false if it must wait.
+/// Starts, answers or refuses the front batch. True: the next one can be tried.
 bool gpu_worker::start(time_point now) {
   auto& b = orders_.front();
   if (now > b.order.start_by && !planted(bug::late_start)) {
@@ -153,8 +151,8 @@ bool gpu_worker::start(time_point now) {
   return false;
 }
 
-/// An order that preempts and can start takes its turn at once: the running batch is stopped, the batches
-/// that wait before it are refused.
+/// Stops the running batch for a waiting order that preempts and can start; the batches that wait before it
+/// are refused.
 void gpu_worker::preempt_for_waiting(time_point now) {
   const auto refuse_it = [&](const batch_order& o) { refuse(o, refusal::preempted, now); };
   if (!orders_.clear_way(now, refuse_it) || !orders_.running() || orders_.stopping()) return;
@@ -167,8 +165,7 @@ void gpu_worker::finish(time_point now) {
   batch_outcome outcome;
   if (!device_.poll(now, outcome) && !planted(bug::two_batches)) return;
   const bool of_earlier_incarnation = orders_.finish();
-  if (!outcome.lost.empty())  // the process ends and is started again; its requests go on elsewhere
-                              // (supervision.hpp)
+  if (!outcome.lost.empty())  // the process is restarted (supervision.hpp); its requests run elsewhere
     throw std::runtime_error("slot " + std::to_string(options_.slot.value) +
                              ": its device is lost: " + outcome.lost);
   if (of_earlier_incarnation) {
@@ -199,7 +196,7 @@ void gpu_worker::answer(ordered_batch& b, const batch_outcome& outcome) {
   send_batch_done(b.order, answers.done);
 }
 
-/// The queue runs its requests again, or drops them as late. Gateways hear nothing from here.
+/// The queue reruns the requests, or drops them as late. Gateways get no message.
 void gpu_worker::answer_preempted(const ordered_batch& b, const batch_outcome& outcome) {
   const auto& o = b.order;
   statistics_.on_preempted(b, outcome);

@@ -1,15 +1,15 @@
-// gpu_worker: one execution slot. Pulls the inputs of a batch while the batch before it runs. Runs batches in
-// the order of their orders, each as soon as its inputs are here and the device is free: a batch is final,
-// and waiting for its planned start gains nothing. Offers the outputs to be pulled. Refuses orders of an old
-// term, and orders that come too late.
+// gpu_worker runs the batches of one execution slot. It pulls the inputs of a batch while the previous batch
+// runs, and offers the outputs to the gateways. Batches run in the order of their orders, each as soon as its
+// inputs are there and the device is free: a batch is final, and waiting for its planned start gains nothing.
+// Orders of an old term and orders that come too late are refused.
 //
-// An order that preempts stops the running batch as soon as its own inputs are here. Only queue and arbiter
-// hear of a batch that was stopped.
+// An order that preempts stops the running batch once its own inputs are there. Only the queue and the
+// arbiter get a message about a stopped batch.
 //
-// A device that is lost ends the process: the worker throws (actors/runtime/supervision.hpp).
+// The loss of the device ends the process: the worker throws (actors/runtime/supervision.hpp).
 //
-// When the leader changes, the worker gives up the batches that wait and hands over the one that runs: the
-// new scheduler hears of it now, and later of its end.
+// When the leader changes, the worker drops the waiting batches and hands over the running one: it reports
+// the batch to the new leader now, and its end later.
 #pragma once
 #include <string_view>
 
@@ -32,7 +32,7 @@ class gpu_worker final : public actor {
   struct options {
     slot_id slot;
     uint32_t domain = 0;    ///< scheduling domain
-    size_t max_orders = 4;  ///< running and waiting; the arbiter keeps to two
+    size_t max_orders = 4;  ///< running and waiting; the arbiter uses two
   };
 
   /// A `slot_ready` names the models that `runs` has loaded. `runs` and `memory` outlive the actor.

@@ -1,4 +1,4 @@
-// A tensor request that a gateway has accepted, from admission until nobody works for it any more.
+// A tensor request that a gateway has accepted, kept from admission until all work for it has ended.
 #pragma once
 #include <cstddef>
 #include <vector>
@@ -10,13 +10,13 @@ namespace troupe {
 
 struct in_flight_request : in_flight_state {
   request asked;
-  region_ref output;              ///< offered by a worker; empty: none is
+  region_ref output;              ///< offered by a worker; empty: none
   address worker;                 ///< the worker that offers it
-  std::vector<std::byte> pulled;  ///< the buffer of the pull; empty: the output waits for room
+  std::vector<std::byte> pulled;  ///< the buffer of the pull; empty: the pull has not begun
   batch_id batch;
   uint32_t batch_rows = 0;
   batch_times times{};
-  time_point completed_at = never;  ///< the completion came
+  time_point completed_at = never;  ///< when the completion arrived
 
   bool being_pulled() const { return output && !pulled.empty(); }
 };

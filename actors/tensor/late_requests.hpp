@@ -1,4 +1,4 @@
-// Tensor requests that have their outcome while others still work for them.
+// Late requests: tensor requests with an outcome, for which a worker or a pull still works.
 #pragma once
 #include <cstddef>
 #include <optional>
@@ -10,19 +10,19 @@
 
 namespace troupe {
 
-/// Keeps the memory of such requests alive, in two tables: a worker may still read the input of a late input;
-/// the network still writes into the buffer of a late pull. Each is taken once, by the caller that gives the
+/// Keeps the memory of late requests alive, in two tables. Of a late input, a worker may still read the
+/// input; of a late pull, the fabric still writes into the buffer. The caller that takes a request gives its
 /// memory back.
 class late_requests {
  public:
   size_t size() const { return inputs_.size() + pulls_.size(); }
 
-  /// Until a worker or a queue answers, or the request expires again.
+  /// Kept until a worker or a queue answers, or the request expires again.
   void add_input(in_flight_request f) {
     const auto id = f.asked.id;
     inputs_.emplace(id, std::move(f));
   }
-  /// Until the pull ends. Moves the buffer without moving its bytes.
+  /// Kept until the pull ends. The bytes of the buffer stay in place.
   void add_pull(in_flight_request f) {
     const auto id = f.asked.id;
     pulls_.emplace(id, std::move(f));
@@ -32,7 +32,7 @@ class late_requests {
   /// Nothing if there is no such late input, and no such late pull.
   std::optional<in_flight_request> take_input(request_id id) { return take(inputs_, id); }
   std::optional<in_flight_request> take_pull(request_id id) { return take(pulls_, id); }
-  /// All late inputs, in no particular order, which is the same for the same history.
+  /// All late inputs, in an unspecified but deterministic order.
   std::vector<in_flight_request> take_inputs() {
     std::vector<in_flight_request> out;
     out.reserve(inputs_.size());

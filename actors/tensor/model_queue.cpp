@@ -10,7 +10,7 @@
 namespace troupe {
 namespace {
 
-/// Unlike any window: the arbiter's knowledge is used up, so that the candidate is sent again.
+/// Unequal to any window, so that the candidate is sent again: the arbiter has consumed the last one.
 constexpr batch_window unknown{~0u, never, never};
 constexpr batch_window nothing{};
 
@@ -54,7 +54,7 @@ model_queue::model_queue(address self, outbox& out, const options& o, std::uniqu
 
 void model_queue::on(envelope& e, time_point now) {
   if (ended_) return on_message_after_end(e.body, now);
-  // In a large cluster messages about placements come by the thousand.
+  // Placements are applied once for a run of such messages: large clusters send thousands of them.
   const bool about_placements =
       std::holds_alternative<slot_ready>(e.body) || std::holds_alternative<slot_service>(e.body);
   if (placements_.changed() && !about_placements) apply_placements();
@@ -114,8 +114,8 @@ void model_queue::take(const request& r, time_point now) {
   requests_.queue_up(requests_.keep(r, now), now);
 }
 
-/// All of a turn at once: clients that hang up do so by the thousand. A cancelled request that is in flight
-/// goes on, and its answer says so.
+/// Handles all cancellations of a turn at once, because thousands of clients may disconnect together.
+/// Cancelled requests of batches in flight still run and are answered.
 void model_queue::give_up_cancelled(time_point now) {
   if (cancelled_.empty()) return;
   if (planted(bug::throw_up)) throw std::logic_error("planted");
@@ -156,8 +156,7 @@ time_point model_queue::next_wakeup() const {
       {policy.wake_at(), requests_.retries().wake_at(policy.latency()), requests_.ends().load.due_at()});
 }
 
-/// Waiting requests are dropped. Batches in flight go on: their workers answer the gateways, or give them
-/// back.
+/// Drops the waiting requests. Batches in flight go on: their workers answer the gateways, or refuse them.
 void model_queue::end(time_point now) {
   ended_ = true;
   placements_.clear();
@@ -171,7 +170,7 @@ void model_queue::on_grant(const grant& g, time_point now) {
   auto& policy = requests_.policy();
   const auto promised =
       std::max(policy.choose(g.slot, std::exchange(sent_window_, unknown)).exec_at, g.free_at);
-  // The arbiter hears of a lost worker, too. Until then it should not answer the same candidate at once.
+  // The arbiter learns of a lost worker too. Until then the delay keeps it from repeating the grant at once.
   if (!placements_.has(g.slot, g.worker.incarnation))
     return decline(g, options_.arbiter, std::max(g.free_at, now + 100us));
   policy.set_load(g.load);
@@ -188,13 +187,13 @@ void model_queue::on_grant_alone(const grant& g, time_point now) {
   retries.withdraw();
   requests_.give_up_late_retries(now);
   const bool lost = !placements_.has(g.slot, g.worker.incarnation);
-  if (lost) retries.delay_offer(now + 1ms);  // until the arbiter has heard of it
+  if (lost) retries.delay_offer(now + 1ms);  // until the arbiter learns of the loss
   if (lost || retries.empty()) return decline(g, options_.arbiter, g.free_at);
   const auto start_by = retries.front().latest_start(requests_.policy().latency());
   order(g, requests_.take_poison_retry(leading_.next_batch()), now, start_by, now, now);
 }
 
-/// Answers a grant with a batch that runs from `run_from` on, and is to have started by `start_by`.
+/// Answers a grant with a batch that is planned to run from `run_from` on and must start by `start_by`.
 void model_queue::order(const grant& g, request_queue::batch batch, time_point exec_at, time_point start_by,
                         time_point run_from, time_point now) {
   const auto end = run_from + requests_.policy().latency()(batch.rows);
@@ -218,7 +217,7 @@ void model_queue::order(const grant& g, request_queue::batch batch, time_point e
   send(g.worker, std::move(o));
 }
 
-/// Nothing runs on the granted slot.
+/// Answers a grant without a batch.
 void model_queue::decline(const grant& g, const address& arbiter, time_point free_at) {
   send(arbiter, occupied{g.model, g.sequence, g.slot, {}, free_at, g.alone});
 }
@@ -227,7 +226,7 @@ void model_queue::on_done(const batch_done& d, time_point now) {
   const auto batch = in_flight_.take(d.batch);
   if (!batch) return leading_.keep_early(d);
   if (auto& log = requests_.ends().log; log.on()) log.end(d, now);
-  // The worker tells a gateway of stale inputs, too, if it knows the gateway; the first message counts.
+  // A worker also reports stale inputs to a gateway that it knows; the first message counts.
   for (const auto id : d.stale)
     for (const auto handle : batch->handles)
       if (const auto& r = requests_.table()[handle]; r.id == id)
@@ -271,7 +270,7 @@ void model_queue::on_change(const deployment& line, time_point now) {
     move_.begin(line.revision, line.leaving);
 }
 
-/// The new domain's arbiter is told afresh of the candidates; the old one's are taken back.
+/// Withdraws the candidates from the old domain's arbiter; the new one gets them with the next turn's end.
 void model_queue::go_over_to(uint32_t domain, time_point now) {
   send(options_.arbiter, candidate{options_.model, ++sequence_, 0, never, long_ago, {}});
   if (requests_.retries().withdraw())
@@ -293,10 +292,10 @@ void model_queue::on_leadership(const leadership& latest, time_point now) {
   for (const auto& r : held) take(r, now);
 }
 
-/// A batch that the last leader ordered and a worker still runs is one of this queue from now on.
+/// Adopts a batch that the last leader ordered and a worker still runs.
 void model_queue::adopt(const handover& h, time_point now) {
   if (!leading_.adopts(h) || in_flight_.contains(h.batch)) return;
-  requests_.release_if([&](const request& r) {  // a gateway was faster
+  requests_.release_if([&](const request& r) {  // already resubmitted by a gateway
     return std::any_of(h.requests.begin(), h.requests.end(), [&](const request& x) { return x.id == r.id; });
   });
   in_flight_batch batch;
@@ -306,7 +305,7 @@ void model_queue::adopt(const handover& h, time_point now) {
   if (const auto early = leading_.adopt(h)) on_done(*early, now);
 }
 
-/// Nothing of the old incarnation counts any more; the gateways decide the outcomes.
+/// Drops all state of the old incarnation; the gateways decide the outcomes of its requests.
 void model_queue::begin_anew() {
   leading_.begin_incarnation(self_.incarnation);
   forget_requests();
@@ -328,7 +327,7 @@ void model_queue::send_drops(time_point now) {
   });
 }
 
-/// Tells the arbiter of changes: the ordinary candidate, and the first poison retry.
+/// Sends changes to the arbiter: the ordinary candidate, and the first poison retry.
 void model_queue::send_candidates(time_point now) {
   const auto& policy = requests_.policy();
   const auto& w = paused_ ? nothing : policy.window();

@@ -1,14 +1,14 @@
-// model_queue: owns the requests of one model and its batching policy (Symphony's ModelThread, paper §4.2).
-// Keeps one candidate registered with the arbiter; forms the final batch when a grant arrives.
+// model_queue owns the requests of one model and its batching policy (Symphony's ModelThread, paper §4.2). It
+// keeps one candidate registered with the arbiter and forms the final batch when a grant arrives.
 //
-// The decisions are those of classes in policies/batching: request_queue (admission, batches, drops),
-// batch_returns (requests of batches that ran, were refused or stopped, or lost their worker),
-// poison_retry_queue, model_placements, domain_move and queue_leadership. The queue translates between them
-// and the arbiter, the workers and the gateways.
+// Classes in policies/batching decide: request_queue (admission, batches, drops), batch_returns (requests of
+// batches that ran, were refused or stopped, or lost their worker), poison_retry_queue, model_placements,
+// domain_move and queue_leadership. The queue translates between them and the arbiter, the workers and the
+// gateways.
 //
-// A model that moves to another scheduling domain keeps its queue: the queue takes its candidate back from
-// the old arbiter, declines the old arbiter's late grants, tells the deployer when nothing of the model runs
-// in the old domain any more, and goes on with the arbiter of the new domain.
+// A model that moves to another scheduling domain keeps its queue. The queue withdraws its candidate from the
+// old arbiter, continues with the arbiter of the new domain, declines late grants of the old one, and tells
+// the deployer once no batch of the model runs in the old domain.
 #pragma once
 #include <memory>
 #include <optional>
@@ -34,21 +34,21 @@ class model_queue final : public actor {
     std::string name;  ///< for metrics
     address arbiter;
     term_id term;
-    bool elected = false;  ///< it serves only in terms of its node, which are in its orders
+    bool elected = false;  ///< serves only in terms that its node leads; `term` is 0 at first
     network_delay network;
-    /// How much later than planned a worker may still start, because threads wake late. The policy must keep
-    /// it free too (in `response`): a plan without slack would be refused.
+    /// How much later than planned a worker may start, because threads wake late. The policy reserves it too
+    /// (in `response`), so that plans have this slack.
     duration margin{};
     uint32_t max_queued_rows = 8192;
-    uint32_t max_attempts = 3;   ///< by workers; how often a gateway submits it does not count
-    uint64_t first_batch = 1;    ///< batch ids of an earlier queue of the model are below, in a term
+    uint32_t max_attempts = 3;   ///< by workers; resubmits by gateways do not count
+    uint64_t first_batch = 1;    ///< above the batch ids of the model's earlier queues in a term
     bool latency_given = false;  ///< by the cluster file; otherwise workers measure it
-    /// Scheduling domains: that of the model is the arbiter's index.
+    /// Scheduling domains; the model's domain is the arbiter's index.
     std::vector<uint32_t> slot_domains;     ///< by slot; empty: all are in one
     std::vector<std::string> domain_names;  ///< empty: there is one for all
-    uint32_t leaving = no_domain;           ///< of the deployment line it began with
+    uint32_t leaving = no_domain;           ///< of the deployment line that it starts with
     uint64_t revision = 0;                  ///< likewise
-    uint32_t decision_log = 0;              ///< remembers the decisions about so many requests
+    uint32_t decision_log = 0;              ///< number of requests whose decisions it remembers
     duration load_report{};                 ///< interval of queue_load to the arbiter; zero: never
     /// The definition of the policy, for set_batching.
     std::string batching, shedding;

@@ -27,7 +27,7 @@ std::unique_ptr<batching_policy> make(const set_batching& s, const batching_para
   std::unique_ptr<batching_policy> policy;
   try {
     policy = make_batching(s.batching, s.shedding, p);
-  } catch (const std::exception& e) {  // a plug-in's
+  } catch (const std::exception& e) {  // from a plug-in
     throw command_refused("set_batching: '" + s.batching + "' cannot be made: " + e.what());
   }
   if (!policy)
@@ -147,7 +147,7 @@ void model_queue::report(std::vector<metric>& out) const {
   add("troupe_queue_running_batches", static_cast<double>(in_flight_.size()), gauge);
   add("troupe_queue_slots", leading_.leads() ? requests_.slots() : 0, gauge);
   if (!options_.domain_names.empty())
-    add("troupe_queue_domain", 1, gauge, {{"domain", domain_name(options_)}});  // by its label
+    add("troupe_queue_domain", 1, gauge, {{"domain", domain_name(options_)}});  // the label is the value
   add("troupe_queue_received_total", static_cast<double>(received_), counter);
   add("troupe_batches_total", static_cast<double>(batches_), counter);
   add("troupe_batched_rows_total", static_cast<double>(batched_rows_), counter);

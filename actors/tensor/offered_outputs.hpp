@@ -1,4 +1,5 @@
-// Outputs of an execution slot that lie in the node's memory until their gateways have pulled them.
+// offered_outputs keeps the outputs of an execution slot in the node's memory until their gateways have
+// pulled them.
 #pragma once
 #include <vector>
 
@@ -13,11 +14,11 @@ class offered_outputs {
   /// `memory` outlives it.
   explicit offered_outputs(memory_port& memory) : memory_(memory) {}
 
-  /// The gateway hears of a region of this node's memory, and releases it.
+  /// Adds an output that the gateway is told of and releases later.
   void add(const region_ref& region, const address& gateway) {
     offered_.add(region.generation, {region, gateway.node, gateway.incarnation});
   }
-  /// A gateway has pulled these, or gives them up.
+  /// Gives back the regions that a gateway has pulled or does not need.
   void on_release(const address& gateway, const release& r) {
     for (const auto& region : r.regions) {
       memory_.give_back(region);
@@ -27,7 +28,7 @@ class offered_outputs {
         offered_.erase(region.generation);
     }
   }
-  /// Nobody pulls the outputs of a gateway that is down.
+  /// Gives back the outputs for a gateway that is down.
   void lose(node_id gateway, incarnation_id incarnation) {
     std::vector<region_ref> orphans;
     for (const auto& [_, o] : offered_.entries())

@@ -1,4 +1,4 @@
-// The models that a gateway takes requests for, by id, and those that retire.
+// open_models keeps which models a gateway accepts requests for, and which of them retire.
 #pragma once
 #include <algorithm>
 #include <string>
@@ -16,7 +16,7 @@ class open_models {
   explicit open_models(std::vector<std::string> names)
       : names_(std::move(names)), open_(names_.size(), true) {}
 
-  /// The deployment log's line about a model is now this one. `who` will be idle if the model retires.
+  /// Applies a changed line of the deployment log. `who`: sender of `model_idle`, if the model retires.
   void change(const deployment& line, const address& who) {
     const auto i = line.model.value;
     if (i >= names_.size()) {
@@ -29,7 +29,7 @@ class open_models {
     if (line.wanted == deployment_state::retiring) retiring_.push_back({line.model, line.revision, who});
   }
 
-  /// The model takes requests.
+  /// The model accepts requests.
   bool open(model_id model) const { return model.value < open_.size() && open_[model.value]; }
   const std::vector<std::string>& names() const { return names_; }
 

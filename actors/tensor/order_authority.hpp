@@ -1,4 +1,5 @@
-// Which scheduler a worker obeys: orders carry a term, and a higher term ends all lower ones.
+// order_authority decides which orders a worker accepts: orders carry a term, and a higher term ends all
+// lower ones.
 #pragma once
 #include <algorithm>
 
@@ -16,14 +17,14 @@ class order_authority {
   /// An order of this term was accepted.
   void note(term_id term) { highest_ = std::max(highest_, term); }
 
-  /// False: it was known, or an even later one is.
+  /// False: this leadership or a later one is known.
   bool change(const leadership& latest) {
     if (!latest.later_than(leader_)) return false;
     leader_ = latest;
     note(latest.term);
     return true;
   }
-  /// With term 0 there was no change yet, and any scheduler is the leader.
+  /// Before the first change (term 0) every scheduler is the leader.
   bool is_from_leader(const batch_order& o) const {
     return leader_.term == term_id{} ||
            (o.term == leader_.term && o.queue.incarnation == leader_.incarnation);
@@ -32,7 +33,7 @@ class order_authority {
 
  private:
   term_id highest_{};
-  leadership leader_;  // the latest heard of; term 0: none
+  leadership leader_;  // the latest; term 0: none
 };
 
 }  // namespace troupe

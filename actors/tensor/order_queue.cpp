@@ -106,7 +106,7 @@ void order_queue::release_outputs(const ordered_batch& b) {
     if (p.output.region) memory_.give_back(p.output.region);
 }
 
-/// A batch that does not run.
+/// Removes a batch and gives its outputs back.
 void order_queue::give_up(size_t i) {
   const auto b = batches_.begin() + static_cast<std::ptrdiff_t>(i);
   release_outputs(*b);
@@ -114,7 +114,7 @@ void order_queue::give_up(size_t i) {
   batches_.erase(b);
 }
 
-/// Position of the last waiting order that preempts and could start; the end: none.
+/// Position of the last waiting order that preempts and could start; the number of batches: none.
 size_t order_queue::preempting(time_point now) const {
   for (auto i = batches_.size(); i-- > first_waiting();) {
     const auto& b = batches_[i];

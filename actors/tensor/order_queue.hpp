@@ -1,7 +1,6 @@
-// Orders of an execution slot: the batch that runs, at the front, and the batches that wait behind it.
-//
-// Inputs are pulled as soon as an order comes. A batch that is given up while pulls are under way stays in
-// memory until they have ended, for they write into its buffers.
+// order_queue holds the orders of an execution slot: the running batch at the front, and the waiting batches
+// behind it. It pulls inputs as soon as an order arrives. A batch that is given up during its pulls stays in
+// memory until they end, because they write into its buffers.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -18,23 +17,23 @@ namespace troupe {
 
 struct ordered_batch {
   struct part {
-    std::vector<std::byte> pulled;     // whole slot, with the words around the payload
+    std::vector<std::byte> pulled;     // whole slot, with the check words around the payload
     std::span<const std::byte> input;  // within `pulled`, once verified
     offer output;
     failure error = failure::none;
-    bool arrived = true;  // no pull is under way
+    bool arrived = true;  // no open pull
   };
   batch_order order;
-  uint64_t token = 0;       ///< of the pull of its first part; the next parts' follow
+  uint64_t token = 0;       ///< of its first part's pull; the next parts have the next tokens
   std::vector<part> parts;  ///< by request of the order
-  size_t missing = 0;       ///< parts whose pull is under way
+  size_t missing = 0;       ///< parts with an open pull
   time_point received_at = never, inputs_at = never;
 
   /// Rows of the parts without an error.
   uint32_t rows() const;
-  /// The parts without an error, for the device. Spans point into this batch, which stays where it is.
+  /// The parts without an error, for the device. Spans point into this batch, which must not move.
   batch_work work() const;
-  bool has_input() const;  ///< of any part
+  bool has_input() const;  ///< any part is without an error
 };
 
 class order_queue {
@@ -61,11 +60,10 @@ class order_queue {
   bool is_void() const { return void_; }  ///< it runs for an earlier incarnation
   void start() { running_ = true; }
   void stop() { stopping_ = true; }
-  /// The device has ended the front batch, which is to be dropped or given up now. Returns whether it is
-  /// void.
+  /// The device has ended the front batch; the caller drops it or gives it up. Returns whether it was void.
   bool finish();
 
-  /// Without touching its outputs.
+  /// Keeps its outputs.
   void drop_front() { batches_.pop_front(); }
   /// Gives its outputs back.
   void give_up_front() { give_up(0); }
@@ -76,9 +74,9 @@ class order_queue {
     for (auto i = batches_.size(); i-- > first_waiting();)
       if (wanted(batches_[i].order)) give_up(i);
   }
-  /// For an order that preempts, and could start now: gives up the batches that wait before it, the last
-  /// first, after `refuse(order)` for each. False: no such order waits. One without inputs, or that comes too
-  /// late, preempts nobody.
+  /// If an order waits that preempts and could start now: gives up the batches that wait before it, the last
+  /// first, after `refuse(order)` for each. False: no such order waits. Orders that are late or have no valid
+  /// input do not preempt.
   template <class Refuse>
   bool clear_way(time_point now, Refuse&& refuse) {
     const auto next = preempting(now);
@@ -89,7 +87,7 @@ class order_queue {
     }
     return true;
   }
-  /// Of a new incarnation: nothing waits any more; a batch that runs is void.
+  /// For a new incarnation: gives up the waiting batches; a running batch becomes void.
   void start_over();
 
  private:
@@ -101,7 +99,7 @@ class order_queue {
   const size_t limit_;
   bool running_ = false, stopping_ = false, void_ = false;
   std::deque<ordered_batch> batches_;
-  std::vector<ordered_batch> abandoned_;  // given up, with pulls under way into their buffers
+  std::vector<ordered_batch> abandoned_;  // given up, with open pulls into their buffers
   uint64_t next_token_ = 1;
 };
 

@@ -1,5 +1,5 @@
-// The outcomes that a gateway decided by itself, for `troupe why`: requests that it refused, and requests
-// that it gave up.
+// outcome_log remembers the outcomes that a gateway decided itself, for `troupe why`: requests that it
+// refused or gave up.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace troupe {
 
-/// Keeps the latest `capacity` decisions, as plain numbers.
+/// Keeps the latest `capacity` decisions.
 class outcome_log {
  public:
   explicit outcome_log(uint32_t capacity) : decisions_(capacity) {}
@@ -22,7 +22,7 @@ class outcome_log {
            size_t in_flight);
 
   /// The latest decision about the request; not `known` if there is none. `models` and `tenants`: names, by
-  /// model id and by tenant less one. `max_in_flight`: the bound of the gateway, to be told with it.
+  /// model id and by tenant less one. `max_in_flight`: the bound of the gateway, copied into the answer.
   gateway_decision explain(request_id id, const std::vector<std::string>& models,
                            const std::vector<std::string>& tenants, uint64_t max_in_flight) const;
 

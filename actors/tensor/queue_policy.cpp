@@ -13,9 +13,9 @@ batching_parameters parameters_of(const cluster_spec& cluster, const model_spec&
   p.latency = model.latency;
   p.network = cluster.policy.network;
   p.slo = model.slo;
-  // The margin counts twice: a worker may start so late (model_queue), and before that the scheduler may wake
-  // so late. Without the second a batch of cheap rows, planned α before its latest start, is dropped by its
-  // own timer.
+  // The margin counts twice: a worker may start this late (model_queue), and the scheduler may wake this late
+  // before it. Without the second margin, a batch of cheap rows, planned α before its latest start, is
+  // dropped by its own timer.
   p.response = cluster.policy.response + cluster.policy.margin;
   p.margin = cluster.policy.margin;
   if (!planted(bug::any_size)) p.max_rows = model.max_batch;

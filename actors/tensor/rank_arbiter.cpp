@@ -93,7 +93,7 @@ void rank_arbiter::grant_slots(time_point now) {
   send_backends();
   for (const auto& m : matches_) {
     auto* s = slots_.find(m.slot);
-    if (s == nullptr) continue;  // a slot that the policy made up
+    if (s == nullptr) continue;  // an unknown slot, from a plug-in's policy
     ++grants_;
     auto& q = queues_[m.model];
     s->promised = true;
@@ -139,10 +139,10 @@ void rank_arbiter::on_occupied(const occupied& o) {
   const auto worker = *std::exchange(q->second.granted, {});
   auto* s = slots_.find(o.slot);
   if (s == nullptr || s->worker != worker)
-    return policy_->occupy(o.model, o.slot, never);  // the slot went away meanwhile
+    return policy_->occupy(o.model, o.slot, never);  // the slot is gone
   s->promised = false;
   if (o.batch != batch_id{}) s->orders.push_back({o.batch, o.model, o.free_at, q->second.window.rows});
-  // Two batches under way: the slot waits until one is done. None after all: its other batch goes on.
+  // With two batches the slot is occupied until one is done; a declined grant leaves the earlier batch.
   const auto free_at = std::max(o.free_at, s->free_at(o.free_at));
   policy_->occupy(o.model, o.slot, free_at);
   policy_->set_free_at(o.slot, free_at);  // if it was out of service in between, `occupy` had no effect
@@ -178,7 +178,7 @@ void rank_arbiter::on_slot(const slot_ready& r, time_point now) {
   begin_service(r.slot, slots_.add(r.slot, r.worker, std::move(models)), now);
 }
 
-/// A slot that is ready, or has handed over.
+/// Offers the policy a slot that is ready or has handed over.
 void rank_arbiter::begin_service(slot_id id, slot_record& s, time_point now) {
   if (const auto order = handover_.still_runs(id, s.worker); order && s.orders.empty())
     s.orders.push_back(*order);
@@ -186,7 +186,7 @@ void rank_arbiter::begin_service(slot_id id, slot_record& s, time_point now) {
   if (s.accepts && !slots_.is_out(id) && !quarantine_.holds(s.worker)) slots_.offer(id, *policy_, now);
 }
 
-/// Its batches, and the one that was granted it, go on.
+/// The slot's batches and an open grant of it go on.
 void rank_arbiter::set_service(slot_id id, bool in, time_point now) {
   if (!slots_.set_service(id, in)) return;
   if (!in)
@@ -227,7 +227,7 @@ void rank_arbiter::forget_slots(node_id node, incarnation_id incarnation) {
   }
 }
 
-/// A grant that the queue has not answered stays unanswered.
+/// An open grant of the queue stays unanswered, so its slot becomes free.
 void rank_arbiter::forget_queue(model_id model, time_point now) {
   policy_->remove_model(model, now);
   loads_.remove(model);
@@ -242,7 +242,7 @@ void rank_arbiter::forget_queue(model_id model, time_point now) {
   queues_.erase(q);
 }
 
-/// Slots stay known; they must hand over before they get anything.
+/// Slots stay known, but get no grants before they hand over.
 void rank_arbiter::start_over(time_point now) {
   for (const auto& [id, s] : slots_) policy_->remove_slot(id);
   slots_.begin_term();

@@ -1,16 +1,16 @@
-// rank_arbiter: matches the candidates of model queues to execution slots (Symphony's RankThread, paper
-// §4.2). Sees batches, never requests. Grants a slot ahead of its end by the network delay, so that inputs
-// travel while the previous batch runs, but never more than one batch ahead.
+// rank_arbiter matches the candidates of model queues to execution slots (Symphony's RankThread, paper §4.2).
+// It sees batches, never requests. It grants a slot ahead of the end of its batch by the network delay, so
+// that inputs travel while the batch runs, but at most one batch ahead.
 //
-// Where the policy says so, a grant preempts: the batch on its slot is to be stopped. Both batches are on the
-// slot until the worker has stopped the first one, or refused to.
+// The policy may let a grant preempt: the worker is to stop the running batch. The slot has both batches
+// until the worker has stopped the first one or refused the second.
 //
-// Candidates between a grant and its answer are void: they are about requests that may be in the granted
-// batch. A fresh candidate follows the answer.
+// Candidates that arrive between a grant and its answer are ignored, because their requests may be in the
+// granted batch. A new candidate follows the answer.
 //
-// Poison retries are granted on a node in quarantine (policies/matchmaking/quarantine.hpp). Where the
-// scheduler has standbys, an arbiter is on every candidate node, and that of a new leader grants once its
-// slots have handed over (policies/matchmaking/slot_handover.hpp).
+// Poison retries are granted on a node in quarantine (policies/matchmaking/quarantine.hpp). With standbys,
+// every leader candidate has an arbiter; that of a new leader grants once its slots have handed over
+// (policies/matchmaking/slot_handover.hpp).
 #pragma once
 #include <algorithm>
 #include <memory>
@@ -36,18 +36,18 @@ namespace troupe {
 
 class rank_arbiter final : public actor {
  public:
-  /// The slots that it hands out: those of its scheduling domain, whose number is the index of its address.
+  /// The scheduling domain whose slots it grants. Its number is the index of the arbiter's address.
   struct domain {
     std::string name;                ///< for metrics; empty: there is only one
     std::vector<uint32_t> of_slots;  ///< the domain of each slot; empty: all are in this one
   };
   struct options {
     domain of;
-    uint32_t decision_log = 0;                  ///< remembers the decisions about so many requests
+    uint32_t decision_log = 0;                  ///< number of requests whose decisions it remembers
     std::optional<autoscale_spec> autoscale{};  ///< none: no advice
     std::set<slot_id> scalable{};               ///< slots that the advice may be applied to
-    bool elected = false;                       ///< it grants only in terms of its node
-    std::vector<node_id> nodes_of_slots{};      ///< elected: where each slot is
+    bool elected = false;                       ///< grants only in terms that its node leads
+    std::vector<node_id> nodes_of_slots{};      ///< if elected: the node of each slot
     // For a policy that places models.
     std::vector<model_spec> models{};  ///< by id
     network_delay network{};

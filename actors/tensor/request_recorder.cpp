@@ -24,7 +24,7 @@ traced_requests request_recorder::take(const take_trace& t) {
 }
 
 void request_recorder::add(const in_flight_request& f, const outcome& how, time_point now) {
-  uint64_t mixed = f.asked.id.value;  // ids count up: the mixed ones are a fair sample
+  uint64_t mixed = f.asked.id.value;  // ids are sequential; mixed ones give an unbiased sample
   if (splitmix64(mixed) % sample_ != 0) return;
   request_trace t;
   t.id = f.asked.id;

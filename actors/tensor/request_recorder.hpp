@@ -9,16 +9,16 @@
 
 namespace troupe {
 
-/// Records settled requests, a sample of their ids, into a ring while it is on.
+/// While it is on, records a sample of the settled requests in a ring.
 class request_recorder {
  public:
   bool on() const { return recorded_.has_value(); }
-  /// Requires: it is on. `how`: the settled outcome; `now`: when the client gets it.
+  /// Requires: it is on. `how`: the settled outcome; `now`: the time of the answer.
   void add(const in_flight_request& f, const outcome& how, time_point now);
 
-  /// What was recorded is forgotten. Throws `command_refused`: the sample is 0.
+  /// Discards earlier records. Throws `command_refused` if the sample is 0.
   void start(const start_trace& s);
-  /// Throws `command_refused`: it is off.
+  /// Throws `command_refused` if it is off.
   traced_requests take(const take_trace& t);
   void stop() { recorded_.reset(); }
 

@@ -32,7 +32,7 @@ scheduler_tracker::effect scheduler_tracker::on_node_down(node_id node, incarnat
   }
   const auto it = candidates_up_.find(node);
   const bool known = it != candidates_up_.end() && it->second == incarnation;
-  const bool led = node == scheduler_ && incarnation == leadership_.incarnation;  // it may have left before
+  const bool led = node == scheduler_ && incarnation == leadership_.incarnation;  // it may have been leaving
   if (!known && !led) return effect::none;
   if (known) candidates_up_.erase(it);
   const auto updated = update();

@@ -1,4 +1,4 @@
-// The scheduler of a gateway: the node with the model queues, as far as the gateway knows.
+// scheduler_tracker tells a gateway which node has the model queues, and whether it is up.
 #pragma once
 #include <unordered_map>
 #include <vector>
@@ -15,28 +15,28 @@ class scheduler_tracker {
   /// The consequence of an event for the requests in flight.
   enum class effect {
     none,
-    resubmit,  ///< a new scheduler is there: it gets all requests without an offered output
-    lost       ///< no scheduler is there, and none will come: these requests fail
+    resubmit,  ///< a new scheduler is up: it gets all requests without an offered output
+    lost       ///< no scheduler is up or expected: these requests fail
   };
 
-  /// `candidates`: the nodes that can lead; empty: `scheduler` does, for good.
+  /// `candidates`: the nodes that can lead; empty: `scheduler` always leads.
   explicit scheduler_tracker(node_id scheduler, std::vector<node_id> candidates = {});
 
   node_id scheduler() const { return scheduler_; }
   /// Requests can be submitted now.
   bool up() const { return up_; }
-  /// Requests can be accepted: a scheduler is up, or can be expected.
+  /// Requests can be accepted: a scheduler is up or expected.
   bool accepts() const { return up_ || !candidates_up_.empty(); }
-  /// The message comes from the queue of a scheduler that is not the leader, or not any more.
+  /// The message comes from a queue on a node that does not lead.
   bool outdated(const address& from) const;
 
   effect on_node_up(node_id node, incarnation_id incarnation);
   effect on_node_down(node_id node, incarnation_id incarnation);
-  /// A leaving scheduler finishes the requests that it has, unless a standby takes over.
+  /// A leaving scheduler finishes its requests, unless a standby takes over.
   effect on_node_leaving(node_id node, incarnation_id incarnation);
   /// Of two leaderships the later one counts.
   effect on_leadership(const leadership& latest);
-  /// The own node begins a new incarnation: all nodes are to be met again. The leadership stays.
+  /// The own node begins a new incarnation: no node is up until its next node_up. The leadership stays.
   void clear();
 
  private:

@@ -1,5 +1,5 @@
-// Models of an execution slot: those that its device has loaded, and those that leave it once they do not
-// run.
+// slot_models keeps the models of an execution slot: those that its device has loaded, and those to unload
+// once they do not run.
 #pragma once
 #include <optional>
 #include <utility>
@@ -12,7 +12,7 @@ namespace troupe {
 
 class slot_models {
  public:
-  /// Bytes of a row of all inputs, and of all outputs.
+  /// Bytes per row, over all inputs and over all outputs.
   struct row_bytes {
     uint64_t input = 0, output = 0;
   };
@@ -39,16 +39,16 @@ class slot_models {
     return out;
   }
 
-  /// From now on the slot does not have the model. `told` goes to the deployer when the device has let go.
+  /// Marks a model as leaving; `find` no longer returns it. `take_idle` returns `told`.
   void leave(const model_idle& told) {
     if (told.model.value < loaded_.size()) loaded_[told.model.value].reset();
     leaving_.push_back(told);
   }
-  /// The model came back before it was let go: it is loaded again.
+  /// Cancels the unloading of a model that is wanted again; the next `set` has it.
   void stay(model_id m) {
     std::erase_if(leaving_, [m](const model_idle& i) { return i.model == m; });
   }
-  /// Removes the leaving models that do not run: to be unloaded, in the order in which they left.
+  /// Removes the leaving models that do not run, in the order in which they left; the caller unloads them.
   std::vector<model_idle> take_idle(std::optional<model_id> running) {
     std::vector<model_idle> out;
     std::erase_if(leaving_, [&](const model_idle& i) {

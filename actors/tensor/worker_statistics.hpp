@@ -1,4 +1,4 @@
-// Statistics of an execution slot: counters for metrics, and on demand a trace of its batches.
+// worker_statistics counts the work of an execution slot for metrics, and traces its batches on demand.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -18,7 +18,7 @@ class worker_statistics {
   /// A batch has left the device. `on_preempted` or `on_answered` follows.
   void on_ended(const batch_outcome& outcome, bool preempted);
   void on_preempted(const ordered_batch& b, const batch_outcome& outcome);
-  /// Its gateways were answered: `rows` without an error.
+  /// The gateways of a batch were answered; `rows`: those without an error.
   void on_answered(const ordered_batch& b, uint32_t rows, const batch_outcome& outcome);
 
   uint64_t batches() const { return batches_; }
@@ -38,7 +38,7 @@ class worker_statistics {
 
   uint64_t batches_ = 0, rows_ = 0;
   duration busy_{}, in_vain_{};
-  std::array<uint64_t, refusal_count> refusals_{};  // preempted batches, too
+  std::array<uint64_t, refusal_count> refusals_{};  // preempted batches too
   std::optional<ring<batch_trace>> traced_;         // while recording
 };
 
