@@ -1,5 +1,5 @@
-// llm_catalog: what a node knows of the language models that are served. Written by the gateway for them,
-// read by HTTP threads.
+// llm_catalog lists the language models of the cluster, their adapters and the latest status of their
+// engines. The LLM gateway writes it, HTTP threads read it. Thread-safe.
 #pragma once
 #include <algorithm>
 #include <map>
@@ -17,16 +17,16 @@ namespace troupe {
 
 class llm_catalog {
  public:
-  /// What a request calls its model: one of the cluster file, or an adapter of one.
+  /// The meaning of a request's model name: a model of the cluster file, or an adapter of one.
   struct target {
     llm_id model;
     std::string adapter;  ///< empty: the base model
-    bool up = false;      ///< an engine takes requests
+    bool up = false;      ///< an engine accepts requests
     uint32_t vocabulary = 0;
     uint32_t max_model_len = 0;  ///< tokens of prompt and answer
 
     bool knows(llm::token t) const { return t >= 0 && static_cast<uint32_t>(t) < vocabulary; }
-    /// The first that is not of the vocabulary.
+    /// The first token outside the vocabulary.
     std::optional<llm::token> first_unknown_token(const std::vector<llm::token>& tokens) const {
       const auto found = std::ranges::find_if_not(tokens, [this](llm::token t) { return knows(t); });
       return found == tokens.end() ? std::nullopt : std::optional(*found);
@@ -69,7 +69,7 @@ class llm_catalog {
     for (const auto& name : news.gone)
       if (const auto a = known.find(name); a != known.end() && a->second.leaves(news.engine)) known.erase(a);
   }
-  /// It is gone, with all that it was doing. Its adapters are known until the next one tells.
+  /// The engine is lost with its requests. Its adapters stay known until it reports again.
   void lose(engine_id id) {
     std::lock_guard lock(mutex_);
     auto& e = engines_.at(id.value);
@@ -80,7 +80,7 @@ class llm_catalog {
     e.said.waiting_adapters.clear();
   }
 
-  /// A model's name goes before an adapter's.
+  /// Names of models take precedence over names of adapters.
   std::optional<target> find(std::string_view name) const {
     std::lock_guard lock(mutex_);
     for (uint32_t i = 0; i < models_.size(); ++i)
@@ -89,7 +89,7 @@ class llm_catalog {
       if (models_[i].adapters.contains(name)) return target_of(i, std::string(name));
     return {};
   }
-  /// Those that another engine of its model has, and this one not.
+  /// The adapters that other engines of its model have and this one lacks.
   std::vector<adapter_entry> lacking(engine_id id) const {
     std::lock_guard lock(mutex_);
     std::vector<adapter_entry> out;
@@ -97,7 +97,7 @@ class llm_catalog {
       if (!a.engines.contains(id)) out.push_back(a.what);
     return out;
   }
-  /// In the order of models, then of names.
+  /// Ordered by model, then by name.
   std::vector<adapter> adapters() const {
     std::lock_guard lock(mutex_);
     std::vector<adapter> out;
@@ -105,7 +105,7 @@ class llm_catalog {
       for (const auto& [_, a] : models_[i].adapters) out.push_back({llm_id{i}, a.what});
     return out;
   }
-  /// By engine_id: what each said last; `ready` false if it is gone.
+  /// The latest status of each engine, by engine_id; `ready` is false for lost engines.
   std::vector<engine_status> engines() const {
     std::lock_guard lock(mutex_);
     std::vector<engine_status> out;
@@ -115,7 +115,7 @@ class llm_catalog {
     }
     return out;
   }
-  /// Every model has had an engine that takes requests.
+  /// True once every model has had a ready engine.
   bool every_model_was_served() const {
     std::lock_guard lock(mutex_);
     return std::ranges::none_of(models_, &model::awaited);
@@ -124,13 +124,13 @@ class llm_catalog {
  private:
   struct known_adapter {
     adapter_entry what;
-    std::set<engine_id> engines;  ///< that have it
-    /// True: no engine has it any more.
+    std::set<engine_id> engines;  ///< engines that have it
+    /// Removes an engine; true: no engine has it any more.
     bool leaves(engine_id id) { return engines.erase(id) > 0 && engines.empty(); }
   };
   struct model {
     std::string name;
-    bool awaited = true;  ///< it was never up
+    bool awaited = true;  ///< it has had no ready engine yet
     std::map<std::string, known_adapter, std::less<>> adapters;
   };
   struct engine {
@@ -143,7 +143,7 @@ class llm_catalog {
     for (const auto& e : engines_) {
       if (e.model != llm_id{i}) continue;
       t.up = t.up || e.up;
-      if (e.said.vocabulary == 0) continue;  // it has never been there
+      if (e.said.vocabulary == 0) continue;  // it has not reported yet
       t.max_model_len =
           t.vocabulary == 0 ? e.said.max_model_len() : std::min(t.max_model_len, e.said.max_model_len());
       t.vocabulary = e.said.vocabulary;

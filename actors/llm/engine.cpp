@@ -10,7 +10,7 @@
 namespace troupe {
 namespace {
 
-/// The step as the device gets it: with a mistake, if one is planted. `room` holds the wrong step.
+/// The step for the device, with an error if a bug is planted. `room` holds the wrong step.
 const llm::llm_step& as_planted(const llm::llm_step& step, llm::llm_step& room) {
   if (planted(bug::mixed_pages)) {
     room = step;
@@ -27,7 +27,7 @@ const llm::llm_step& as_planted(const llm::llm_step& step, llm::llm_step& room) 
   return step;
 }
 
-/// Tokens of prompts in the first step under way.
+/// Prompt tokens of the first step in flight.
 uint32_t prompt_rows(const llm::step_scheduler& s) { return s.step().rows() - s.decodes_of_step(); }
 
 }  // namespace
@@ -71,7 +71,7 @@ void llm_engine::on(envelope& e, time_point now) {
                },
                [&](drain&) {
                  draining_ = true;
-                 updates_.on_urgent_change();  // routers move its sequences as soon as they hear of it
+                 updates_.on_urgent_change();  // routers then migrate its requests
                },
            });
 }
@@ -151,8 +151,7 @@ void llm_engine::on_event(llm::engine_event& e, time_point now) {
       problem_ = e.problem;
       if (options_.on_unusable) options_.on_unusable(options_.name + ": " + problem_);
       return updates_.on_change();
-    case kind::lost:  // the process ends and is started again; its sequences go on elsewhere
-                      // (supervision.hpp)
+    case kind::lost:  // the process is restarted (supervision.hpp); its requests continue elsewhere
       throw std::runtime_error(options_.name + ": its device is lost: " + e.problem);
     case kind::step_done: return on_step(e, now);
     case kind::step_failed: on_change(); return fail(batch_->fail_steps(), failure::device_error, e.problem);
@@ -162,7 +161,7 @@ void llm_engine::on_event(llm::engine_event& e, time_point now) {
       if (adapters_.on_loaded({e.adapter, e.took, e.bytes, e.from_disk}, now))
         batch_->scheduler().adapter_loaded(e.adapter);
       return;
-    case kind::adapter_failed:  // the operator can ask for the problem; tenants are told the name alone
+    case kind::adapter_failed:  // tenants see only the name; operators can query the problem
       if (const auto* adapter = adapters_.on_failed(e.adapter, e.problem))
         fail(batch_->with_adapter(e.adapter), failure::adapter_unusable,
              "adapter '" + adapter->what.name + "' cannot be loaded");
@@ -182,7 +181,7 @@ void llm_engine::on_loaded(const llm::engine_facts& facts) {
   limits.block_tokens = facts.block_tokens;
   batch_.emplace(limits, (*llm::prefill_timings().find(options_.prefill))());
   updates_.on_change();
-  // gateways that know of more adapters may bring them now
+  // gateways now send the adapters that this engine lacks
   broadcast(adapters_known{options_.model, options_.engine, true, adapters_.all(), {}});
 }
 
@@ -225,7 +224,7 @@ void llm_engine::begin_steps(time_point now) {
   }
 }
 
-/// When the first step under way has taken longer than any step does.
+/// When the first step in flight will have taken longer than the longest valid step.
 time_point llm_engine::stalled_at() const {
   return batch_ && batch_->scheduler().under_way() > 0 ? clock_.overdue_at() : never;
 }
@@ -257,7 +256,7 @@ void llm_engine::carry_out(const llm::adapter_manager::outcome& o) {
   if (o.answer) send(o.answer->to, o.answer->says);
 }
 
-/// Routers move them to engines with room.
+/// Routers migrate preempted requests to engines with room.
 void llm_engine::report_preempted() {
   sequences_preempted news{options_.model, options_.engine, batch_->take_preempted()};
   if (news.requests.empty()) return;
@@ -273,7 +272,7 @@ void llm_engine::broadcast(const actor_message& news) {
     if (nodes_up_.contains(n)) send(on_node(n, role::llm_router, options_.model.value), news);
 }
 
-/// Sequences came, went or moved on.
+/// Sequences have arrived, ended or progressed.
 void llm_engine::on_change() {
   adapters_.reconsider();
   updates_.on_change();

@@ -1,10 +1,11 @@
-// llm_engine: serves one language model with many adapters from one device. Takes requests from gateways,
-// forms steps by continuous batching, has adapters brought onto the device beside them, and sends the tokens
-// of a step as soon as it is done. On a device that takes steps ahead, the next step is planned and started
-// while one runs, so that the device does not wait for the engine between two steps.
+// llm_engine serves one language model with many adapters on one device. It takes requests from gateways,
+// forms steps by continuous batching, loads adapters onto the device while steps run, and sends the tokens of
+// a step as soon as it is done. If the device accepts steps ahead, the next step is planned and started while
+// one runs, so that the device does not wait for the engine between two steps.
 //
-// Only gateways assign outcomes: the engine sends `drops` and `completion` for requests that it gives up or
-// cannot serve. It keeps nothing of a gateway that is down.
+// Only gateways assign outcomes: the engine sends `drops` and `completion` for requests that it drops or
+// cannot serve. It cancels the requests of a gateway that is down. The loss of the device ends the process:
+// the engine throws (actors/runtime/supervision.hpp).
 #pragma once
 #include <functional>
 #include <optional>
@@ -37,14 +38,14 @@ class llm_engine final : public actor {
     bool mix_adapters = true;
     std::string prefill = "eager";  ///< policies/llm/prefill_timing.hpp
     uint32_t adapter_slots = 8;
-    std::vector<adapter_entry> adapters;                ///< registered from the beginning
+    std::vector<adapter_entry> adapters;                ///< registered at the start
     duration status_interval = 100ms;                   ///< between two `engine_status` at least
     std::function<void(std::string)> on_unusable = {};  ///< the model cannot be loaded
   };
 
   /// `device` outlives the engine and has begun to load its model.
   llm_engine(address self, outbox& out, const options& o, llm::engine_device& device);
-  ~llm_engine() override { device_.stop(); }  // it may be reading a step of ours
+  ~llm_engine() override { device_.stop(); }  // it may be reading a step of the engine
 
   void on(envelope& e, time_point now) override;
   void on_time(time_point now) override;
@@ -80,10 +81,10 @@ class llm_engine final : public actor {
 
   const options options_;
   llm::engine_device& device_;
-  std::string problem_;  // why the model will never be there
+  std::string problem_;  // why the model cannot be served
   bool draining_ = false;
   llm::engine_facts facts_;
-  llm::engine_event event_;                     // the latest of the device
+  llm::engine_event event_;                     // the latest event of the device
   std::optional<llm::generation_batch> batch_;  // once the model is loaded
   llm::adapter_manager adapters_;
   llm::step_clock clock_;

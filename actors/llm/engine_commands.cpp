@@ -1,4 +1,4 @@
-// State of an engine: its status for gateways and routers, commands and metrics.
+// The status of an engine for gateways and routers, its commands and its metrics.
 #include <algorithm>
 
 #include "actors/llm/engine.hpp"

@@ -9,8 +9,8 @@
 namespace troupe {
 namespace {
 
-constexpr uint32_t max_engine_losses = 3;  // of engines with one request: it may be the cause
-constexpr uint64_t progress_tokens = 32;   // of a sequence, after which its router is told
+constexpr uint32_t max_engine_losses = 3;  // for one request, which may be the cause
+constexpr uint64_t progress_tokens = 32;   // of a sequence, between two reports to the router
 
 bool any_request(const in_flight_generation&) { return true; }
 
@@ -118,7 +118,7 @@ void llm_gateway::on_tokens(const generated& g, time_point now) {
     f.last_token_at = now;
     const bool enough = clients_.token(t);
     if (t.finish == finish_reason::none && !enough) {
-      // routers make room for the length of its sequences when they move a request
+      // routers use the lengths of sequences when they migrate a request
       if (length % progress_tokens == 0 && f.at != no_engine) ask_router(f);
       continue;
     }
@@ -142,7 +142,8 @@ void llm_gateway::on_placements(const placements& p, time_point now) {
   }
 }
 
-/// A router drops requests without a place; another engine may take a request that one engine dropped.
+/// Drops by the router are final. A request that an engine drops goes back to the router, unless its adapter
+/// is gone or it is late.
 void llm_gateway::on_drops(const address& from, const drops& d, time_point now) {
   for (const auto& r : d.requests) {
     auto* const f = in_flight_.find(r.id);
@@ -158,7 +159,7 @@ void llm_gateway::on_drops(const address& from, const drops& d, time_point now) 
     if (r.reason == drop_reason::undeployed || r.reason == drop_reason::late)
       settle(r.id, outcome::dropped(r.reason), now);
     else
-      updates_.ask_later(r.id, now);  // the engine's status tells the router the reason by then
+      updates_.ask_later(r.id, now);  // by then the router has the engine's status with the reason
   }
 }
 
@@ -193,7 +194,7 @@ void llm_gateway::ask_router(in_flight_generation& f) {
   updates_.change(f.asked.model, f.routed());
 }
 
-/// The router before forgets the requests of this gateway, the router from now on learns all.
+/// Removes the requests of this gateway from the previous router and sends all of them to the current one.
 void llm_gateway::resend_all_to_router() {
   const auto before = std::exchange(router_, nodes_.router());
   updates_.start_over();
@@ -220,7 +221,8 @@ void llm_gateway::cancel_in_engine(in_flight_generation& f) {
   f.at = no_engine;
 }
 
-/// The requests of a lost engine go on elsewhere, if there is another engine of the model.
+/// Requests of a lost engine continue on another engine of the model. If none is up, all requests of the
+/// model fail.
 void llm_gateway::lose_engine(engine_id id, time_point now) {
   catalog_.lose(id);
   pending_.clear(id);
@@ -240,8 +242,7 @@ void llm_gateway::lose_engine(engine_id id, time_point now) {
   fail(in_flight_.ids_where(of_model), failure::worker_lost, now);
 }
 
-/// Nobody waits for the answers of the engine: an adapter that it has already, or cannot have, stays as it
-/// is.
+/// The engine's answers are ignored: an adapter that it has already, or cannot load, stays as it is.
 void llm_gateway::bring_adapters(engine_id id) {
   if (id.value >= nodes_.engine_count()) return;
   const auto model = nodes_.engine(id).model;

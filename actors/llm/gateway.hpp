@@ -1,6 +1,6 @@
-// llm_gateway: owns the outcome of every generation request that its node accepted, and the tokens that it
-// has got so far. Asks a router for the engine of a request, hands tokens on to clients, takes a request to
-// another engine when it moves, gives up requests without an answer in time.
+// llm_gateway owns the outcome and the tokens of every generation request that its node accepts. It asks a
+// router for an engine, sends the request there, passes its tokens to the client, migrates the request when
+// the router decides so, and fails requests without an answer in time.
 #pragma once
 #include <string>
 #include <string_view>
@@ -21,13 +21,13 @@
 
 namespace troupe {
 
-/// Where tokens and answers go: HTTP, or a simulated client. Called on the gateway's thread.
+/// Receives tokens and outcomes: HTTP, or a simulated client. Called on the gateway's thread.
 class completion_port {
  public:
   virtual ~completion_port() = default;
-  /// True: this choice has all tokens that its client wants, and ends here.
+  /// True: the client needs no more tokens of this choice, which ends here.
   virtual bool token(const generated_token& t) = 0;
-  /// Exactly once for each `generation_request`; no token follows.
+  /// Exactly once for each request; no token follows.
   virtual void ended(request_id id, const outcome& how) = 0;
   /// The result of a `change_adapter` that a client asked for.
   virtual void adapter_changed(const adapter_changed& a) = 0;
@@ -38,12 +38,12 @@ class llm_gateway final : public actor {
   struct options {
     std::vector<std::string> models;   ///< by llm_id
     std::vector<engine_spec> engines;  ///< by engine_id
-    std::vector<node_id> routers;      ///< nodes that have them; the first that is up is asked
+    std::vector<node_id> routers;      ///< nodes with routers; the first that is up is used
     size_t max_in_flight = 65536;
-    duration drain_timeout{};  ///< it is gone after that at the latest
+    duration drain_timeout{};  ///< `retry_after` of requests refused while draining
   };
 
-  /// The arguments outlive it.
+  /// `clients`, `tenants` and `models` outlive it.
   llm_gateway(address self, outbox& out, const options& o, completion_port& clients, tenant_limiter& tenants,
               llm_catalog& models);
 
@@ -75,17 +75,17 @@ class llm_gateway final : public actor {
   void on_node_down(const node_down& n, time_point now);
   void on_change_adapter(change_adapter& c);
 
-  /// Tells the router where the request is: nowhere, or elsewhere than the router thinks.
+  /// Sends the router the state of the request: its engine, or none, and its progress.
   void ask_router(in_flight_generation& f);
   void resend_all_to_router();
-  /// Has the engine continue from the tokens that the client has seen.
+  /// Sends the request to an engine, which continues after the tokens that the client has.
   void give(in_flight_generation& f, engine_id to);
   void cancel_in_engine(in_flight_generation& f);
   void lose_engine(engine_id id, time_point now);
-  /// Brings the adapters to an engine that came up which clients brought to the others meanwhile.
+  /// Sends an engine the adapters that it lacks and other engines of its model have.
   void bring_adapters(engine_id id);
   void conclude(const adapter_changes::settled& s);
-  /// Takes the request from the table and gives the client its outcome.
+  /// Takes the request from the table and reports its outcome to the client.
   void settle(request_id id, outcome how, time_point now);
   void fail(const std::vector<request_id>& ids, failure why, time_point now);
   void post(time_point now);
@@ -96,7 +96,7 @@ class llm_gateway final : public actor {
   in_flight_requests<in_flight_generation> in_flight_;
   std::vector<model_state> models_;  // by llm_id
   serving_nodes nodes_;
-  node_id router_ = no_node;  // knows our requests, if it is up
+  node_id router_ = no_node;  // has the requests of this gateway, if it is up
   router_updates updates_;
   pending_generations pending_;
   adapter_changes adapters_;

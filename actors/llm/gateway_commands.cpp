@@ -1,5 +1,5 @@
-// The commands and the metrics of a gateway of language models. Metrics that the Kubernetes inference gateway
-// routes by have vLLM's names (gateway-api-inference-extension, model server protocol).
+// The commands and the metrics of an LLM gateway. Metrics that the Kubernetes inference gateway routes by
+// have vLLM's names (gateway-api-inference-extension, model server protocol).
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -19,11 +19,11 @@ namespace {
 struct engine_totals {
   uint32_t running = 0, waiting = 0, engines_up = 0, adapter_slots = 0;
   uint64_t kv_tokens = 0;
-  float kv_used = 0;  // share
+  float kv_used = 0;  // fraction
   std::set<std::string> running_adapters, waiting_adapters;
 };
 
-/// By model: the sums of its engines, and the requests that wait for one.
+/// By model: the sums over its engines, and the requests without an engine.
 std::vector<engine_totals> loads_of_models(size_t models, const llm_catalog& catalog,
                                            const in_flight_requests<in_flight_generation>& requests) {
   std::vector<engine_totals> out(models);

@@ -1,4 +1,4 @@
-// Ids of some entries of a table of requests, in an order that the hash table does not decide.
+// Ids of selected entries of a hash table, in an order that does not depend on the table.
 #pragma once
 #include <algorithm>
 #include <vector>

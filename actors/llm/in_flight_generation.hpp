@@ -1,4 +1,4 @@
-// A generation request that a gateway has accepted, until it has its outcome.
+// A generation request that a gateway has accepted, kept until it has its outcome.
 #pragma once
 #include <cstdint>
 
@@ -10,16 +10,16 @@
 namespace troupe {
 
 struct in_flight_generation : in_flight_state {
-  generation asked;  ///< as the first engine would get it
+  generation asked;  ///< as for its first engine
   open_choices choices;
   engine_id at = no_engine;
-  uint32_t version = 1;  ///< of its place, for the router (messages/llm/routing.hpp)
-  uint32_t attempt = 0;  ///< of the last engine
-  uint32_t losses = 0;   ///< engines that died with it
+  uint32_t version = 1;  ///< of its state at the router (messages/llm/routing.hpp)
+  uint32_t attempt = 0;  ///< number of engines that it was sent to
+  uint32_t losses = 0;   ///< number of engines that were lost with it
   time_point first_token_at = never, last_token_at = never;
 
   bool started() const { return first_token_at != never; }
-  /// Where it is and how long its sequences have become, as its router is told.
+  /// The state for its router: its engine, and the length of its sequences.
   routed_request routed() const {
     routed_request r;
     r.id = asked.id;

@@ -1,5 +1,5 @@
-// Blocks of a KV cache on their way to another node. They lie in slots of their node's registered pool, and
-// the other node pulls them, as it does tensors: no process writes the memory of another.
+// Export and import of KV cache blocks. Exported blocks are copied into slots of the node's registered pool,
+// and the other node pulls them like tensors: no process writes the memory of another.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace troupe {
 
-/// A device's KV cache: blocks of `block_bytes`, one after the other (gpu/llm/engine_device.hpp).
+/// A device's KV cache: contiguous blocks of `block_bytes` (gpu/llm/engine_device.hpp).
 struct kv_cache_view {
   std::span<std::byte> bytes;
   uint64_t block_bytes = 0;
 
-  /// Requires: the cache has it.
+  /// Requires: the cache has this block.
   std::span<std::byte> block(uint32_t index) const { return bytes.subspan(index * block_bytes, block_bytes); }
 };
 
-/// A region for each of these blocks, in their order. The caller gives a region back once it was pulled.
-/// Nothing: the pool has no room for all. Requires: no step writes these blocks meanwhile.
+/// Copies the blocks into one region each, in their order. The caller gives a region back once it was pulled.
+/// Nothing if the pool has no room for all. Requires: no step writes these blocks meanwhile.
 std::optional<std::vector<region_ref>> export_blocks(memory_port& memory, const kv_cache_view& from,
                                                      std::span<const uint32_t> blocks);
 

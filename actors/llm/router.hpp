@@ -1,6 +1,6 @@
-// llm_router: says which engine of its model each request goes to, moves requests to empty engines that
-// close, leave or are hardly used, and lets those wait that have no room anywhere. The policy is
-// request_router.
+// llm_router places the requests of one model on its engines. It migrates requests away from engines that
+// close, drain or are nearly idle, and queues requests for which no engine has room. The policy is
+// request_router; its decisions go to the gateways as `placements` and `drops`.
 #pragma once
 #include <map>
 #include <string>

@@ -1,4 +1,4 @@
-// The nodes that a gateway of language models can reach: its engines, and the router to ask.
+// serving_nodes tells an LLM gateway which engines are up, and which router to use.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -15,7 +15,7 @@ inline constexpr node_id no_node{UINT32_MAX};
 
 class serving_nodes {
  public:
-  /// `engines`: by engine_id. `routers`: the nodes with routers; the first that is up is asked.
+  /// `engines`: by engine_id. `routers`: the nodes with routers; the first that is up is used.
   serving_nodes(std::vector<engine_spec> engines, std::vector<node_id> routers)
       : engines_(std::move(engines)), routers_(std::move(routers)) {}
 
@@ -27,11 +27,11 @@ class serving_nodes {
     up_.erase(it);
     return true;
   }
-  /// The own node begins a new incarnation: all nodes are to be met again.
+  /// The own node begins a new incarnation: no node is up until its next node_up.
   void clear() { up_.clear(); }
 
   bool up(node_id node) const { return up_.contains(node); }
-  /// False, too, for an engine that there is not.
+  /// Also false for an unknown engine.
   bool up(engine_id id) const { return id.value < engines_.size() && up(engines_[id.value].node); }
   bool any_engine_up(llm_id model) const {
     return std::ranges::any_of(engines_,

@@ -1,4 +1,4 @@
-// A language model as a gateway sees it: the words, not the weights.
+// The tokenizer, chat template and special tokens of a language model, for the text of requests and answers.
 #pragma once
 #include <chrono>
 #include <memory>
@@ -14,16 +14,16 @@ namespace troupe {
 struct tokenizer_bundle {
   std::shared_ptr<const llm::tokenizer> words;
   std::shared_ptr<const llm::chat_template> chat;  ///< null: the checkpoint has none
-  std::string begin, end;               ///< the special tokens of a text, as chat templates write them
+  std::string begin, end;               ///< special tokens around a text, as chat templates write them
   size_t longest_token = 1;             ///< bytes of the longest one
-  std::vector<llm::token> end_of_text;  ///< these end a sequence unless a request says otherwise
+  std::vector<llm::token> end_of_text;  ///< end a sequence, unless its request ignores them
 };
 
-/// The bytes of a token by itself, a leading space included; of a special token its name.
+/// The bytes of a single token, with its leading space; the name of a special token.
 std::string text_of(const tokenizer_bundle& of, llm::token t);
 
-/// A conversation as the text that the model was trained on. Throws request_refused, as
-/// chat_template::render. Requires: there is a template.
+/// Renders a conversation with the model's chat template. Throws request_refused, as chat_template::render.
+/// Requires: there is a template.
 std::string render_chat(const tokenizer_bundle& of, const nlohmann::ordered_json& messages,
                         bool add_generation_prompt, std::chrono::sys_days today);
 
