@@ -14,10 +14,10 @@ namespace {
 
 namespace network = caf::io::network;
 
-/// How a stream of CAF reads and writes its socket.
+/// Reads and writes the socket of a CAF stream, with or without TLS.
 class stream_policy {
  public:
-  /// `heard` is set by whatever arrives.
+  /// `received` is set when data arrives.
   stream_policy(std::unique_ptr<tls_session> tls, bool& received)
       : tls_(std::move(tls)), received_(received) {}
 
@@ -37,7 +37,7 @@ class stream_policy {
   }
 
  private:
-  /// "Not now" is a success of no bytes: the multiplexer comes back when the socket is ready.
+  /// "Not now" is a success with zero bytes: the multiplexer retries when the socket is ready.
   static network::rw_state state_of(tls_session::progress p) {
     return p == tls_session::progress::failed ? network::rw_state::failure : network::rw_state::success;
   }
@@ -45,7 +45,7 @@ class stream_policy {
   bool& received_;
 };
 
-/// Used on the loop's thread, but for its beginning and its end.
+/// Used on the loop's thread, except for construction and destruction.
 class connection final : public caf::io::scribe, private control_connections::member {
  public:
   connection(network::default_multiplexer& loop, network::native_socket socket,
@@ -92,7 +92,7 @@ class connection final : public caf::io::scribe, private control_connections::me
   }
   void cut(const std::string& why) {
     spdlog::warn("event=control_connection_cut peer={}:{} reason=\"{}\"", addr(), port(), why);
-    network::shutdown_both(stream_.fd());  // the loop reads its end and tells the broker
+    network::shutdown_both(stream_.fd());  // the loop reads the end and informs the broker
   }
 
   bool launched_ = false;

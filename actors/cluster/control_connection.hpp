@@ -1,7 +1,7 @@
-// A connection of the control lane: CAF's own protocol over TCP, or over TLS. It is cut when a message is
-// announced that is larger than `largest_control_message`, or when nothing has come for some seconds: both
-// ends send heartbeats, but CAF drops all that arrives over a second connection to a node, also when the
-// first one is dead and that has only not been noticed yet.
+// A connection of the control lane: CAF's protocol over TCP or TLS. Both ends send heartbeats. The connection
+// is closed when the peer announces a message above `largest_control_message`, or after some seconds without
+// data. Dead connections must be closed, because CAF drops all data of a second connection to a node while it
+// has the first one.
 #pragma once
 #include <caf/io/network/default_multiplexer.hpp>
 #include <caf/io/scribe.hpp>
@@ -14,14 +14,14 @@
 
 namespace troupe {
 
-/// The largest message on the control lane; who announces more is cut off.
+/// Bytes of the largest message on the control lane; the announcement of a larger one closes the connection.
 inline constexpr size_t largest_control_message = 16 << 20;
-/// How often each end of a connection says that it lives.
+/// Interval of the heartbeats of each end.
 inline constexpr std::chrono::seconds control_heartbeat{1};
-/// How many heartbeats may be missing. Counted, not timed: a process that was frozen finds nobody silent.
+/// Missing heartbeats that close a connection. Counted, not timed: a process that was frozen closes none.
 inline constexpr int missing_heartbeats = 4;
 
-/// The connections of a process.
+/// The connections of a process. Thread-safe.
 class control_connections {
  public:
   class member {

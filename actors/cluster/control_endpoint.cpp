@@ -49,8 +49,8 @@ class endpoint_actor final : public caf::event_based_actor {
             }};
   }
   const char* name() const override { return "control_endpoint"; }
-  /// What CAF's broker did not get to any more keeps the endpoint until the broker is destroyed. The system
-  /// has waited for the threads of detached actors before that, so the endpoint must keep none of them.
+  /// Unprocessed messages of CAF's broker keep the endpoint until the broker is destroyed. Before that, the
+  /// system waits for the threads of detached actors, so the endpoint must not keep these actors.
   void on_exit() override {
     dialler_ = nullptr;
     node_ = nullptr;
@@ -62,7 +62,7 @@ class endpoint_actor final : public caf::event_based_actor {
     caf::actor endpoint;
     incarnation_id incarnation;  ///< of its newest frame
     bool dialling = false;
-    control_frame first;  ///< to be sent once it is dialled
+    control_frame first;  ///< sent once it is dialled
   };
   static constexpr duration probe_timeout = 1s;
 
@@ -76,8 +76,8 @@ class endpoint_actor final : public caf::event_based_actor {
       dial(to, std::move(frame));
   }
 
-  /// The dialler waits for each host as long as the kernel does, minutes if a host has no power. So somebody
-  /// else looks first whether there is anybody.
+  /// The dialler blocks as long as the kernel's connect, minutes if a host has no power. So another thread
+  /// probes the port first.
   void dial(node_id to, control_frame frame) {
     auto& p = peers_[to.value];
     if (p.dialling) return;
@@ -123,7 +123,7 @@ class endpoint_actor final : public caf::event_based_actor {
   void on_frame(const control_frame& f) {
     if (f.from.node.value >= peers_.size() || f.from.node == self_ || f.to.node != self_) return;
     if (f.body.match_elements<hello>()) {
-      // Whoever comes with another file is answered here, and does not take the place of the real peer.
+      // A node with another cluster file is answered here and does not replace the real peer.
       if (auto no = refuse_stranger(cluster_, self_, f.body.get_as<hello>(0))) {
         if (auto stranger = current_sender())
           send(caf::actor_cast<caf::actor>(stranger),
@@ -132,7 +132,7 @@ class endpoint_actor final : public caf::event_based_actor {
       }
     }
     if (f.to.kind ==
-        role::console) {  // commands travel on their own: they say nothing of a node's incarnation
+        role::console) {  // commands are independent of membership, so they set no incarnation here
       if (console_) caf::anon_send(console_, f);
       return;
     }

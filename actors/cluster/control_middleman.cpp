@@ -22,11 +22,11 @@ namespace {
 namespace network = caf::io::network;
 using session_ptr = std::unique_ptr<tls_session>;
 
-/// Of a node that we dial. Shorter than `node_timeout_ms` should be: a frozen host that still accepts
-/// connections holds up the dialling of all others for so long.
+/// Timeout of an outgoing handshake. It should be below `node_timeout_ms`: a frozen host that still accepts
+/// connections delays the dialling of all others by it.
 constexpr duration handshake_limit = 2s;
 
-/// Listens at the control port. With TLS, CAF hears of a peer only after the handshake.
+/// Listens at the control port. With TLS, CAF gets a connection only after its handshake.
 class acceptor final : public network::doorman_impl {
  public:
   acceptor(network::default_multiplexer& loop, network::native_socket socket,
@@ -54,7 +54,7 @@ class acceptor final : public network::doorman_impl {
     network::nonblocking(socket, true);
     if (!handshaker_) return admit(socket, nullptr);
     handshaker_->start(socket, [ref = own_ref_, &loop = acceptor_.backend()](int accepted, session_ptr tls) {
-      // From the handshaker's thread to the loop's, where the acceptor may be gone by then.
+      // From the handshaker's thread to the loop's; the acceptor may be destroyed by then.
       loop.post([ref, accepted, tls = std::make_shared<session_ptr>(std::move(tls))] {
         std::lock_guard lock(ref->mutex);
         if (ref->to == nullptr || !ref->to->admit(accepted, std::move(*tls))) network::close_socket(accepted);
@@ -79,7 +79,7 @@ class acceptor final : public network::doorman_impl {
     return true;
   }
 
-  /// On the handshaker's thread. Once a second at most: whoever is refused must not fill the log.
+  /// On the handshaker's thread. Logs at most once a second, so that refused peers cannot fill the log.
   void refused(const std::string& from, const std::string& why) {
     ++refused_;
     const auto now = time_.now();
@@ -95,7 +95,7 @@ class acceptor final : public network::doorman_impl {
   const std::shared_ptr<acceptor_ref> own_ref_;
   uint64_t refused_ = 0;
   time_point logged_ = long_ago;
-  std::unique_ptr<tls_handshaker> handshaker_;  // last: its thread ends before the rest goes
+  std::unique_ptr<tls_handshaker> handshaker_;  // last: its thread ends before the rest is destroyed
 };
 
 network::default_multiplexer& loop_of(caf::actor_system& system) {
@@ -126,9 +126,9 @@ class listening final : public caf::io::middleman_actor_impl {
   const lane_end end_;
 };
 
-/// Not CAF's own middleman, which keeps an unanswered connection, and with it itself: a detached actor that
-/// is not destroyed keeps its thread, and the process. So this one keeps nothing: who asked is answered by
-/// CAF.
+/// Used instead of CAF's middleman, which keeps an unanswered request and thereby itself: a detached actor
+/// that is not destroyed keeps its thread and the process. This one keeps no requests: CAF's broker answers
+/// them.
 class dialling final : public caf::event_based_actor {
  public:
   dialling(caf::actor_config& config, caf::actor broker, lane_end end)
@@ -177,7 +177,7 @@ control_middleman::control_middleman(caf::actor_system& system, std::shared_ptr<
   const auto broker = system.middleman().named_broker<caf::io::basp_broker>(caf::atom("BASP"));
   listener_ = system.spawn<listening, caf::hidden>(broker, end);
   dialler_ = system.spawn<dialling, caf::detached + caf::hidden>(broker, end);
-  // A thread, because a message that CAF's clock keeps for an actor would keep the actor.
+  // A thread, because a delayed message in CAF's clock would keep its actor.
   watch_ = std::jthread([all = end.connections, &loop = loop_of(system)](const std::stop_token& over) {
     std::mutex mutex;
     std::condition_variable_any wake;

@@ -1,6 +1,6 @@
-// The actors that make the control lane's connections: CAF's own protocol, but over TLS if the cluster has
-// certificates, with a watch on the connections (control_connection.hpp), and with a log of whom it turned
-// away (docs/security.md).
+// control_middleman owns the actors that listen and dial for the control lane. Connections use CAF's
+// protocol, over TLS if the cluster has certificates (docs/security.md). A thread checks their heartbeats
+// (control_connection.hpp); refused connections are logged.
 #pragma once
 #include <caf/actor.hpp>
 #include <caf/actor_system.hpp>
@@ -14,7 +14,7 @@
 
 namespace troupe {
 
-/// What `config` needs for a control middleman.
+/// Adds the settings of a control middleman to `config`.
 void prepare_control_lane(caf::actor_system_config& config);
 
 class control_middleman {
@@ -25,17 +25,17 @@ class control_middleman {
   control_middleman(const control_middleman&) = delete;
   control_middleman& operator=(const control_middleman&) = delete;
 
-  /// Takes CAF's messages to publish and to unpublish.
+  /// Takes CAF's messages to publish and to unpublish an actor.
   const caf::io::middleman_actor& listener() const { return listener_; }
-  /// Takes (connect_atom, host, port), one after the other, and answers like CAF's middleman: node, published
-  /// actor, its types. It waits for each host as long as the kernel does. A connection a request: keep what
-  /// it answers.
+  /// Takes (connect_atom, host, port) and answers like CAF's middleman: node, published actor, its types. It
+  /// handles one request at a time and blocks as long as the kernel's connect. Every request makes a new
+  /// connection, so callers keep the answer.
   const caf::actor& dialler() const { return dialler_; }
 
  private:
   caf::io::middleman_actor listener_;
   caf::actor dialler_;
-  std::jthread watch_;  ///< over the connections
+  std::jthread watch_;  ///< checks the heartbeats
 };
 
 }  // namespace troupe

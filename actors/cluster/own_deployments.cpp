@@ -28,7 +28,7 @@ own_deployments::step own_deployments::begin(const deployment& line) {
       ++s.loading;
       const auto had = s.models.find(line.model);
       if (had == s.models.end() || had->second.definition == line.definition) continue;
-      s.models.erase(had);  // it must not answer for the new one
+      s.models.erase(had);  // the old definition must not serve as the new one
       next.changed.push_back(slot);
     }
   }
@@ -39,7 +39,7 @@ own_deployments::step own_deployments::begin(const deployment& line) {
   return next;
 }
 
-/// Every slot does, or is let alone: nothing is to be loaded.
+/// Every slot has the definition: nothing is to be loaded.
 bool own_deployments::has(const deployment& line) const {
   return wants(line) && std::all_of(slots_.begin(), slots_.end(), [&](const auto& s) {
            const auto had = s.second.models.find(line.model);
@@ -63,7 +63,7 @@ own_deployments::step own_deployments::loaded(const load_outcome& o, const deplo
     pending.slots.erase(o.slot);
     next.done = done_if_over(o.model);
   }
-  // Those of the cluster file are told together, what came later at once: another load may take long.
+  // Models of the cluster file are reported together, later ones at once: other loads may take long.
   const bool news = o.loaded && o.revision > 0 && line.revision == o.revision;
   if (news || slot.loading == 0) next.changed.push_back(o.slot);
   return next;

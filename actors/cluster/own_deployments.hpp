@@ -1,5 +1,5 @@
-// This node's part of the deployments: what its slots have and what they are loading, and when the
-// part of a line of the log is done. The deployer does what it says; knows neither CAF nor time.
+// own_deployments tracks a node's part of the deployments: the models that its slots have and load, and when
+// the part of a line of the deployment log is done. The deployer executes its steps. Pure.
 #pragma once
 #include <map>
 #include <optional>
@@ -21,22 +21,22 @@ class own_deployments {
 
   struct step {
     bool load = false;                    ///< onto every slot
-    std::vector<slot_id> changed;         ///< what these have is to be told, even if it is what it was
+    std::vector<slot_id> changed;         ///< slots whose models are to be reported, even if unchanged
     std::optional<deployment_part> done;  ///< this node's part
   };
-  /// Begins the part of a new line. Requires: what it undeploys is not being loaded.
+  /// Begins the part of a new line. Requires: a model that it undeploys is not loading.
   step begin(const deployment& line);
   /// A slot has answered a load. `line`: the newest about the model.
   step loaded(const load_outcome& o, const deployment& line);
-  /// An actor of this node needs the model no more; the part, if that ends it.
+  /// An actor of this node no longer uses the model. Returns the part if that completes it.
   std::optional<deployment_part> idle(const model_idle& i);
 
-  /// This node's slots, if it has any, are to have the model.
+  /// The line assigns the model to this node's slots, if it has any.
   bool wants(const deployment& line) const { return line.held_in(domain_); }
   bool loading(model_id model) const;
   bool loading() const;
   std::vector<model_ready> models_of(slot_id slot) const;
-  /// All parts that are done, one a model.
+  /// The latest completed part of each model.
   const std::map<model_id, deployment_part>& done() const { return done_; }
 
  private:
@@ -48,7 +48,7 @@ class own_deployments {
     std::map<model_id, loaded_one> models;
     size_t loading = 0;  ///< loads that have not answered
   };
-  /// What has not answered yet.
+  /// The slots and actors that have not answered yet.
   struct pending_part {
     uint64_t revision = 0;
     std::set<slot_id> slots;

@@ -60,7 +60,7 @@ bool placer::is_served(model_id model) const {
 
 void placer::begin_epoch(time_point now) {
   next_epoch_ = now + cluster_.placer.epoch;
-  // What was refused, or could not be done by now, is planned anew.
+  // Moves that were refused, or have not begun by now, are planned again.
   planned_.clear();
   if (moving_ && (!is_served(moving_->model) || !lines_.at(moving_->model).moves())) moving_.reset();
   asked_.clear();
@@ -80,7 +80,7 @@ void placer::on_answer(const received_requests& r, time_point now) {
   const auto model = asked->second;
   asked_.erase(asked);
   auto& s = samples_[model];
-  // A queue that began anew counts from zero.
+  // A new queue counts from zero.
   const auto earlier = r.requests >= s.received ? s.received : 0;
   if (s.at != never && now > s.at)
     rates_[model] = static_cast<double>(r.requests - earlier) / to_seconds(now - s.at);
@@ -117,7 +117,7 @@ void placer::plan() {
     if (found.assignment[i] != problem_.current[i]) planned_.push_back({models[i], found.assignment[i]});
 }
 
-/// The next move, once the one before it is over.
+/// Starts the next move once the previous one is over.
 void placer::start_next_move() {
   if (moving_) {
     const bool over = !is_served(moving_->model) ||

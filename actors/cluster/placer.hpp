@@ -1,9 +1,9 @@
-// placer: every epoch it asks the model queues for the requests that they have received, looks for a better
-// partition of the models over the scheduling domains (policies/placement/partition_search.hpp, Symphony
-// §4.4), and moves models there one after the other, so that only one at a time takes memory in two domains.
-// The deployer does the moving.
+// placer balances the models over the scheduling domains. Every epoch it queries the model queues for their
+// received requests, searches for a better partition (policies/placement/partition_search.hpp, Symphony
+// §4.4), and lets the deployer move the models one after the other, so that only one at a time takes memory
+// in two domains.
 //
-// Plans use the rates of the last epoch: there is none in the first epoch, nor while a model still moves.
+// Plans use the rates of the last epoch: there is no plan in the first epoch, nor while a model moves.
 #pragma once
 #include <deque>
 #include <map>
@@ -58,7 +58,7 @@ class placer final : public actor {
   std::optional<move> moving_;
   time_point next_epoch_ = long_ago;  ///< the first turn sets it
   uint64_t epochs_ = 0, moves_ = 0;
-  partition_quality quality_;  ///< of the assignment when it looked last
+  partition_quality quality_;  ///< of the assignment at the latest plan
   std::string problem_text_;
 };
 
