@@ -16,7 +16,7 @@ constexpr std::array<std::pair<std::string_view, access>, 23> table{{
     {"/health", access::open},
     {"/v2/health/live", access::open},
     {"/v2/health/ready", access::open},
-    {"/ui", access::open},  // the page is the same everywhere; what it shows comes from /ui/events
+    {"/ui", access::open},  // the page is static; its data comes from /ui/events
     {"/v2", access::tenant},
     {"/v2/models", access::tenant},
     {"/v2/models/{model}", access::tenant},
@@ -27,14 +27,14 @@ constexpr std::array<std::pair<std::string_view, access>, 23> table{{
     {"/v2/models/{model}/versions/{version}/ready", access::tenant},
     {"/v2/models/{model}/versions/{version}/config", access::tenant},
     {"/v2/models/{model}/versions/{version}/infer", access::tenant},
-    // Which models: their handlers look, as the body names them.
+    // The body names the model, so the handlers check it.
     {"/v1/models", access::tenant},
     {"/v1/models/{id}", access::tenant},
     {"/v1/completions", access::tenant},
     {"/v1/chat/completions", access::tenant},
     {"/tokenize", access::tenant},
     {"/detokenize", access::tenant},
-    // What tells of other tenants, or changes what is served:
+    // Routes that show other tenants' data:
     {"/metrics", access::admin},
     {"/v2/models/{model}/stats", access::admin},
     {"/v2/repository/index", access::admin},
@@ -81,7 +81,7 @@ std::optional<http_response> authorisation::refusal(std::string_view pattern, co
   const auto needed = access_of(pattern);
   const auto keys = std::atomic_load(&keys_);
   if (needed == access::open || keys->none()) return {};
-  if (needed == access::tenant && keys->tenants.empty()) return {};  // only administration has a key
+  if (needed == access::tenant && keys->tenants.empty()) return {};  // only the admin has a key
 
   const auto key = presented_key(head);
   if (!key)

@@ -1,5 +1,5 @@
-// authorisation: who may ask a gateway for what. One table says what each route needs; a route that the table
-// does not name needs the admin key.
+// authorisation checks the API keys of HTTP requests to a gateway. One table has the access level of each
+// route; a route that is not in the table needs the admin key.
 #pragma once
 #include <array>
 #include <atomic>
@@ -16,15 +16,15 @@
 namespace troupe {
 
 enum class access {
-  open,    ///< everybody: probes
+  open,    ///< no key: probes
   tenant,  ///< a tenant's key, for a model that the tenant may use; or the admin's
   admin    ///< the admin's key
 };
 
-/// What a route of the HTTP face needs. `pattern`: as it was given to the router.
+/// The access level of an HTTP route. `pattern`: as added to the router.
 access access_of(std::string_view pattern);
 
-/// The keys that a gateway knows. Without any, everybody may do everything: the cluster file said so.
+/// The keys of a gateway, from the cluster file. Without keys every request is allowed.
 struct api_keys {
   std::optional<key_digest> admin;
   struct tenant {
@@ -39,23 +39,23 @@ struct api_keys {
   bool none() const { return !admin && tenants.empty(); }
 };
 
-/// Called on the HTTP threads, when the header of a request is there and its body is not.
+/// Thread-safe. Called on the HTTP threads after the header of a request, before its body.
 class authorisation final : public http_guard {
  public:
   explicit authorisation(const cluster_spec& cluster);
 
-  /// Nothing, and `head.tenant` is set; or 401 (no key, or one that nobody has) or 403 (the key is right, but
-  /// not for this).
+  /// Nothing if the request is allowed; `head.tenant` is set for a tenant's key. Else 401 (no key, or an
+  /// unknown one) or 403 (the key does not allow this request).
   std::optional<http_response> refusal(std::string_view pattern, const path_parameters& path,
                                        http_request& head) override;
 
-  /// Whether a list of models shows this one to a tenant (`http_request::tenant`; 0: it may see all).
+  /// True if the tenant may use the model (`http_request::tenant`; 0 may use all).
   bool may_see(uint32_t tenant, std::string_view model) const;
 
-  /// From now on these keys count. Tenants keep their positions.
+  /// Replaces the keys. Requires: tenants keep their positions.
   void replace(api_keys keys);
 
-  /// How many were refused, by reason.
+  /// The number of refused requests, by reason.
   void report(std::vector<metric>& out) const;
 
  private:

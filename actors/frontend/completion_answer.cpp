@@ -39,7 +39,7 @@ bool completion_answer::token(size_t prompt, const generated_token& t) {
   const auto index = static_cast<uint32_t>(prompt * options_.choices + t.choice);
   auto& c = choices_.at(index);
   ++usage_.completion_tokens;
-  // a stop token is counted, and not said
+  // a stop token is counted, but not shown
   const bool silent = t.finish == finish_reason::stop && !options_.include_stop;
   auto piece = silent ? std::string() : c.spoken.add(t.which);
   if (t.finish != finish_reason::none) piece += c.spoken.finish();
@@ -70,7 +70,7 @@ openai::completion_choice completion_answer::piece_of(const choice& c, uint32_t 
   size_t count = 0;
   for (const auto& k : c.tokens) count += k.top.size();
   alternatives_.clear();
-  alternatives_.reserve(count);  // or what was pointed to would move
+  alternatives_.reserve(count);  // reallocation would invalidate the spans
   reports_.clear();
   for (const auto& k : c.tokens) {
     const auto first = alternatives_.size();
@@ -99,7 +99,7 @@ void completion_answer::stream(uint32_t index, std::string_view text) {
     begin_stream(std::move(event));
 }
 
-/// Not before the first token: what fails until then is told by its status.
+/// Called at the first token: earlier failures are answered with an HTTP status.
 void completion_answer::begin_stream(std::string first) {
   http_response r;
   r.content_type = "text/event-stream";
@@ -151,7 +151,7 @@ void completion_answer::answer() {
   for (uint32_t i = 0; i < choices_.size(); ++i) {
     choices.push_back(piece_of(choices_[i], i, choices_[i].text));
     if (!options_.logprobs) continue;
-    reports.push_back(std::move(reports_));  // their contents stay where they are
+    reports.push_back(std::move(reports_));  // a move keeps the spans valid
     alternatives.push_back(std::move(alternatives_));
     choices.back().logprobs = reports.back();
   }

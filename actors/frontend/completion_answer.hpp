@@ -1,5 +1,5 @@
-// completion_answer: one client's generation request on its way back: tokens become text, stop strings end
-// it, and all of it becomes an answer or a stream of events in OpenAI's form.
+// completion_answer turns the tokens of one client's completion into its response: it detokenizes them,
+// applies stop strings, and writes an answer or a stream of events in OpenAI's format.
 #pragma once
 #include <chrono>
 #include <memory>
@@ -24,8 +24,8 @@ class completion_answer {
     openai::completion_kind kind = openai::completion_kind::completion;
     std::string id;
     std::chrono::sys_seconds created{};
-    std::string model;     ///< as the client named it
-    uint32_t choices = 1;  ///< of each prompt
+    std::string model;     ///< the name that the client used
+    uint32_t choices = 1;  ///< per prompt
     bool stream = false;
     bool include_usage = false;
     bool logprobs = false;
@@ -36,15 +36,15 @@ class completion_answer {
 
   completion_answer(options o, std::shared_ptr<const tokenizer_bundle> of, http_reply reply);
 
-  /// One more text to be continued; `echo` comes before each answer to it.
+  /// Adds a prompt; `echo` precedes each of its answers.
   void add_prompt(request_id id, const std::vector<llm::token>& prompt, const std::string& echo);
   const std::vector<request_id>& requests() const { return requests_; }
   http_reply& reply() { return reply_; }
 
-  /// A token of a choice that goes on. True: its text ends here, with a stop string.
+  /// A token of an open choice. True: the choice ends here, with a stop string.
   bool token(size_t prompt, const generated_token& t);
-  /// The outcome of a prompt's request. True: the client has its answer, and nothing more is wanted of the
-  /// other prompts.
+  /// The outcome of a prompt's request. True: the client has its answer, and the other prompts are no longer
+  /// needed.
   bool ended(const outcome& how);
 
  private:
@@ -57,8 +57,8 @@ class completion_answer {
   struct choice {
     llm::detokenizer spoken;
     stop_strings stops;
-    std::string text;                // of a whole answer; of a stream what is to be sent first
-    std::vector<kept_token> tokens;  // with logprobs: of a whole answer all, of a stream the last
+    std::string text;                // the answer so far; of a stream, the echo that is sent first
+    std::vector<kept_token> tokens;  // with logprobs: all; of a stream, those not sent yet
     uint64_t characters = 0;         // so far
     finish_reason finish = finish_reason::none;
     bool started = false;  // of a stream
@@ -82,12 +82,12 @@ class completion_answer {
   openai::token_usage usage_;
   size_t unfinished_ = 0;  // prompts
   bool over_ = false;
-  // of `piece_of`, reused
+  // buffers of `piece_of`, reused
   std::vector<openai::token_report> reports_;
   std::vector<openai::token_alternative> alternatives_;
 };
 
-/// How a drop or failure is told in OpenAI's form.
+/// A drop or failure as an error in OpenAI's format.
 openai::error completion_refusal(const outcome& how);
 
 }  // namespace troupe

@@ -13,7 +13,7 @@ void completion_clients::expect(std::unique_ptr<completion_answer> answer) {
 bool completion_clients::token(const generated_token& t) {
   std::unique_lock lock(mutex_);
   const auto found = open_.find(t.id);
-  if (found == open_.end()) return false;  // another prompt's failure answered its client: it ends soon
+  if (found == open_.end()) return false;  // another prompt has failed: the request is being cancelled
   const auto at = found->second;
   lock.unlock();
   return at.answer->token(at.prompt, t);

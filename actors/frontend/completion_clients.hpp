@@ -1,5 +1,5 @@
-// The generation requests of a gateway's HTTP clients, between their parsing and the end of their answers:
-// the way back of the llm_gateway to HTTP.
+// completion_clients keeps the generation requests of a gateway's HTTP clients until their answers end. As
+// completion_port it passes tokens and outcomes of the llm_gateway to HTTP. Thread-safe.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -14,12 +14,13 @@ namespace troupe {
 
 class completion_clients final : public completion_port {
  public:
-  /// `give_up`: nobody wants an answer to this request any more.
+  /// `give_up` is called for requests whose outcome is no longer needed.
   void on_give_up(std::function<void(request_id)> give_up) { give_up_ = std::move(give_up); }
 
-  /// Before any of its requests goes to the gateway, which owns the answer from then on.
+  /// Called before any of its requests goes to the gateway; the gateway's thread uses the answer from then
+  /// on.
   void expect(std::unique_ptr<completion_answer> answer);
-  /// The token of a `change_adapter` whose answer goes to this client.
+  /// The token of a `change_adapter` whose result goes to `reply`; `done`: the body on success.
   uint64_t expect_change(http_reply reply, std::string done);
 
   // completion_port
@@ -27,7 +28,7 @@ class completion_clients final : public completion_port {
   void ended(request_id id, const outcome& how) override;
   void adapter_changed(const troupe::adapter_changed& a) override;
 
-  /// Requests that wait: parsed, and not answered.
+  /// Requests that are parsed and not answered.
   size_t waiting_now() const { return waiting_now_.load(std::memory_order_relaxed); }
 
  private:
@@ -37,7 +38,7 @@ class completion_clients final : public completion_port {
   };
   struct change {
     http_reply reply;
-    std::string done;  // what to say if it was
+    std::string done;  // body on success
   };
   std::function<void(request_id)> give_up_;
   std::mutex mutex_;  // of the tables

@@ -1,5 +1,5 @@
-// What the HTTP handlers of a gateway need of their node. `node_runtime` is the real one; a test or another
-// front implements its own.
+// frontend is the interface of a node to the HTTP handlers of its gateway. node_runtime implements it; tests
+// may implement their own.
 #pragma once
 #include "actors/llm/catalog.hpp"
 #include "actors/runtime/events.hpp"
@@ -21,7 +21,7 @@ class frontend {
   /// An id that no other request of the cluster has.
   virtual request_id next_request_id() = 0;
 
-  /// To the gateway of this node; returns at once. A node that ends delivers nothing.
+  /// To the gateway of this node; returns at once. A node that is ending delivers nothing.
   virtual void to_gateway(actor_message message) = 0;
   virtual void to_llm_gateway(actor_message message) = 0;
 };

@@ -15,7 +15,7 @@ namespace troupe {
 http_api::http_api(parts p) : parts_(std::move(p)), authorisation_(parts_.cluster) {
   router_.set_guard(&authorisation_);
   router_.set_path_refusal(openai::path_error);
-  add_models();  // the most asked for first
+  add_models();  // the most frequent routes first
   add_health();
   add_repository();
 }
@@ -89,11 +89,11 @@ void http_api::infer(http_request request, const path_parameters& path, http_rep
   const auto drop = [&](drop_reason why) {
     reply.send(refusal_response({outcome_kind::dropped, why, failure::none, {}, 0, {}}));
   };
-  // Whether a worker has it at the moment, its queue knows: while a model moves, news from two workers may
-  // come here in another order than there.
+  // The model's queue decides whether a worker has it: while a model moves, reports of two workers may arrive
+  // here in another order than there.
   auto model = find_loaded(path, reply);
   if (!model) return;
-  // The gateway has the same bound; here it also holds for what is still on its way there.
+  // The gateway has the same bound; here it also covers requests on their way to it.
   if (parts_.clients.waiting_now() >= parts_.cluster.limits.requests_in_flight)
     return drop(drop_reason::queue_full);
   const auto body = split_infer_body(request.body, request.headers.find("Inference-Header-Content-Length"));

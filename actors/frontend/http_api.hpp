@@ -1,5 +1,6 @@
-// The HTTP face of a gateway: KServe V2 REST, health and Prometheus. Its functions run on the HTTP threads:
-// they parse and validate, put inputs into registered memory and hand finished requests to the gateway actor.
+// http_api is the HTTP interface of a gateway: KServe V2 REST, health and Prometheus. Its handlers run on the
+// HTTP threads: they parse and validate requests, put inputs into registered memory, and send the requests to
+// the gateway actor.
 #pragma once
 #include <functional>
 
@@ -20,8 +21,8 @@ class http_api {
     frontend& node;
     http_clients& clients;
     metrics_protocol metrics;
-    std::function<bool()> ready;          ///< serving: all models, and not draining
-    std::function<duration()> unix_time;  ///< since 1970, as the machine's wall clock has it
+    std::function<bool()> ready;          ///< all models are served, and the node does not drain
+    std::function<duration()> unix_time;  ///< since 1970, by the machine's wall clock
   };
   explicit http_api(parts p);
 
@@ -41,7 +42,7 @@ class http_api {
   void index(const http_request& request, http_reply reply) const;
   void send_statistics(const std::vector<catalog::view>& models, http_reply reply) const;
   void scrape(http_reply reply);
-  /// Answers 404 itself and gives nothing if there is no such model (or version: there is only "1").
+  /// Null, after an answer with 404, if there is no such model or version (the only version is "1").
   catalog::view find(const path_parameters& path, http_reply& reply) const;
   /// The same, and 503 if its shapes are not known yet.
   catalog::view find_loaded(const path_parameters& path, http_reply& reply) const;

@@ -48,7 +48,7 @@ void http_clients::expect(request_id id, waiting w) {
   ++waiting_now_;
 }
 
-/// Has taken its request out of the table.
+/// Writes the response to a finished request, which it owns.
 class http_clients::result_writer final : public response_writer {
  public:
   result_writer(table::node_type of, const outcome& how, std::vector<std::byte> pulled, http_clients& all)
@@ -79,7 +79,7 @@ class http_clients::result_writer final : public response_writer {
  private:
   table::node_type of_;
   const outcome how_;
-  std::vector<std::byte> pulled_;  // how_.output lies there
+  std::vector<std::byte> pulled_;  // holds how_.output
   http_clients& all_;
 };
 

@@ -1,5 +1,5 @@
-// The requests of a gateway's HTTP clients between their parsing and their answer: the gateway's way back to
-// HTTP.
+// http_clients keeps the tensor requests of a gateway's HTTP clients until their answers. As client_port it
+// passes the answers of the gateway to HTTP. Thread-safe.
 #pragma once
 #include <array>
 #include <atomic>
@@ -14,33 +14,32 @@
 
 namespace troupe {
 
-/// By what a request goes in `troupe why`: a header of every answer to one that was given an id.
+/// The header with the request's id, for `troupe why`, in the answer to every request that got an id.
 inline constexpr const char* request_id_header = "Troupe-Request-Id";
 
-/// How a drop or failure is told to an HTTP client, whatever the form.
+/// A drop or failure as reported to HTTP clients, in any format.
 struct refusal_text {
   unsigned status = 500;
-  std::string reason;  ///< a word for programs
+  std::string reason;  ///< one word, for programs
   std::string text;
 };
 refusal_text refusal_of(const outcome& how);
 
-/// The same as KServe's clients read it.
+/// The same in KServe's format.
 http_response refusal_response(const outcome& how);
 
-/// Which requests wait for an answer, and how each is written: the gateway's way back to HTTP.
 class http_clients final : public client_port {
  public:
   struct waiting {
     http_reply reply;
     catalog::view model;
-    infer_request asked;  ///< its views of the body are not used any more
+    infer_request asked;  ///< without `inputs`, which are views of the body
     time_point parsed_at = never;
     bool timed = false;  ///< it asked for a Server-Timing header (request_timing.hpp)
   };
   explicit http_clients(const clock& time) : time_(time) {}
   void expect(request_id id, waiting w);
-  /// Counts it and hands it on: its body is written by the thread of its connection.
+  /// Counts the outcome and returns at once: the thread of the connection writes the body.
   void answer(request_id id, const outcome& how, std::vector<std::byte> pulled) override;
   void executed(model_id model, uint32_t rows, const batch_times& times) override {
     statistics_.executed(model, rows, times);
@@ -48,12 +47,12 @@ class http_clients final : public client_port {
 
   uint64_t unwritten_bytes() const override { return unwritten_bytes_.load(std::memory_order_relaxed); }
 
-  /// Requests that wait: parsed, and not answered.
+  /// Requests that are parsed and not answered.
   size_t waiting_now() const { return waiting_now_.load(std::memory_order_relaxed); }
   const inference_statistics& statistics() const { return statistics_; }
 
  private:
-  /// HTTP threads and the gateway meet here: spread the locks.
+  /// Sharded, because HTTP threads and the gateway contend for the locks.
   using table = std::unordered_map<request_id, waiting>;
   struct shard {
     std::mutex mutex;

@@ -6,7 +6,7 @@ namespace troupe {
 
 namespace {
 
-/// Nothing if one of them did not come.
+/// Zero if one of the times is missing.
 duration between(time_point from, time_point to) {
   return from == never || to == never ? duration{0} : to - from;
 }

@@ -1,5 +1,5 @@
-// What a gateway's clients asked for and how long each step took, by model and by batch size, as the
-// statistics extension of KServe V2 tells it. Written by the gateway, read by HTTP threads.
+// inference_statistics counts a gateway's requests and the time of their steps, by model and by batch size,
+// for the statistics extension of KServe V2. The gateway writes it, HTTP threads read it. Thread-safe.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -15,13 +15,13 @@ namespace troupe {
 struct timed_count {
   uint64_t count = 0;
   duration total{};
-  void add(duration d);  ///< clocks of two nodes may make it negative: then 0
+  void add(duration d);  ///< negative, by the clocks of two nodes: counts as 0
   bool operator==(const timed_count&) const = default;
 };
 
 struct model_statistics {
-  /// Of a request's time: waiting, for the batch and for the device; its input on the way to the device;
-  /// running; its output on the way back.
+  /// Parts of a request's time: waiting for the batch and for the device; transfer of the inputs; execution;
+  /// transfer of the output.
   struct steps {
     timed_count queue, compute_input, compute_infer, compute_output;
   };
@@ -35,7 +35,7 @@ struct model_statistics {
 
 class inference_statistics {
  public:
-  /// A batch ran that had requests of this gateway.
+  /// A batch with requests of this gateway ran.
   void executed(model_id model, uint32_t rows, const batch_times& times);
   /// A request of `rows` rows has its outcome.
   void answered(model_id model, uint32_t rows, const outcome& how);

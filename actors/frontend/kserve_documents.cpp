@@ -9,7 +9,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-/// The types' names in a configuration.
+/// The name of a type in a model configuration.
 std::string config_type(data_type t) {
   return t == data_type::bytes ? "TYPE_STRING" : "TYPE_" + std::string(to_string(t));
 }

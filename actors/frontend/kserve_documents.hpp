@@ -13,11 +13,11 @@ namespace troupe {
 /// GET /v2/models/{model}/config
 std::string format_model_config(const catalog::entry& model);
 
-/// POST /v2/repository/index; `ready_only` leaves out what cannot be asked now.
+/// POST /v2/repository/index; `ready_only` leaves out models without a worker.
 std::string format_repository_index(const std::vector<catalog::view>& models, bool ready_only);
 
-/// GET /v2/models/stats and /v2/models/{model}/stats. `unix_epoch` is where the Unix epoch lies on this
-/// node's clock.
+/// GET /v2/models/stats and /v2/models/{model}/stats. `unix_epoch`: the Unix epoch as a time of this node's
+/// clock.
 std::string format_statistics(const std::vector<std::pair<std::string, model_statistics>>& models,
                               time_point unix_epoch);
 

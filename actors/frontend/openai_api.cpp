@@ -42,7 +42,7 @@ void openai_api::add_to(http_router& routes) {
   });
 }
 
-/// A tenant that may use a model may use its adapters; one may also be given adapters alone.
+/// A tenant that may use a model may use its adapters. A tenant may also have access to single adapters only.
 bool openai_api::may_use(uint32_t tenant, const std::string& name, llm_id model) const {
   return parts_.keys.may_see(tenant, name) ||
          parts_.keys.may_see(tenant, parts_.cluster.llms[model.value].name);
@@ -98,16 +98,16 @@ void openai_api::chat(http_request request, http_reply reply) {
          std::move(reply));
 }
 
-/// Or was not yet since this gateway has been there: then it is not known what the engine can take.
+/// Also the answer before the first report of an engine, while its limits are unknown.
 openai::error openai_api::not_ready(const chosen& to) {
   return {503, fmt::format("the engine of model '{}' is not ready", to.spec->name), {}, "no_capacity"};
 }
 
-/// Whoever writes a special token into a text means it, as with other servers.
+/// Special tokens in the text are encoded as such, as by other servers.
 openai::result<std::vector<llm::token>> openai_api::encode(const chosen& of, const std::string& text,
                                                            bool special, const char* field) const {
   if (of.target.max_model_len == 0) return not_ready(of);
-  // what cannot fit is not cut into tokens first: that takes the time of the other clients
+  // text that cannot fit is refused before tokenization, which would delay other clients
   if (text.size() / of.words->longest_token > of.target.max_model_len)
     return openai::error{400,
                          fmt::format("{}: {} bytes are more than the {} tokens that model '{}' takes here",

@@ -1,5 +1,6 @@
-// The OpenAI face of a gateway: completions, chats, models, tokens, adapters. Its functions run on the HTTP
-// threads: they parse and check, cut text into tokens, and hand requests to the llm_gateway.
+// openai_api is the OpenAI interface of a gateway: completions, chats, models, tokens, adapters. Its handlers
+// run on the HTTP threads: they parse and check requests, tokenize their text, and send them to the
+// llm_gateway.
 #pragma once
 #include <functional>
 #include <memory>
@@ -25,7 +26,7 @@ class openai_api {
     completion_clients& clients;
     const authorisation& keys;
     std::vector<std::shared_ptr<const tokenizer_bundle>> languages;  ///< by llm_id
-    std::function<duration()> unix_time;  ///< since 1970, as the machine's wall clock has it
+    std::function<duration()> unix_time;  ///< since 1970, by the machine's wall clock
   };
   explicit openai_api(parts p);
 

@@ -1,4 +1,4 @@
-// What there is besides completions: models, adapters that come and go, tokens.
+// The OpenAI routes besides completions: models, adapters, tokens.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// From a parsed body to requests that are on their way.
+// Submission of parsed completions: their checks, their generation requests, and their answer.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -49,20 +49,20 @@ std::optional<openai::error> openai_api::problem_with(const openai::base_request
                       p.tokens.size(), wanted, room, name),
           field, "context_length_exceeded"};
   }
-  // The gateway has the same bound; here it also holds for what is still on its way there.
+  // The gateway has the same bound; here it also covers requests on their way to it.
   if (parts_.clients.waiting_now() + prompts.size() > parts_.cluster.limits.requests_in_flight)
     return completion_refusal(outcome::dropped(drop_reason::queue_full));
   return {};
 }
 
-/// What the request says, else what its tenant always wants.
+/// The targets of the request; the tenant's targets where it has none.
 generation_targets openai_api::targets_of(const openai::base_request& asked, uint32_t tenant) const {
   const auto usual = tenant == 0 ? generation_targets{} : parts_.cluster.tenants[tenant - 1].targets;
   return {asked.priority.value_or(usual.priority), asked.ttft.value_or(usual.ttft),
           asked.tpot.value_or(usual.tpot)};
 }
 
-/// Without its prompt.
+/// Without the prompt.
 generation openai_api::generation_of(const openai::base_request& asked, const chosen& to, uint32_t tenant,
                                      time_point arrival, size_t prompt_tokens) {
   generation g;
@@ -79,7 +79,7 @@ generation openai_api::generation_of(const openai::base_request& asked, const ch
   g.max_tokens = asked.max_tokens.value_or(static_cast<uint32_t>(to.target.max_model_len - prompt_tokens));
   g.choices = asked.n;
   g.sampling = asked.sampling;
-  // who wants to see the same again says a seed; others must not see the same as their neighbours
+  // without a seed, equal requests get different answers
   auto mixed = g.id.value ^ static_cast<uint64_t>(arrival.time_since_epoch().count());
   g.sampling.seed = asked.seed.value_or(splitmix64(mixed));
   g.stop = asked.stop_tokens;
@@ -117,7 +117,7 @@ void openai_api::submit(const openai::base_request& asked, openai::completion_ki
   });
   parts_.clients.expect(std::move(answer));
   node.to_llm_gateway(generation_request{std::move(requests)});
-  if (*gone) cancel();  // it went before they were there
+  if (*gone) cancel();  // the client disconnected before the gateway had the requests
 }
 
 }  // namespace troupe

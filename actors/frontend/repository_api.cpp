@@ -23,7 +23,7 @@ void ask(const repository_api::parts& parts, Change c, std::function<bool()> see
   const auto timeout = parts.timeout + parts.decided_within + 10s;
   parts.system.spawn([shared, c = std::move(c), seen = std::move(seen), to = parts.deployments,
                       timeout](caf::event_based_actor* self) {
-    // A deployer that ends answers nobody any more; without this the process would wait for the rest.
+    // A deployer that ends does not answer; without this handler the process would wait for the timeout.
     self->set_down_handler([self, shared](const caf::down_msg&) {
       shared->send(http_error_response(503, "this node is ending"));
       self->quit();
@@ -65,12 +65,13 @@ void repository_api::add_to(http_router& router) {
 void repository_api::load(const http_request& request, const std::string& model, http_reply reply) {
   auto asked = parse_repository_load(request.body);
   if (!asked) return reply.send(http_error_response(asked.error().status, asked.error().message));
-  // Workers tell of their slots beside the log of deployments: who loads a model may ask for it at once.
+  // Workers report their slots independently of the deployment log. The answer waits for the report, so that
+  // the client can use the model at once.
   auto seen = [&served = parts_.served, model] { return served(model); };
   if (!asked->config) return ask(parts_, redeploy{0, model, parts_.timeout}, seen, std::move(reply));
   if (!readers_->add(1))
     return reply.send(http_error_response(503, "other definitions are being read; try again"));
-  // It names files, and weights are large: nothing that the thread of the connections could wait for.
+  // The definition names files, and weights are large: a thread of its own reads it, not the HTTP thread.
   auto shared = std::make_shared<http_reply>(std::move(reply));
   parts_.system.spawn<caf::detached>([parts = parts_, model, config = std::move(*asked->config), seen, shared,
                                       place = hold(readers_, 1)](caf::event_based_actor*) {

@@ -1,6 +1,6 @@
-// The KServe model repository extension of a gateway: loading and unloading models over HTTP. A client can
-// name only models that the log of deployments knows, or files below the directory that the cluster file
-// allows.
+// repository_api is the KServe model repository extension of a gateway: it loads and unloads models over
+// HTTP. Clients can name only models of the deployment log, or files below the directory that the cluster
+// file allows.
 #pragma once
 #include <caf/fwd.hpp>
 #include <functional>
@@ -15,18 +15,19 @@ namespace troupe {
 
 class repository_api {
  public:
-  /// A model's definition as the deployer takes it, or what is wrong with it.
+  /// A model's definition for the deployer, or the problem with it.
   struct reading {
     std::string definition;
-    std::string problem;  ///< not empty: it is none
+    std::string problem;  ///< empty: none
   };
   struct parts {
     caf::actor_system& system;
     deployer_protocol deployments;
-    /// `json`: the keys of a [[model]] table, for the model of this name. From any thread, several at once.
+    /// `json`: the keys of a [[model]] table, for the model of this name. Called from any thread,
+    /// concurrently.
     std::function<reading(const std::string& name, const std::string& json)> read_config;
     std::function<bool(const std::string& name)> served;  ///< by a worker, as far as this gateway knows
-    duration decided_within{};  ///< by a scheduler that has just started: three node timeouts
+    duration decided_within{};  ///< decision of a scheduler that has just started: three node timeouts
     duration timeout = 50s;     ///< for a change to be done everywhere
   };
   explicit repository_api(parts p) : parts_(std::move(p)) {}
@@ -39,7 +40,7 @@ class repository_api {
   void unload(const std::string& model, http_reply reply);
 
   parts parts_;
-  static constexpr size_t max_readers = 16;  // of definitions: a thread each
+  static constexpr size_t max_readers = 16;  // definitions read at a time, one thread each
   const std::shared_ptr<backlog> readers_ = std::make_shared<backlog>(max_readers);
 };
 

@@ -1,5 +1,5 @@
-// Where the time of one answered request went, stage by stage, as its gateway saw it. A client that sends the
-// header `X-Request-Timing` gets it back as a `Server-Timing` header (W3C), in milliseconds.
+// The time of one answered request by stage, as seen by its gateway. A client that sends the header
+// `X-Request-Timing` gets it as a `Server-Timing` header (W3C), in milliseconds.
 #pragma once
 #include <array>
 #include <optional>
@@ -12,19 +12,19 @@ namespace troupe {
 
 inline constexpr std::string_view timing_request_header = "X-Request-Timing";
 
-/// In the order in which a request passes them. The stages add up to the time from its arrival to its answer;
-/// where the clocks of two nodes meet, a stage can be off, even negative, by the error of their conversion.
+/// In the order in which a request passes them. Their sum is the time from its arrival to its answer. A stage
+/// between two nodes can be off, even negative, by the error of the clock conversion.
 enum class request_stage : uint8_t {
-  parse,     ///< the body is read: parse it, write the tensors into registered memory
-  gateway,   ///< to the gateway
-  queue,     ///< to the model queue, and there until its batch is ordered
-  order,     ///< to the worker
-  inputs,    ///< all inputs of the batch are pulled
-  device,    ///< the device is free
-  execute,   ///< the batch runs
-  complete,  ///< back to the gateway
-  outputs,   ///< the output is pulled
-  format     ///< the answer reaches its connection's thread and its body is written
+  parse,     ///< parsing of the body, writing of the tensors into registered memory
+  gateway,   ///< on the way to the gateway
+  queue,     ///< on the way to the model queue, and there until its batch is ordered
+  order,     ///< on the way to the worker
+  inputs,    ///< until all inputs of the batch are pulled
+  device,    ///< until the device is free
+  execute,   ///< execution of the batch
+  complete,  ///< on the way back to the gateway
+  outputs,   ///< pull of the output
+  format     ///< on the way to the connection's thread, and there until the body is written
 };
 inline constexpr size_t request_stage_count = 10;
 std::string_view to_string(request_stage s);
@@ -36,7 +36,7 @@ struct request_timing {
   duration operator[](request_stage s) const { return stages[static_cast<size_t>(s)]; }
 };
 
-/// Of a request that was finished, with an output, and whose answer's body is written by `now`.
+/// Of a finished request with an output. `now`: the time at which its body is written.
 request_timing request_timing_of(const outcome& how, time_point parsed_at, time_point now);
 
 /// "parse;dur=0.0312, gateway;dur=..., late;dur=-0.2"

@@ -14,10 +14,10 @@
 
 namespace troupe {
 
-/// Who watches. HTTP threads and the asker meet here.
+/// The watchers. Used by HTTP threads and by the asker.
 class ui_feed::subscribers {
  public:
-  /// Whether the asker must be woken.
+  /// True if the asker must be woken.
   bool add(http_reply reply) {
     const auto seat = std::make_shared<std::atomic<bool>>(true);
     std::lock_guard lock(mutex_);
@@ -33,7 +33,7 @@ class ui_feed::subscribers {
     subscriptions_.push_back({seat, std::move(stream)});
     return !std::exchange(asking_, true);
   }
-  /// False: nobody watches; the next who comes wakes the asker.
+  /// False: there is no watcher; the next one wakes the asker.
   bool watched() {
     std::lock_guard lock(mutex_);
     leave();
@@ -64,7 +64,7 @@ class ui_feed::subscribers {
   bool asking_ = false, over_ = false;
 };
 
-/// The state of the actor that asks: a round of questions, one event, a pause.
+/// The state of the actor that asks. A round is a set of questions, one event and a pause.
 class ui_feed::asker {
  public:
   asker(caf::event_based_actor* self, parts p, std::shared_ptr<subscribers> to)
@@ -84,7 +84,7 @@ class ui_feed::asker {
     go_on();
   }
 
-  /// Distributions, which `get_metrics` leaves out: those of this node.
+  /// Keeps the histograms of this node, which `get_metrics` leaves out.
   void on_report(const group_report& r) {
     times_.clear();
     for (const auto& m : r.metrics)
@@ -107,7 +107,7 @@ class ui_feed::asker {
     questions_.push_back({to, type, std::move(fields), std::move(take)});
   }
 
-  /// Who is up is asked more; who is not would only keep the round waiting.
+  /// Asks the nodes that are up; the others would only delay the round.
   void on_node_state(const node_state& s) {
     now_.nodes[s.node] = {"up", s.incarnation, {}};
     for (const auto& p : s.peers) now_.nodes[p.node] = {p.state, p.incarnation, {}};
@@ -142,7 +142,7 @@ class ui_feed::asker {
     const auto node = parts_.cluster.slots[slot].node;
     auto& mine = seen_[slot];
     const auto incarnation = now_.nodes[name(node)].incarnation;
-    if (mine.incarnation != incarnation) mine = {incarnation, 0};  // it numbers its batches anew
+    if (mine.incarnation != incarnation) mine = {incarnation, 0};  // batches may be numbered anew
     put({node, {}, role::gpu_worker, slot}, "list_batches", {{"after", mine.last}, {"limit", 512}},
         [this, slot, incarnation](const nlohmann::json& j) {
           auto batches = from_json<past_batches>(j);
@@ -158,13 +158,13 @@ class ui_feed::asker {
       const nlohmann::json order{
           {"actor", actor_name(parts_.cluster, q.to)}, {"type", q.type}, {"fields", std::move(q.fields)}};
       ++open_;
-      // The console answers within its patience; longer is a console that broke.
+      // The console answers within its timeout, unless it has failed.
       self_->request(parts_.console_actor, 2 * console::timeout, command{0, "ask", json_text(order)})
           .then(
               [this, take = std::move(q.take)](const command_reply& r) {
                 try {
                   if (r.ok) take(nlohmann::json::parse(r.body));
-                } catch (const std::exception&) {  // a node of another version: it is shown without
+                } catch (const std::exception&) {  // a node of another version: its values are left out
                 }
                 answered();
               },

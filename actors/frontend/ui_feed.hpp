@@ -1,6 +1,6 @@
-// What the page of a gateway (/ui) is fed with: while somebody watches, it asks the actors of the cluster how
-// they are, through the console of its node, and sends one document (ui_snapshot.hpp) a round to every
-// watcher as a server-sent event. What it holds is bounded: watchers, and questions under way.
+// ui_feed supplies the page of a gateway (/ui) with data. While there are watchers, it asks the actors of the
+// cluster for their state, through the console of its node, and sends one document (ui_snapshot.hpp) per
+// round to every watcher as a server-sent event. The numbers of watchers and of open questions are bounded.
 #pragma once
 #include <caf/actor.hpp>
 #include <functional>
@@ -17,10 +17,10 @@ namespace troupe {
 
 class ui_feed {
  public:
-  static constexpr size_t max_watchers = 32;   ///< more are told 503
-  static constexpr size_t max_questions = 16;  ///< under way; a console takes 64 from all
+  static constexpr size_t max_watchers = 32;   ///< more get 503
+  static constexpr size_t max_questions = 16;  ///< open ones; a console takes 64 from all clients
   static constexpr auto interval = std::chrono::milliseconds(250);  ///< from round to round, if all answer
-  static constexpr uint32_t adapters_every = 4;                     ///< rounds: which adapters are where
+  static constexpr uint32_t adapters_every = 4;                     ///< rounds between lists of adapters
   static constexpr uint32_t max_adapters = 1000;
 
   struct parts {
@@ -30,7 +30,7 @@ class ui_feed {
     const cluster_spec& cluster;
     const clock& time;
     node_id self;
-    std::function<std::map<model_id, std::string>()> models;  ///< that are served; from any thread
+    std::function<std::map<model_id, std::string>()> models;  ///< served ones; called from any thread
   };
   explicit ui_feed(parts p);
   ~ui_feed() { stop(); }
@@ -39,7 +39,7 @@ class ui_feed {
 
   /// GET /ui, the page, and GET /ui/events. The router does not outlive this.
   void add_to(http_router& router);
-  /// Ends all streams; asks nobody any more.
+  /// Ends all streams and the questions.
   void stop();
 
   class subscribers;

@@ -19,7 +19,7 @@ std::string base64(std::span<const uint8_t> bytes) {
   return out;
 }
 
-/// What stands between <name> and </name>, by its hash, as a source of a Content-Security-Policy.
+/// The hash of the text between <name> and </name>, as a source of a Content-Security-Policy.
 std::string source_of(std::string_view page, std::string_view name) {
   const auto opening = "<" + std::string(name) + ">";
   const auto begin = page.find(opening) + opening.size();

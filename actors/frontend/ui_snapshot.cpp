@@ -35,8 +35,8 @@ double sum(const ui_sample& s, const std::string& name, const std::string& of = 
   return all;
 }
 
-/// How far a counter rose on all nodes that can be compared; nothing if there is none. What was not there
-/// before had not been counted yet.
+/// The increase of a counter, summed over the nodes with two comparable samples; nothing without such a node.
+/// A metric that is missing in the earlier sample counts from 0.
 std::optional<double> rise(const ui_sample& before, const ui_sample& now, const std::string& name,
                            const std::string& of) {
   std::optional<double> all;
@@ -51,7 +51,7 @@ std::optional<double> rise(const ui_sample& before, const ui_sample& now, const 
   return all;
 }
 
-/// What its metrics are under: models have theirs under their names.
+/// The key of an engine's metrics; those of models have the model's name.
 std::string engine_name(const std::string& number) { return "engine " + number; }
 
 const char* word_for(device_kind k) {
@@ -95,7 +95,7 @@ ordered_json ui_snapshot::fold(ui_sample now) {
   for (const auto& n : cluster_.nodes) nodes.push_back(node_of(now, n));
   auto& slots = doc["slots"] = ordered_json::array();
   for (uint32_t s = 0; s < cluster_.slots.size(); ++s) slots.push_back(slot_of(now, s));
-  std::set<std::string> names;  // a model that was changed under its name has had several ids
+  std::set<std::string> names;  // a redeployed model has had several ids
   for (const auto& [_, name] : now.models) names.insert(name);
   auto& models = doc["models"] = ordered_json::array();
   for (const auto& name : names) models.push_back(model_of(now, name));
@@ -116,7 +116,7 @@ ordered_json ui_snapshot::rate(const ui_sample& now, const std::string& name, co
   return *more / to_seconds(now.at - before_.front().at);
 }
 
-/// Of what fell into a histogram in the window.
+/// The mean of a histogram's samples in the window.
 ordered_json ui_snapshot::mean_ms(const ui_sample& now, const std::string& name,
                                   const std::string& of) const {
   if (before_.empty()) return nullptr;

@@ -1,5 +1,5 @@
-// What the page of a gateway (/ui) shows: what the actors of a cluster told at one time, folded into one
-// document. Pure.
+// ui_snapshot folds the answers of a cluster's actors into one document for the page of a gateway (/ui).
+// Pure.
 #pragma once
 #include <deque>
 #include <map>
@@ -14,26 +14,26 @@
 
 namespace troupe {
 
-/// What was told at one time. Who did not answer is missing.
+/// The answers of one round. Actors that did not answer are missing.
 struct ui_sample {
   struct node {
     std::string state;  ///< as in `peer_state`
     incarnation_id incarnation;
-    /// By name, and by the model, slot or engine that it is of; summed over all other labels.
+    /// By name, and by model, slot or engine; summed over all other labels.
     std::map<std::pair<std::string, std::string>, double> metrics;
 
     using labels = std::span<const std::pair<std::string, std::string>>;
     void add(const std::string& name, labels of, double value);
-    /// As a metrics actor tells it.
+    /// A metric as a metrics actor reports it.
     void add(const metric_value& f);
   };
   time_point at{};
   std::string gateway;                           ///< the node that asked
   std::map<std::string, node> nodes;             ///< by name
-  std::map<uint32_t, past_batches> batches;      ///< by slot: those since the sample before
+  std::map<uint32_t, past_batches> batches;      ///< by slot: those since the previous sample
   std::map<uint32_t, llm_engine_state> engines;  ///< by engine_id
   std::map<uint32_t, adapter_list> adapters;     ///< likewise
-  std::map<model_id, std::string> models;        ///< that are served
+  std::map<model_id, std::string> models;        ///< served ones
 };
 
 class ui_snapshot {
