@@ -102,7 +102,7 @@ network::default_multiplexer& loop_of(caf::actor_system& system) {
   return static_cast<network::default_multiplexer&>(system.middleman().backend());
 }
 
-/// What the two actors share.
+/// Shared by the two actors.
 struct lane_end {
   std::shared_ptr<const tls_context> tls;
   const clock& time;

@@ -1,5 +1,6 @@
 // completion_clients keeps the generation requests of a gateway's HTTP clients until their answers end. As
-// completion_port it passes tokens and outcomes of the llm_gateway to HTTP. Thread-safe.
+// completion_port it passes tokens and outcomes of the llm_gateway to HTTP. HTTP threads add requests; the
+// gateway's thread calls the port.
 #pragma once
 #include <atomic>
 #include <functional>

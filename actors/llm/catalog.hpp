@@ -125,7 +125,7 @@ class llm_catalog {
   struct known_adapter {
     adapter_entry what;
     std::set<engine_id> engines;  ///< engines that have it
-    /// Removes an engine; true: no engine has it any more.
+    /// Removes an engine; true: it was the last one.
     bool leaves(engine_id id) { return engines.erase(id) > 0 && engines.empty(); }
   };
   struct model {

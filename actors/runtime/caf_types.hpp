@@ -135,7 +135,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::load_outcome)
 
 namespace troupe {
 
-/// What a node actor (actors/cluster/node.hpp) takes.
+/// The messages of a node actor (actors/cluster/node.hpp).
 using node_protocol = caf::typed_actor<caf::reacts_to<control_frame>,   // from another node
                                        caf::reacts_to<slot_ready>,      // the models of a slot of this node
                                        caf::reacts_to<deployment_log>,  // from the deployer: changed lines
@@ -148,7 +148,7 @@ using node_protocol = caf::typed_actor<caf::reacts_to<control_frame>,   // from 
                                        caf::reacts_to<wake_atom>,      // a timer has expired
                                        caf::reacts_to<drain_atom>>;    // finish and leave
 
-/// What a deployer (actors/cluster/deployer.hpp) takes.
+/// The messages of a deployer (actors/cluster/deployer.hpp).
 using deployer_protocol = caf::typed_actor<
     caf::reacts_to<introduction>,
     caf::reacts_to<control_frame>,                                 // from another node's deployer

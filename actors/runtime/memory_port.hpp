@@ -31,7 +31,7 @@ class memory_port {
   /// Pulls; `pulled{token}` reaches `to` when it has ended. The buffer stays alive and unmoved until then.
   virtual void pull(const region_ref& region, std::span<std::byte> into, const address& to,
                     uint64_t token) = 0;
-  /// The payload within what was pulled; nothing if the owner has reused the slot since.
+  /// The payload within the pulled buffer; nothing if the owner has reused the slot since.
   virtual std::optional<std::span<const std::byte>> verify(const region_ref& region,
                                                            std::span<const std::byte> buffer) const = 0;
 };

@@ -249,7 +249,7 @@ void gateway::run_again(node_id worker, incarnation_id incarnation) {
   }
 }
 
-/// Fails the requests that get no answer any more. Workers that still read their inputs detect the reuse.
+/// Fails the requests that can get no answer. Workers that still read their inputs detect the reuse.
 void gateway::fail_all(failure why, time_point now) {
   const auto lost = [why](const in_flight_request& f) { return !f.output || why == failure::node_fenced; };
   for (const auto id : in_flight_.ids_where(lost))

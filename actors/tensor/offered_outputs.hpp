@@ -14,7 +14,7 @@ class offered_outputs {
   /// `memory` outlives it.
   explicit offered_outputs(memory_port& memory) : memory_(memory) {}
 
-  /// Adds an output that the gateway is told of and releases later.
+  /// Adds an output that is offered to the gateway, which releases it later.
   void add(const region_ref& region, const address& gateway) {
     offered_.add(region.generation, {region, gateway.node, gateway.incarnation});
   }
