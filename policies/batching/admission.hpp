@@ -1,4 +1,4 @@
-// Which requests a queue refuses at admission, so that nobody waits in vain.
+// Admission to a model queue: the bound on the rows that may wait in it.
 #pragma once
 #include <cstdint>
 
@@ -7,21 +7,22 @@
 
 namespace troupe {
 
-/// A queue in overload gives requests up when their time has run out: late news for whoever asked. So while
-/// more than one row in twenty is lost, it holds no more rows than leave it, at their present rate, within
-/// the time that a newcomer can wait (Little's law), less a batch, because they leave a batch at a time; the
-/// rest is refused at once. The rate is that of the last two seconds. It is measured, so it knows of slots
-/// shared with other models; and as a bounded queue still never runs dry, it stays the rate that the slots
-/// can do.
+/// Without a bound, a queue in overload drops requests only after they have waited. Therefore, while more
+/// than one row in twenty is lost, the queue holds at most the rows that leave it, at the rate of the last
+/// two seconds, within the patience of a new request (Little's law), less one batch, because rows leave a
+/// batch at a time. Requests beyond the bound are dropped at once. The rate is measured, so it reflects slots
+/// that are shared with other models. A bounded queue does not run dry, so the measured rate stays the
+/// throughput of the slots.
 class admission {
  public:
   /// Rows left the queue in a batch.
   void served(time_point now, uint32_t rows) { served_.count(now, rows); }
-  /// Rows were refused, or given up after they had waited.
+  /// Rows were dropped, at admission or after they had waited.
   void lost(time_point now, uint32_t rows) { lost_.count(now, rows); }
 
-  /// How many rows may wait. `patience`: until when a newcomer's batch must have left, from now. `batch`:
-  /// rows of a usual one; one for each of `slots` and one more may always wait, so that the slots stay busy.
+  /// Returns how many rows may wait. `patience`: time within which the batch of a new request must have left.
+  /// `batch`: rows of a usual batch. At least `slots + 1` such batches may always wait, so that the slots
+  /// stay busy.
   uint32_t bound(time_point now, duration patience, uint32_t batch, uint32_t slots);
 
  private:

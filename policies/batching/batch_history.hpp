@@ -1,4 +1,4 @@
-// The last batches of an execution slot, for operators to look back at.
+// The last `capacity` batches of an execution slot, for the operator's commands.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -16,12 +16,12 @@ class batch_history {
   struct entry {
     model_id model;
     uint32_t requests = 0;
-    uint32_t rows = 0;  ///< that came with their inputs
+    uint32_t rows = 0;  ///< of the requests that had their inputs
     time_point started_at = never, finished_at = never;
     bool stopped = false;  ///< another batch preempted it
   };
 
-  /// A batch has ended: the slot's next number is its own.
+  /// Adds a batch that has ended; it gets the slot's next number.
   void add(const entry& e) {
     entries_.push_back(e);
     ++last_;
@@ -30,7 +30,7 @@ class batch_history {
 
   /// The newest `limit` batches with numbers above `after`, oldest first.
   past_batches list(const list_batches& asked, time_point now) const {
-    const uint64_t before = last_ - entries_.size();  // number of the last batch that was forgotten
+    const uint64_t before = last_ - entries_.size();  // number of the last batch that has left the ring
     const uint64_t later = last_ - std::clamp(asked.after, before, last_);
     past_batches out;
     for (auto left = std::min<uint64_t>(asked.limit, later); left > 0; --left) {
@@ -43,7 +43,7 @@ class batch_history {
 
  private:
   std::deque<entry> entries_;  // oldest first, without gaps
-  uint64_t last_ = 0;          // number of the newest
+  uint64_t last_ = 0;          // number of the newest entry
 };
 
 }  // namespace troupe

@@ -1,5 +1,5 @@
-// Handles the requests of a batch that has left its worker: it ran, was refused or preempted, or its
-// worker died. The batch is no longer in flight. Requests whose gateway is gone are only released.
+// Requests of a batch that has left its worker, because it ran, was refused or preempted, or its worker died.
+// The batch is no longer in flight. Requests of a lost gateway are only released.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -10,37 +10,38 @@
 
 namespace troupe {
 
-/// The batch ran, or its worker could not start it in time: then its requests are dropped. A batch that is
-/// too late is too late for most of its requests, and would only hold up the requests behind it that can
-/// still be in time: a backlog that is planned at its latest start again and again would never end.
+/// The batch ran, or its worker refused it as late. The requests of a late batch are dropped rather than
+/// queued again: most of them are late on their own, and they would delay the requests behind them that can
+/// still be in time.
 void finish_batch(request_queue& queue, const in_flight_batch& batch, const batch_done& d, time_point now);
 
-/// The batch never started, or its worker died. Its requests are queued again, with one more attempt, up to
-/// `max_attempts` returns; those that lost a worker as poison retries. Returns the number of attempts made.
+/// The batch never started, or its worker died. Its requests are queued again, with one more attempt; those
+/// that lost a worker, as poison retries. A request is dropped at its return number `max_attempts`. Returns
+/// the number of attempts made.
 uint64_t resubmit_batch(request_queue& queue, const in_flight_batch& batch, uint32_t max_attempts,
                         time_point now);
 
-/// The batch was stopped for a larger one. The order counts against none of its requests: they are let in
-/// again whatever the bounds, unless they cannot be in time any more. Returns the number of attempts made.
+/// The batch was preempted by a larger one. Its requests are queued again without an admission bound, unless
+/// they can no longer be in time. Returns the number of attempts made.
 uint64_t run_batch_again(request_queue& queue, const in_flight_batch& batch, time_point now);
 
-/// Nobody waits for the batch's requests.
+/// Releases the batch's requests without a report.
 void release_batch(request_queue& queue, const in_flight_batch& batch);
 
-/// A gateway's incarnation is over: nobody waits for its requests. Those that wait are released, those in
-/// flight when their batch is back. Returns how many there were.
+/// The incarnation of a gateway has ended. Its queued requests are released now, those in flight when their
+/// batch returns. Returns the number of these requests.
 uint64_t forget_gateway(request_queue& queue, node_id node, incarnation_id incarnation);
 
-/// The worker of the batch died; resubmitted, its requests become poison retries.
+/// The worker of the batch died: `resubmit_batch` will queue its requests as poison retries.
 void note_loss(request_queue& queue, const in_flight_batch& batch, worker_loss loss);
 
-/// A request that failed, for its gateway.
+/// A failed request, to be reported to its gateway.
 struct failed_request {
   request what;
   failure why = failure::none;
 };
 
-/// The worker of a poison retry died: the verdict about its request, which is released. Empty: its gateway is
+/// The worker of a poison retry died. Releases the request and returns its failure; empty if its gateway is
 /// gone.
 std::optional<failed_request> judge_poison_retry(request_queue& queue, const in_flight_batch& batch,
                                                  worker_loss loss);

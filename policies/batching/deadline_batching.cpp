@@ -40,13 +40,13 @@ void deadline_batching::set_target(time_point now) {
   target_until_ = arrivals_.valid_until();
 }
 
-/// What an arrival says of the rate. Updates say nothing, so that one more of them changes nothing.
+/// Called for arrivals only, so that an additional update has no effect.
 void deadline_batching::look_at_rate(const queued_request& t, time_point now) {
   constexpr int64_t gaps = 6;
   if (rule_ == shedding::timeout) return;
   if (now >= target_until_) set_target(now);
   if (usual_gap_ == duration::max()) return;
-  // Requests come in turns of whoever sends them: a short silence says nothing.
+  // Senders batch their requests: a short gap does not end a burst.
   const auto min_wait = parameters_.margin + parameters_.latency(t.rows) / 2;
   arrivals_over_ = now + std::max(gaps * t.rows * usual_gap_, min_wait);
 }
@@ -107,8 +107,8 @@ uint32_t deadline_batching::protected_rows(time_point now) {
   return static_cast<uint32_t>(std::lround(rows_to_protect()));
 }
 
-/// Rows of the longest run of requests up to the end of the queue that could all be one batch. A later run is
-/// smaller and has a later deadline, so that a binary search finds it.
+/// Rows of the longest run of requests at the end of the queue that can be one batch. A run that begins later
+/// is smaller and has a later deadline, so a binary search finds it.
 uint32_t deadline_batching::rows_that_run_together(const batch_start& o) const {
   size_t low = 0, high = queue_.size();
   while (low < high) {
@@ -123,7 +123,7 @@ uint32_t deadline_batching::rows_that_run_together(const batch_start& o) const {
 }
 
 void deadline_batching::shed_infeasible_heads(const batch_start& o) {
-  if (queue_.empty()) return;  // the rate meter begins with the first arrival
+  if (queue_.empty()) return;  // the rate meter starts at the first arrival
   uint32_t protect = protected_rows(o.now);
   const auto in_time = [&](const queued_request& head) {
     return meets(head, std::max(protect, head.rows), o);
@@ -158,7 +158,7 @@ void deadline_batching::gather(const batch_start& o) {
   gathered batch{};
   batch.finish_by = saturating_subtract(queue_[0].deadline, parameters_.response);
   const uint32_t fits = largest_batch(batch.finish_by, o);
-  // A request that is larger than the policy's batches has one of its own.
+  // A request that is larger than the policy's batches runs in a batch of its own.
   const size_t count = queue_.count_within(std::min(fits, std::max(batch_of(fits), queue_[0].rows)));
   if (count == 0) return;
   batch.rows = queue_.rows_before(count);
@@ -169,7 +169,7 @@ void deadline_batching::gather(const batch_start& o) {
   window_.rows = batch.rows;
   window_.exec_at = exec_at(batch);
   window_.latest = saturating_subtract(batch.finish_by, parameters_.latency(batch.rows));
-  // The first moment when the batch, sent then, would be late.
+  // The earliest time at which the batch, if it is sent then, is late.
   wake_at_ = saturating_subtract(window_.latest, o.ahead + parameters_.network(batch.rows) - duration{1});
 }
 

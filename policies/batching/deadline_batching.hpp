@@ -1,5 +1,5 @@
-// What batching policies over a deadline queue share: the queue, shedding, and the largest batch that meets
-// its deadline. What is left to a policy is when that batch should start.
+// Base of the batching policies over a deadline queue: the queue, shedding, and the largest batch that meets
+// its deadlines. A derived policy decides when that batch should start.
 #pragma once
 #include <algorithm>
 #include <limits>
@@ -11,8 +11,8 @@
 namespace troupe {
 
 /// The window holds the longest run of requests from the head of the queue that, started as soon as possible,
-/// ends by the earliest of their deadlines. Adding or removing a request inside the window empties it until
-/// the next update. `add` drops a request without rows or with more than `max_rows`: it could never run.
+/// ends by the earliest of their deadlines. Adding or removing a request inside the window empties the window
+/// until the next update. `add` drops a request with zero rows or more than `max_rows`.
 class deadline_batching : public batching_policy {
  public:
   deadline_batching(const batching_parameters& p, shedding rule) : parameters_(p), rule_(rule) {}
@@ -35,44 +35,43 @@ class deadline_batching : public batching_policy {
 
  protected:
   struct gathered {
-    uint32_t rows;        ///< of the batch
-    uint32_t next_rows;   ///< of the request that would join it next: queued, or else of the smallest to come
-    time_point earliest;  ///< when it can start
-    time_point finish_by;  ///< when it must have ended
+    uint32_t rows;         ///< of the batch
+    uint32_t next_rows;    ///< of the next request in the queue; 1 if there is none
+    time_point earliest;   ///< earliest start
+    time_point finish_by;  ///< latest end
   };
   /// When the batch should start, from `earliest` to `finish_by - ℓ(rows)`.
   virtual time_point exec_at(const gathered& batch) const = 0;
-  /// Window shedding gives heads up for the sake of a batch of so many rows.
+  /// Rows of the batch for which window shedding drops requests at the head.
   virtual double rows_to_protect() const {
     if (rule_ == shedding::staggered) return target_.rows;
     return rows_that_keep_up(parameters_.latency, target_, std::min(load_, 1 / tolerance(load_)));
   }
-  /// The largest batch that the policy makes of so many rows.
+  /// Largest batch that the policy forms when `rows` rows fit.
   virtual uint32_t batch_of(uint32_t rows) const { return rows; }
 
   const batching_parameters& parameters() const { return parameters_; }
-  /// Batches of so many rows take a twentieth more of a slot's time a row than those of the staggered
-  /// schedule: with arrivals at random the time of a free slot is worth more than that. Infinite without
-  /// window shedding, as in Algorithm 1.
+  /// Rows at which a batch takes 5 % more slot time per row than one of the staggered schedule. From there on
+  /// the policy does not wait for more rows: under random arrivals a free slot is worth more than the saving.
+  /// Infinite without window shedding, as in Algorithm 1.
   double rows_worth_waiting_for() const { return worth_waiting_for_; }
-  /// How much earlier than its last moment a batch should want to start, so that it then finds a free slot.
-  /// Slots that other models use come free at random, one about every ℓ(b) / slots; a model's own batches
-  /// keep out of each other's way. In six such gaps none comes free with a probability of e⁻⁶.
+  /// How long before its latest start a batch asks for a slot, so that one becomes free in time. Slots that
+  /// other models use become free at random, about every ℓ(b) / slots; batches of the same model do not
+  /// compete. The time is six such gaps: the probability that no slot becomes free is e⁻⁶.
   duration search_time(uint32_t rows) const;
-  /// When it is no use to wait for more requests, because none has come for six times as long as rows like
-  /// the last one's usually take. In a Poisson stream one gap in 400 is as long; where requests come in
-  /// bursts it is the end of one.
+  /// When to stop waiting for more requests: after a gap of six times the usual one for the rows of the last
+  /// request. In a Poisson stream one gap in 400 is as long; in bursty traffic such a gap ends a burst.
   time_point arrivals_over() const { return arrivals_over_; }
 
  private:
-  /// How much more of a slot's time a row may take than in the batches of the staggered schedule: a
-  /// twentieth, and less in overload, where what is shed for larger batches is lost anyway.
+  /// Factor on the slot time per row, relative to the staggered schedule: 1.05, and less in overload, where
+  /// requests that are shed for larger batches are lost in any case.
   static double tolerance(double load) { return 1 + 0.05 * std::clamp(2 - load, 0.0, 1.0); }
 
-  /// When and where a batch could start, for the duration of one update.
+  /// Bounds on the start of a batch, for one update.
   struct batch_start {
     time_point now, slot_free_at;
-    duration ahead;  ///< how long before its start a slot will be granted, besides the network's delay
+    duration ahead;  ///< time between the grant and the start of a batch, in addition to the network delay
   };
 
   time_point earliest_start(uint32_t rows, const batch_start& o) const;
@@ -92,7 +91,7 @@ class deadline_batching : public batching_policy {
   std::vector<dropped_queued_request> dropped_;
   rate_meter arrivals_;  // rows
   time_point arrivals_over_ = never;
-  duration usual_gap_ = duration::max();  // between rows; max: unknown
+  duration usual_gap_ = duration::max();  // between rows; `max()`: unknown
   batch_target target_;
   time_point target_until_ = long_ago;
   double load_ = 1;

@@ -11,7 +11,7 @@ bool before(const queued_request& a, const queued_request& b) {
 }  // namespace
 
 size_t deadline_queue::count_within(uint32_t rows) const {
-  // Every request has a row at least, and most have just one: then the first guess is right.
+  // Most requests have one row, the minimum: then this first guess is the result.
   size_t high = std::min<size_t>(size_, rows);
   if (rows_before(high) <= rows) return high;
   size_t low = 0;  // the first `low` requests fit, the first `high` do not
@@ -23,7 +23,7 @@ size_t deadline_queue::count_within(uint32_t rows) const {
 }
 
 size_t deadline_queue::position_of(const queued_request& t) const {
-  if (size_ == 0 || !before(t, at(size_ - 1).request)) return size_;  // most come in order
+  if (size_ == 0 || !before(t, at(size_ - 1).request)) return size_;  // most arrive in order
   size_t low = 0, high = size_ - 1;
   while (low < high) {
     const size_t middle = low + (high - low) / 2;
@@ -41,7 +41,7 @@ size_t deadline_queue::insert(const queued_request& t) {
   const size_t i = position_of(t);
   ++size_;
   if (i < size_ / 2) {
-    // The fewer stand before it: they move up, and the sums count from lower (modulo 2⁶⁴).
+    // Fewer entries are before it: these move forward, and the running sums start lower (modulo 2⁶⁴).
     --head_;
     rows_gone_ -= t.rows;
     for (size_t k = 0; k < i; ++k) at(k) = {at(k + 1).request, at(k + 1).rows_before - t.rows};
@@ -58,7 +58,7 @@ size_t deadline_queue::insert(const queued_request& t) {
 size_t deadline_queue::erase_if(const std::function<bool(const queued_request&)>& leaves,
                                 std::vector<queued_request>& out) {
   size_t first = npos, kept = 0;
-  uint64_t rows = 0;  // of those that leave
+  uint64_t rows = 0;  // of the erased requests
   for (size_t i = 0; i < size_; ++i) {
     const auto [request, rows_before] = at(i);
     if (leaves(request)) {

@@ -60,7 +60,7 @@ std::optional<decision_log::dropped_request> decision_log::drop_of(request_id id
 
 std::optional<size_t> decision_log::place_of(batch_id id) const {
   if (batches_.size() == 0 || id > batches_[batches_.size() - 1].id) return {};
-  // Where it is if there are no gaps behind it; with gaps it is later.
+  // Its place if no gaps follow it; with gaps it is later.
   const auto behind = batches_[batches_.size() - 1].id.value - id.value;
   size_t low = behind < batches_.size() ? batches_.size() - 1 - behind : 0, high = batches_.size();
   if (batches_[low].id == id) return low;
@@ -82,7 +82,7 @@ const decision_log::granted_batch* decision_log::batch(batch_id id) const {
 std::vector<decision_log::offer> decision_log::offers(time_point from, time_point until) const {
   std::vector<offer> out;
   for (size_t i = 0; i < offers_.size() && offers_[i].at < until; ++i) {
-    if (offers_[i].at < from) out.clear();  // an earlier one stood no more
+    if (offers_[i].at < from) out.clear();  // it replaced the earlier ones
     out.push_back(offers_[i]);
   }
   return out;

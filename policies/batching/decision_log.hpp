@@ -1,5 +1,5 @@
-// What the queue of a model decided about its latest requests, and by which numbers. Written on the hot path,
-// so it only copies a few numbers into rings; words are made of them when somebody asks (`troupe why`).
+// Recent decisions of a model queue and the numbers behind them, for `troupe why`. The log is written on the
+// hot path, so it copies plain numbers into rings; text is made of them on demand (request_story.hpp).
 #pragma once
 #include <optional>
 #include <vector>
@@ -10,37 +10,37 @@
 
 namespace troupe {
 
-/// By which rule a queue gave a request up.
+/// Rule by which a queue dropped a request.
 enum class drop_rule : uint16_t {
   no_worker,             ///< no living worker has the model
-  queue_bound,           ///< more rows would wait than may
-  batching,              ///< its batching policy could not have it in time, or had better use for the time
-  cancelled,             ///< its client went away
-  attempts,              ///< too many workers refused it
-  not_started,           ///< its worker could not start the batch in time
-  preempted,             ///< its batch was stopped for a larger one, and it is too late to run it again
-  poison_retry_too_late  ///< it had to run alone, and could not in time
+  queue_bound,           ///< the bound on queued rows was reached
+  batching,              ///< the batching policy dropped it, as late or shed
+  cancelled,             ///< the client cancelled it
+  attempts,              ///< too many workers returned it
+  not_started,           ///< the worker refused its batch as late
+  preempted,             ///< its batch was preempted by a larger one, and it is too late to run again
+  poison_retry_too_late  ///< a poison retry that could not start in time
 };
 
-/// The numbers of a rule; of a batching policy those of its `dropped_queued_request`.
+/// The rule and its numbers; those of `batching` are from `dropped_queued_request`.
 struct drop_grounds {
   drop_rule rule = drop_rule::no_worker;
-  uint32_t rows = 0;  ///< queue_bound: that may wait; batching: of the batch that was too late
+  uint32_t rows = 0;  ///< queue_bound: the bound; batching: of the late batch
   time_point start = never, end = never;
 };
 
 class decision_log {
  public:
-  /// A request, and what it found.
+  /// A request and the state of the queue at its arrival.
   struct known_request {
     request_id id;
     time_point arrival, deadline;
     time_point taken_at;      ///< by the queue
     uint32_t rows = 0;        ///< its own
-    uint32_t rows_ahead = 0;  ///< queued when it came
+    uint32_t rows_ahead = 0;  ///< queued at its arrival
     uint32_t attempt = 1;
   };
-  /// The queue remembers the request itself, by this handle; later the handle is another one's.
+  /// The request table keeps the request itself by this handle; a handle is reused later.
   struct granted_request {
     uint32_t handle;
     uint32_t attempt;
@@ -52,7 +52,7 @@ class decision_log {
     drop_reason reason;
     drop_grounds grounds;
   };
-  /// What the queue told the arbiter that it wants to run next.
+  /// A candidate that the queue offered to the arbiter.
   struct offer {
     time_point at;
     uint64_t sequence;
@@ -60,7 +60,7 @@ class decision_log {
   };
   enum class batch_status : uint8_t { running, done, refused, preempted, worker_lost, worker_crashed };
   struct granted_batch {
-    batch_id id;        ///< they count up; there are gaps where a scheduler took over
+    batch_id id;        ///< ascending, with gaps at takeovers
     uint64_t sequence;  ///< of the offer
     slot_id slot;
     time_point at, free_at;  ///< of the slot
@@ -69,10 +69,10 @@ class decision_log {
     time_point exec_at, start_by, end;  ///< as planned
     batch_status how = batch_status::running;
     refusal why = refusal::none;
-    time_point started_at = never, finished_at = never;  ///< not done: when the queue heard of it
+    time_point started_at = never, finished_at = never;  ///< not done: when the queue was notified
   };
 
-  /// Keeps so many granted requests, as many dropped ones, and so many batches and offers. 0: nothing.
+  /// Keeps up to `requests` granted requests, dropped requests, offers and batches, each. 0: none.
   explicit decision_log(uint32_t requests = 0)
       : granted_(requests), dropped_(requests), offers_(requests), batches_(requests) {}
 
@@ -85,28 +85,28 @@ class decision_log {
   }
   void offered(time_point at, uint64_t sequence, const batch_window& w) { offers_.push({at, sequence, w}); }
   void begin(const granted_batch& b) { batches_.push(b); }
-  /// The order, of so many rows, answers the grant and is planned to end then.
+  /// Adds the batch of an order that answers the grant; `end` is its planned end.
   void begin(const struct grant& g, const batch_order& o, uint32_t rows, time_point end, time_point now);
   void end(batch_id id, batch_status how, refusal why, time_point started_at, time_point finished_at);
   void end(const batch_done& d, time_point now);
   /// The batch's worker is lost.
   void lose(batch_id id, bool crashed, time_point now);
 
-  /// In batches that were granted since then, by attempt.
+  /// Grants of a handle in batches granted at or after `since`, oldest first.
   std::vector<granted_request> grants_of(uint32_t handle, time_point since) const;
   std::optional<dropped_request> drop_of(request_id id) const;
-  /// Null if it is forgotten.
+  /// Null if the batch is no longer in the log.
   const granted_batch* batch(batch_id id) const;
-  /// Those made in [from, until) and the one that stood before, oldest first.
+  /// Offers made in [from, until) and the one that was valid at `from`, oldest first.
   std::vector<offer> offers(time_point from, time_point until) const;
-  /// Offers made before that are forgotten; `long_ago`: none is.
+  /// The log is complete from this time on; `long_ago`: no offer has been overwritten.
   time_point offers_since() const;
 
  private:
   std::optional<size_t> place_of(batch_id id) const;
 
   recent_ring<granted_request> granted_;
-  recent_ring<dropped_request> dropped_;  // apart: one asks for these, and they are few
+  recent_ring<dropped_request> dropped_;  // in a ring of their own: rare, and asked for most
   recent_ring<offer> offers_;
   recent_ring<granted_batch> batches_;
 };

@@ -4,10 +4,10 @@
 
 namespace troupe {
 
-/// A batch waits as long as it can still grow: it wants to start at its frontrun moment, d - ℓ(b + 1), when
-/// one more row would make it late; at once if it is at `max_rows`. Under window shedding somewhat earlier
-/// where other models compete for the slots (`search_time`), when no more requests are to be expected
-/// (`arrivals_over`), and at once when more rows would save next to nothing (`rows_worth_waiting_for`).
+/// A batch waits as long as it can still grow: it starts at its frontrun moment, d - ℓ(b + 1), at which one
+/// more row would make it late, or at once if it has `max_rows` rows. Window shedding moves the start
+/// forward: by `search_time` where other models compete for the slots, to `arrivals_over` when no more
+/// requests are expected, and to now at `rows_worth_waiting_for` rows.
 class deferred final : public deadline_batching {
  public:
   using deadline_batching::deadline_batching;

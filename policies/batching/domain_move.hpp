@@ -1,4 +1,4 @@
-// The end of a model's move to another scheduling domain, on the side of its queue.
+// A model's move to another scheduling domain, from the view of its queue.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -6,14 +6,14 @@
 
 namespace troupe {
 
-/// A model leaves a domain once none of its batches run there any more. The queue then confirms the line of
-/// the deployment log (by its revision) that moved the model, once.
+/// The move ends when no batch of the model runs in the old domain any more. The queue then confirms, once,
+/// the revision of the deployment log that moved the model.
 class domain_move {
  public:
   void begin(uint64_t revision, uint32_t left_domain) { leaves_.emplace(revision, left_domain); }
   void cancel() { leaves_.reset(); }
 
-  /// The revision to confirm, unless `runs_in(domain)` holds for the domain that is left.
+  /// Returns the revision to confirm, unless `runs_in(domain)` holds for the old domain.
   template <class F>
   std::optional<uint64_t> finish(F&& runs_in) {
     if (!leaves_ || runs_in(leaves_->second)) return {};

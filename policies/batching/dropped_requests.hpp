@@ -1,4 +1,4 @@
-// The requests that a queue has dropped in a turn, for their gateways, and how many it has dropped so far.
+// The requests that a queue dropped in this turn, by gateway, and the number of drops by reason so far.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -25,10 +25,10 @@ class dropped_requests {
     for (auto& [gateway, list] : pending_) send(gateway, std::move(list));
     pending_.clear();
   }
-  /// Gateways are not told of what is pending.
+  /// Discards the pending drops without a report to the gateways.
   void forget() { pending_.clear(); }
 
-  /// Since the beginning.
+  /// Drops for this reason so far.
   uint64_t count(drop_reason why) const { return count_[static_cast<size_t>(why)]; }
 
  private:
@@ -36,7 +36,7 @@ class dropped_requests {
   std::array<uint64_t, drop_reason_count> count_{};
 };
 
-/// The slots were too busy for the request, or there were none: more slots would have saved it.
+/// The slots were too busy or there were none: with more slots the request could have run.
 constexpr bool is_overload(drop_reason why) {
   return why == drop_reason::late || why == drop_reason::shed || why == drop_reason::queue_full ||
          why == drop_reason::no_capacity;

@@ -1,10 +1,10 @@
-// Eager batching: what most serving systems do, and the yardstick for deferred batching (Symphony §3.3).
+// Eager batching, as in most serving systems; the baseline of deferred batching (Symphony §3.3).
 #pragma once
 #include "policies/batching/deadline_batching.hpp"
 
 namespace troupe {
 
-/// A batch wants to start as soon as there is one.
+/// A batch starts as soon as a slot can take it.
 class eager final : public deadline_batching {
  public:
   using deadline_batching::deadline_batching;

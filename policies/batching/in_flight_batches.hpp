@@ -1,4 +1,4 @@
-// The batches of a model queue that workers have.
+// The in-flight batches of a model queue: sent to a worker and not yet returned.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -14,12 +14,12 @@ namespace troupe {
 struct in_flight_batch {
   address worker;
   std::vector<uint32_t> handles;         ///< of its requests, in the queue's request table
-  time_point first_deadline = long_ago;  ///< of its requests; long_ago: not computed
+  time_point first_deadline = long_ago;  ///< earliest of its requests; `long_ago`: not computed
   bool alone = false;                    ///< a poison retry
 };
 
-/// Batches by id. Lookups cost O(1); the functions over handles and workers cost O(requests in flight) and
-/// are for commands and for nodes that are lost.
+/// Batches by id. Lookups cost O(1). The functions over handles and workers cost O(requests in flight); they
+/// are for commands and lost nodes.
 class in_flight_batches {
  public:
   size_t size() const { return batches_.size(); }
@@ -27,15 +27,15 @@ class in_flight_batches {
   void add(batch_id id, in_flight_batch&& b) { batches_[id] = std::move(b); }
   void clear() { batches_.clear(); }
 
-  /// Moves a batch out; empty if there is none with that id.
+  /// Removes and returns a batch; empty if the id is unknown.
   std::optional<in_flight_batch> take(batch_id id);
-  /// Moves the batches of a node's incarnation out, by ascending id.
+  /// Removes and returns the batches on a node's incarnation, by ascending id.
   std::vector<std::pair<batch_id, in_flight_batch>> take_of(node_id node, incarnation_id incarnation);
 
-  /// By handle, for handles below `handles`: whether the request is in flight.
+  /// For each handle below `handles`, whether its request is in flight.
   std::vector<bool> running(size_t handles) const;
   bool runs(uint32_t handle) const;
-  /// Whether `p(worker)` holds for a batch.
+  /// Whether `p(worker)` holds for any batch.
   template <class P>
   bool any_worker(P&& p) const {
     for (const auto& [id, b] : batches_)

@@ -1,4 +1,4 @@
-// How a queue's requests ended, for whoever plans how many slots the models get.
+// Counts of a queue's requests that ran in time and that did not, for the scale planner.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -10,10 +10,10 @@ namespace troupe {
 
 struct counted_load {
   uint64_t good = 0;  ///< ran in time
-  uint64_t bad = 0;   ///< ran late, or were dropped for want of time or room
+  uint64_t bad = 0;   ///< ran late, or were dropped in overload (`is_overload`)
 };
 
-/// Counts, and a report of them at most every `interval` if there is anything to report. Zero: never.
+/// The counts are reported at most every `interval`, and only if one is not zero. `interval` zero: never.
 class load_counter {
  public:
   explicit load_counter(duration interval) : interval_(interval) {}
@@ -21,7 +21,7 @@ class load_counter {
   void count_good(uint64_t requests = 1) { counts_.good += requests; }
   void count_bad(uint64_t requests = 1) { counts_.bad += requests; }
 
-  /// When a report is due; `never` if there is none.
+  /// When the next report is due; `never` if there is nothing to report.
   time_point due_at() const {
     return interval_ == duration{} || counts_.good + counts_.bad == 0 ? never : next_at_;
   }

@@ -1,4 +1,4 @@
-// The placements of a model: the execution slots that have it, of every scheduling domain.
+// The placements of a model: the execution slots, of every scheduling domain, that have it.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -12,16 +12,17 @@
 
 namespace troupe {
 
-/// The slots that count for the plans of a queue: those of the model's own domain.
+/// Summary of the placements in the model's own domain, which the queue plans with.
 struct model_slots {
   uint32_t here = 0;
   uint32_t in_service = 0;  ///< of these
-  latency_model slowest;    ///< the largest α and the largest β of any
-  bool replaced = false;    ///< since the last summary; rates that were measured are those of other slots
+  latency_model slowest;    ///< the largest α and the largest β
+  bool replaced = false;    ///< since the last summary: rates measured before are void
 };
 
-/// A model that moves has placements in two domains for a while; only one of them is its own. Changes are
-/// noted at O(log n) and become plans at the next `summary`: in a large cluster they come by the thousand.
+/// A model that moves has placements in two domains for a while; only those in its own count. A change costs
+/// O(log n) and takes effect at the next `summary`, because a large cluster sends thousands of changes at
+/// once.
 class model_placements {
  public:
   /// `slot_domains`: by slot; slots beyond it are in domain 0. `domain`: the model's own.
@@ -32,24 +33,24 @@ class model_placements {
     return slot.value < slot_domains_.size() ? slot_domains_[slot.value] : 0;
   }
 
-  /// A worker has the model on the slot, with that measured latency, or has it not (empty).
+  /// Sets the placement on the slot, with its measured latency; empty: the slot does not have the model.
   void set(slot_id slot, const address& worker, const std::optional<latency_model>& measured);
-  /// The arbiter takes a slot in or out of service; slots are in service until it says otherwise.
+  /// Takes a slot in or out of service, on the arbiter's report. Slots are in service by default.
   void set_service(slot_id slot, bool in);
   /// Forgets the placements on a node's incarnation.
   void forget(node_id node, incarnation_id incarnation);
   /// Forgets all placements, but not which slots are in service.
   void clear() { placements_.clear(); }
-  /// The model's domain is another one. Its arbiter says which slots are in service.
+  /// The model moves to another domain, whose arbiter reports again which slots are out of service.
   void go_over_to(uint32_t domain);
 
-  /// That incarnation of a worker has the model on the slot.
+  /// Whether the slot has the model, on that incarnation of its worker.
   bool has(slot_id slot, incarnation_id incarnation) const;
-  /// Something has changed since the last `take_summary`.
+  /// Whether anything has changed since the last `take_summary`.
   bool changed() const { return changed_; }
   /// O(placements).
   model_slots summary() const;
-  /// The summary for the plans; changes are told once.
+  /// Returns the summary and clears `changed` and `replaced`.
   model_slots take_summary();
 
  private:

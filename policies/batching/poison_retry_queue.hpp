@@ -1,10 +1,10 @@
-// Poison retries: the requests of a batch whose worker died run again alone, until the one that kills is
-// known.
+// Poison retries: the requests of a batch whose worker died run again, each alone, to identify the request
+// that crashes workers.
 //
-// Each request of such a batch may have killed the worker. Each runs once more as a batch of its own, on a
-// worker that the arbiter keeps free of everything else meanwhile. Two crashes, the second of them alone,
-// convict a request of poison; any other second loss fails it as `worker_lost`. So no request kills a third
-// worker, and its neighbours only wait.
+// Any request of such a batch may have crashed the worker. Each runs once more as a batch of its own, on a
+// node that the arbiter keeps free of all other batches (quarantine.hpp). A request fails as `poison` after
+// two crashes, the second of them alone, and as `worker_lost` after any other second loss. Thus no request
+// crashes a third worker, and the other requests of the batch are only delayed.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace troupe {
 
-/// How a worker that had a request was lost.
+/// How the worker of a request was lost.
 enum class worker_loss : uint8_t { none, worker_lost, worker_crashed };
 
 /// The failure of a request that lost two workers, the second one while it ran alone.
@@ -27,12 +27,12 @@ constexpr failure poison_verdict(worker_loss first, worker_loss alone) {
                                                                                       : failure::worker_lost;
 }
 
-/// The poison retries of a model that wait, by (latest start, id), and whether the arbiter knows of them. The
-/// arbiter is told of one retry at a time. A latency that changes later does not reorder the queue. Insertion
-/// and removal cost O(n); n is at most the rows of the batches of a dead worker.
+/// The waiting poison retries of a model, by (latest start, id), and whether one is offered to the arbiter:
+/// at most one is at a time. A later change of the latency does not reorder the queue. Insertion and removal
+/// cost O(n); n is at most the number of requests in the batches of dead workers.
 class poison_retry_queue {
  public:
-  /// `handle` is the owner's.
+  /// `handle` belongs to the owner.
   struct retry {
     uint32_t handle = 0;
     request_id id;
@@ -49,7 +49,7 @@ class poison_retry_queue {
   void add(const retry& r, const latency_model& latency);
   /// Precondition: not empty.
   retry take_front();
-  /// The handle of the first retry if its latest start lies before `now`; it waits no more.
+  /// Removes the first retry if its latest start is before `now`, and returns its handle.
   std::optional<uint32_t> take_late(time_point now, const latency_model& latency);
   /// Removes the retries for which `leaves(handle)` holds and appends their handles to `out`.
   template <class F>
@@ -60,19 +60,19 @@ class poison_retry_queue {
       return gone;
     });
   }
-  /// Forgets the retries, and that the arbiter knows of one.
+  /// Removes all retries and the offer.
   void clear();
 
-  /// The rows of the retry that the arbiter is to be told of now; 0: that there is none any more. Empty: the
-  /// arbiter knows already, or the offer is delayed.
+  /// The message for the arbiter: the rows of the first retry, or 0 to withdraw the offer. Empty: the arbiter
+  /// is up to date, or the offer is delayed.
   std::optional<uint32_t> offer(time_point now);
-  /// The arbiter's knowledge is used up: it has granted the retry, or is no longer the model's. Returns
-  /// whether it knew of one.
+  /// The offer is void: it has been granted, or the model has another arbiter now. Returns whether there was
+  /// one.
   bool withdraw();
-  /// No offer before that moment.
+  /// Delays the next offer until then.
   void delay_offer(time_point until) { offer_at_ = until; }
 
-  /// When a retry becomes late or an offer is due; `never`: nothing to wake for.
+  /// When a retry becomes late or an offer is due; `never` if neither.
   time_point wake_at(const latency_model& latency) const;
 
  private:

@@ -5,13 +5,12 @@ namespace troupe {
 void queue_leadership::begin_term(term_id term, bool own) {
   term_known_ = term != term_id{};
   term_ = own ? term : term_id{};
-  // The queues of the model on other nodes count their batches, too: the low bits of the term keep them
-  // apart.
+  // The low bits of the term keep batch ids of different leaders apart.
   if (leads()) next_batch_ = std::max(next_batch_, first_batch_ + ((term.value & 0x7fff) << 48));
 }
 
 void queue_leadership::begin_incarnation(incarnation_id incarnation) {
-  // Workers that saw this term refuse what is still on its way from the old incarnation.
+  // Workers that know this term refuse late orders of the old incarnation.
   term_ = elected_ ? term_id{} : term_id{incarnation.value};
   held_.clear();
   forget_takeover();
@@ -31,7 +30,7 @@ queue_leadership::arrival queue_leadership::arrive(const request& r) {
 }
 
 void queue_leadership::keep_early(const batch_done& d) {
-  constexpr size_t max_early = 1024;  // more than there are slots with batches as short as that
+  constexpr size_t max_early = 1024;  // bounds memory; more than the slots with such short batches
   if (elected_ && leads() && early_.size() < max_early) early_[d.batch] = d;
 }
 

@@ -1,8 +1,8 @@
-// A model queue's side of leadership: its term, its batch ids, and what takeovers bring.
+// Leadership of a model queue: its term, its batch ids, and the state that it adopts at a takeover.
 //
-// With standbys there is a queue of the model on every candidate node, and only the leader's serves. The
-// queue of a new leader gets the requests that have no outcome from the gateways, and from the workers the
-// batches of its predecessor that still run.
+// With standbys, every candidate node has a queue of the model, and only the leader's serves. The queue of a
+// new leader gets the requests without an outcome from the gateways, and the batches of its predecessor that
+// still run from the workers.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -18,8 +18,8 @@ namespace troupe {
 
 class queue_leadership {
  public:
-  /// `elected`: it serves only in terms of its node; else always, in `term`. Batch ids begin at
-  /// `first_batch`. Holds at most `max_held` requests until it knows its first term.
+  /// `elected`: the queue serves only in terms of its own node; otherwise always, in `term`. Batch ids begin
+  /// at `first_batch`. At most `max_held` requests are held until the first term is known.
   queue_leadership(bool elected, term_id term, uint64_t first_batch, size_t max_held)
       : elected_(elected),
         term_(term),
@@ -28,28 +28,28 @@ class queue_leadership {
         max_held_(max_held) {}
 
   bool leads() const { return !elected_ || term_ != term_id{}; }
-  /// Of its orders; 0: it does not lead.
+  /// Term of its orders; 0: the queue does not lead.
   term_id term() const { return term_; }
 
-  /// The id of the next batch. Ids only count up, over terms and incarnations.
+  /// Id of the next batch. Ids ascend over terms and incarnations.
   batch_id next_batch() const { return batch_id{next_batch_}; }
   batch_id new_batch() { return batch_id{next_batch_++}; }
 
-  /// A term later than all before begins, with this node as the leader or (`!own`) another.
+  /// A new term begins, later than all before. `own`: its leader is this node.
   void begin_term(term_id term, bool own);
-  /// The node begins a new incarnation, which is the term where none is elected.
+  /// The node begins a new incarnation; without an election, the incarnation is the term.
   void begin_incarnation(incarnation_id incarnation);
-  /// Forgets the takeover of the present term.
+  /// Forgets the requests and batches adopted in this term.
   void forget_takeover();
 
   enum class arrival {
-    taken,    ///< it is to be queued
-    known,    ///< it runs already, as a batch of the predecessor
-    other,    ///< not the leader's: a gateway submits it again to the leader
+    taken,    ///< queue it
+    known,    ///< it runs already, in a batch of the previous leader
+    other,    ///< ignore it: this queue does not lead, and the gateway resubmits it to the leader
     held,     ///< until the first term is known
-    too_many  ///< to hold
+    too_many  ///< ignore it: `max_held` requests are held
   };
-  /// A request was submitted.
+  /// Decides what to do with a submitted request.
   arrival arrive(const request& r);
   std::vector<request> take_held() { return std::exchange(held_, {}); }
   /// Removes the held requests for which `leaves(request)` holds.
@@ -58,12 +58,12 @@ class queue_leadership {
     std::erase_if(held_, leaves);
   }
 
-  /// A batch that nobody here knows has ended: maybe one that is to be handed over. A handover comes by way
-  /// of the arbiter, the end of its batch does not.
+  /// Keeps the end of an unknown batch. The handover of a batch comes through the arbiter, its end directly
+  /// from the worker, so the end may come first.
   void keep_early(const batch_done& d);
-  /// The handover is about the present term.
+  /// Whether the handover belongs to the present term of this leader.
   bool adopts(const handover& h) const { return leads() && h.term == term_; }
-  /// Its batch is one of this queue from now on. Returns the end of that batch if it came first.
+  /// Adopts the batch of a handover. Returns the end of that batch if it came first.
   std::optional<batch_done> adopt(const handover& h);
 
  private:

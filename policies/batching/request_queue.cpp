@@ -10,7 +10,7 @@ namespace {
 
 constexpr drop_grounds no_worker{drop_rule::no_worker};
 
-/// The handles of those that wait and fulfil the condition: they wait no more.
+/// Removes the waiting requests for which `leaves` holds and returns their handles.
 std::vector<uint32_t> take_out(batching_policy& policy, poison_retry_queue& retries,
                                const request_table& table, const request_queue::condition& leaves) {
   std::vector<queued_request> removed;
@@ -42,7 +42,7 @@ void request_queue::queue_up(uint32_t handle, time_point now) {
   }
   const auto batch_rows = std::max(last_batch_rows_, r.rows);
   const auto in_time = admission_.bound(now, times.patience(r, batch_rows, latency, now), batch_rows, slots_);
-  // An empty queue takes a request of any size.
+  // An empty queue admits a request of any size.
   const auto bound = std::max(r.rows, std::min(options_.max_queued_rows, in_time));
   if (policy_->queued_rows() + r.rows > bound) {
     count_lost(r.rows, now);

@@ -1,4 +1,4 @@
-// The requests of one model, from admission to their batch or their drop.
+// The requests of one model, from admission to the end of their batch or their drop.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -19,74 +19,75 @@
 
 namespace troupe {
 
-/// Reports about the ends of a queue's requests: for `troupe why`, for plans of capacity, and for gateways.
+/// Records of how a queue's requests ended: for `troupe why`, the scale planner and the gateways.
 struct request_ends {
   decision_log log;
   load_counter load;
   dropped_requests dropped;
 };
 
-/// The batching policy forms and times the batches; admission bounds the queue; requests that may have killed
-/// a worker wait apart. A request goes by its handle in the table from `keep` until its release. Requests in
-/// flight stay in the table until their batch is back (batch_returns.hpp).
+/// The batching policy forms and times the batches, admission bounds the queue, and poison retries wait in a
+/// queue of their own. A request has a handle in the request table from `keep` to its release; requests in
+/// flight stay in the table until their batch returns (batch_returns.hpp).
 class request_queue {
  public:
   struct options {
     request_times times;
     uint32_t max_queued_rows = 8192;
-    bool latency_given = false;  ///< plans keep the policy's latency; else they take the slots'
-    uint32_t decision_log = 0;   ///< the decisions about so many requests are remembered
-    duration load_report{};      ///< the interval; zero: never
+    bool latency_given = false;  ///< the policy keeps its latency; otherwise it takes the slots' measured one
+    uint32_t decision_log = 0;   ///< capacity, in requests
+    duration load_report{};      ///< interval; zero: never
   };
-  /// Requests that leave for a worker.
+  /// A batch that leaves for a worker.
   struct batch {
     uint32_t rows = 0;
     std::vector<request> requests;
-    in_flight_batch in_flight;  ///< without its worker
+    in_flight_batch in_flight;  ///< its worker is not set
   };
 
   request_queue(const options& o, std::unique_ptr<batching_policy> policy);
 
-  /// Gives a request a handle.
+  /// Adds a request to the table and returns its handle.
   uint32_t keep(const request& r, time_point now) { return table_.add({r, now, policy_->queued_rows()}); }
-  /// Queues a request, or gives it up: without slots, if it is infeasible, or beyond the bound of admission.
+  /// Queues a request, or drops it if there are no slots, if it is infeasible, or if the queue is full.
   void queue_up(uint32_t handle, time_point now);
-  /// Queues a request that was let in before: no bound applies.
+  /// Queues a request that was admitted before: no bound applies.
   void queue_again(uint32_t handle, time_point now);
-  /// Queues a poison retry, or gives the request up if there are no slots.
+  /// Queues a poison retry, or drops it if there are no slots.
   void queue_alone(uint32_t handle, time_point now);
 
-  /// Drops a request that waits, with the grounds for the decision log, and releases its handle.
+  /// Drops a waiting request, logs the grounds, and releases its handle.
   void give_up(uint32_t handle, drop_reason why, const drop_grounds& g, time_point now);
   /// Drops a request that has no handle.
   void drop(const request& r, drop_reason why);
   using condition = std::function<bool(const request&)>;
-  /// Gives up those that wait, poison retries included, and fulfil the condition. O(n).
+  /// Drops the waiting requests, poison retries included, for which `leaves` holds. O(n).
   void give_up_if(const condition& leaves, drop_reason why, const drop_grounds& g, time_point now);
-  /// The same without a drop: nobody is told. Returns how many there were.
+  /// Releases such requests without a report. Returns their number.
   size_t release_if(const condition& leaves);
-  /// Rows were lost to want of time: admission becomes stricter.
+  /// Counts rows that were dropped as late, which tightens admission.
   void count_lost(uint32_t rows, time_point now) { admission_.lost(now, rows); }
 
   /// The policy's batch leaves the queue as batch `id`, earliest deadline first.
   batch take_batch(batch_id id, time_point now);
   /// The first poison retry leaves the queue as batch `id`. Precondition: there is one.
   batch take_poison_retry(batch_id id);
-  /// Gives up the poison retries that cannot start in time any more.
+  /// Drops the poison retries that can no longer start in time.
   void give_up_late_retries(time_point now);
-  /// Calls `send(gateway, drops)` for what was dropped since the last call.
+  /// Calls `send(gateway, drops)` for the requests dropped since the last call.
   template <class F>
   void flush_drops(time_point now, F&& send) {
     give_up_shed(now);
     ends_.dropped.flush(send);
   }
-  /// Forgets every request and every pending drop; the decision log stays.
+  /// Removes all requests and pending drops; the decision log stays.
   void forget_all();
 
-  /// What is queued goes over to the new policy, which keeps the old one's latency. Precondition: the drops
-  /// of the old policy are flushed.
+  /// Replaces the policy; the queued requests and the latency move to the new one. Precondition: the drops of
+  /// the old policy are flushed.
   void set_policy(std::unique_ptr<batching_policy> policy, time_point now);
-  /// Plans with these slots. Without any the plans stay as they are, and requests are given up.
+  /// Sets the slots to plan with. With none, the policy keeps its old slots and latency, and new requests are
+  /// dropped.
   void set_slots(const model_slots& s);
   void set_slo(duration slo) { options_.times.slo = slo; }
 
@@ -98,7 +99,7 @@ class request_queue {
   request_ends& ends() { return ends_; }
   const request_ends& ends() const { return ends_; }
   const request_times& times() const { return options_.times; }
-  /// In the model's domain.
+  /// Number of slots in the model's domain.
   uint32_t slots() const { return slots_; }
 
  private:

@@ -63,7 +63,7 @@ std::string_view state_after(const std::vector<batch_decision>& batches) {
   return end == "done" ? "finished" : end == "running" ? "running" : "lost";
 }
 
-/// Candidates of later moments were about others.
+/// Later candidates did not include the request.
 struct candidate_bound {
   time_point until = never;
   uint64_t last_sequence = ~uint64_t{0};
@@ -98,7 +98,8 @@ request_story explain(request_id id, const decision_log& log, const request_tabl
   if (handle) {
     for (const auto& g : log.grants_of(*handle, table.all_of(*handle).taken_at))
       s.batches.push_back(describe_batch(log, g));
-    // The end of a released request without batches was another's decision: its gateway's, a new leader's.
+    // The end of a released request without batches was not decided by this queue but by its gateway or a new
+    // leader.
     if (table.holds(*handle) || !s.batches.empty()) what = known_request(table.all_of(*handle));
   }
   s.state = state_after(s.batches);

@@ -1,5 +1,5 @@
-// The story of a request: what its queue decided about it, from the decision log and the request table
-// (messages/tensor/decisions.hpp).
+// Builds the request story of `troupe why` (messages/tensor/decisions.hpp): the queue's decisions about one
+// request, from the decision log and the request table.
 #pragma once
 #include <cstddef>
 
@@ -10,11 +10,11 @@
 
 namespace troupe {
 
-/// A request as the decision log keeps it.
+/// The decision log's record of a request.
 decision_log::known_request known_request(const request_table::entry& e);
 
-/// All of the story but names and parameters, which are the queue's. At most the latest `max_candidates`
-/// candidates. O(log + table): for commands, not for the hot path.
+/// Returns the story without names and parameters, which the queue adds. It has at most the latest
+/// `max_candidates` candidates. O(log + table): for commands only.
 request_story explain(request_id id, const decision_log& log, const request_table& table,
                       const in_flight_batches& in_flight, size_t max_candidates);
 

@@ -1,4 +1,4 @@
-// The requests that a model queue has, queued and in flight, by the handles that its batching policy uses.
+// The requests of a model queue, waiting and in flight, by handle.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -11,16 +11,16 @@
 
 namespace troupe {
 
-/// A released handle is used again: the latest first, or, if released requests are remembered, once that many
-/// others have been released after it.
+/// Released handles are reused, the latest first. If released requests are remembered, a handle is reused
+/// only after that many later releases.
 class request_table {
  public:
   struct entry {
-    request what;                               ///< id 0: its gateway is gone
-    time_point taken_at{};                      ///< by the queue
-    uint32_t rows_ahead = 0;                    ///< queued when it came
-    uint32_t returned = 0;                      ///< how often a worker gave it back
-    worker_loss last_loss = worker_loss::none;  ///< of a worker that had it
+    request what;                               ///< id 0: the gateway is gone
+    time_point taken_at{};                      ///< arrival at the queue
+    uint32_t rows_ahead = 0;                    ///< queued at its arrival
+    uint32_t returned = 0;                      ///< number of returns from workers
+    worker_loss last_loss = worker_loss::none;  ///< how its last worker was lost
   };
 
   uint32_t add(const entry& e) {
@@ -36,19 +36,20 @@ class request_table {
     states_[handle] = state::held;
     return handle;
   }
-  /// Does not touch the entry, which has left the cache long ago.
+  /// Does not read the entry, which is no longer in the cache.
   void release(uint32_t handle) {
     if (released_.capacity() == 0) return forget(handle);
     states_[handle] = state::remembered;
     if (released_.size() == released_.capacity()) forget(released_[0]);
     released_.push(handle);
   }
-  /// Remembers so many released requests for `find`, and forgets those that are remembered now.
+  /// Sets the number of released requests that `find` still finds, and forgets those known now.
   void remember(uint32_t released) {
     for (size_t i = 0; i < released_.size(); ++i) forget(released_[i]);
     released_ = recent_ring<uint32_t>(released);
   }
-  /// The handle of a request that is held or remembered; of several, the latest. O(handles).
+  /// Handle of a held or remembered request; if there are several, of a held one, then of the latest.
+  /// O(handles).
   std::optional<uint32_t> find(request_id id) const {
     std::optional<uint32_t> out;
     const auto age = [&](uint32_t h) { return std::pair(holds(h), entries_[h].taken_at); };
@@ -56,7 +57,7 @@ class request_table {
       if (states_[h] != state::free && entries_[h].what.id == id && (!out || age(*out) < age(h))) out = h;
     return out;
   }
-  /// The request is not released.
+  /// Whether the request is not released.
   bool holds(uint32_t handle) const { return states_[handle] == state::held; }
   void release_all() {
     for (uint32_t h = 0; h < entries_.size(); ++h)
@@ -79,7 +80,7 @@ class request_table {
     for (uint32_t h = 0; h < entries_.size(); ++h)
       if (holds(h) && entries_[h].what.id != request_id{}) f(h, entries_[h].what);
   }
-  /// One more than the largest handle.
+  /// Upper bound (exclusive) of the handles.
   size_t handles() const { return entries_.size(); }
 
  private:
@@ -89,7 +90,7 @@ class request_table {
     states_[handle] = state::free;
     free_.push_back(handle);
   }
-  /// Prefetches an entry that is written soon and was last touched long ago.
+  /// Prefetches an entry that will be written soon and is no longer in the cache.
   void have_in_cache() const {
     constexpr size_t ahead = 8, line = 64;
     if (free_.size() < ahead) return;
