@@ -5,7 +5,7 @@
 
 namespace troupe {
 
-/// One past the grant; 0: it is forgotten.
+/// Position after the grant; 0: the grant is no longer in the log.
 size_t grant_log::end_of(model_id model, uint64_t sequence) const {
   auto i = entries_.size();
   const auto is_it = [&](const entry& e) {
@@ -20,7 +20,7 @@ std::optional<grant_log::decision> grant_log::find(model_id model, uint64_t sequ
   if (i == 0) return {};
   const auto& grant = entries_[i - 1];
   decision out{grant.at, grant.slot, grant.free_at, {}, {}, grant.preempts};
-  // Backwards: the first entry of a model says what it had.
+  // Backwards, so the first entry found of a model is its state at the grant.
   std::set<model_id> seen;
   for (--i; i > 0; --i) {
     const auto& e = entries_[i - 1];

@@ -1,5 +1,5 @@
-// Between which candidates an arbiter's latest grants chose. Written on the hot path: it only copies numbers
-// into a ring; which rivals a grant had is found out when somebody asks (`troupe why`).
+// Recent grants of an arbiter and the candidates that competed for them, for `troupe why`. The log is written
+// on the hot path, so it copies plain numbers into a ring; the rivals of a grant are determined on demand.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -21,37 +21,38 @@ class grant_log {
     time_point at;
     slot_id slot;
     time_point free_at;           ///< of the slot
-    std::optional<offer> chosen;  ///< none: it is forgotten
-    /// Those that stood and could still start, the earliest `latest` first (equal: the lower model id).
+    std::optional<offer> chosen;  ///< empty: no longer in the log
+    /// The other candidates that could still start, by `latest`, then by model id.
     std::vector<offer> rivals;
-    bool preempts = false;  ///< what the slot ran was to be stopped for it
+    bool preempts = false;  ///< it preempted the batch on the slot
   };
-  /// Who took a slot from whom it had been granted to.
+  /// The model whose grant preempted a batch.
   struct taker {
     time_point at;
     model_id model;
-    uint32_t rows;  ///< of its candidate; 0: forgotten
+    uint32_t rows;  ///< of its candidate; 0: no longer in the log
   };
 
-  /// Keeps so many candidates and grants together. 0: none.
+  /// Keeps up to `entries` candidates and grants, in total. 0: none.
   explicit grant_log(size_t entries = 0) : entries_(entries) {}
-  /// Enough for so many requests: many models share it, and each request may change a candidate.
+  /// A log that covers about `requests` requests: all models share it, and a request may change its model's
+  /// candidate several times.
   static grant_log of_requests(uint32_t requests) { return grant_log(size_t{16} * requests); }
 
   bool on() const { return entries_.capacity() > 0; }
-  /// Replaces the model's former candidate; `rows == 0`: it has none.
+  /// Logs the model's new candidate; `rows == 0`: it is withdrawn.
   void offered(time_point now, model_id model, uint64_t sequence, const batch_window& w) {
     entries_.push({now, model, candidate_entry, sequence, w, never, false});
   }
-  /// The model's candidate was granted a slot, and stands no more.
+  /// Logs a grant, which consumes the model's candidate.
   void granted(time_point now, model_id model, uint64_t sequence, slot_id slot, time_point free_at,
                bool preempts = false) {
     entries_.push({now, model, slot, sequence, {}, free_at, preempts});
   }
 
-  /// The grant that answered the candidate, if it is not forgotten.
+  /// The grant that answered the candidate; empty if it is no longer in the log.
   std::optional<decision> find(model_id model, uint64_t sequence) const;
-  /// The grant of its slot after that one, if it was to stop what ran there.
+  /// The next grant of the same slot, if it was a preemption.
   std::optional<taker> preempted_by(model_id model, uint64_t sequence) const;
 
  private:

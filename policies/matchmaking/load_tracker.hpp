@@ -1,4 +1,4 @@
-// How much the models of a scheduling domain need of its slots, all together.
+// Load of a scheduling domain: the needs of its models over its slots.
 #pragma once
 #include <cstdint>
 #include <utility>
@@ -9,14 +9,14 @@
 
 namespace troupe {
 
-/// A model that has not said what it needs for as long as rates are measured over (rate_meter.hpp) is silent
-/// and needs nothing. O(1) an update; once a second O(models). The sum of what came and went in any order is
-/// exact to a millionth of a slot.
+/// A model without an update for `memory`, the window of a queue's rate (rate_meter.hpp), counts as idle. An
+/// update costs O(1), and once a second O(models). The sum is kept in integers, exact to a millionth of a
+/// slot after any sequence of updates.
 class load_tracker {
  public:
   static constexpr duration memory = 5s;
 
-  /// `need`: slots (batching_policy::need).
+  /// `need`: in slots (batching_policy::need).
   void set(model_id m, double need, time_point now) {
     if (m.value >= needs_.size()) needs_.resize(m.value + 1);
     const auto micro = static_cast<int64_t>(need * 1e6);
@@ -28,7 +28,7 @@ class load_tracker {
     if (m.value < needs_.size()) set(m, 0, long_ago);
   }
 
-  /// Over 1: the slots cannot serve all even with the largest batches.
+  /// Above 1: the slots cannot serve all arrivals even with the largest batches.
   double load(size_t slots, time_point now) {
     if (now >= forget_at_) forget_silent(now);
     return static_cast<double>(sum_) / (1e6 * static_cast<double>(slots == 0 ? 1 : slots));

@@ -41,7 +41,8 @@ void model_profiles::forget(slot_id slot) {
     if (by_slot.erase(slot) > 0 && !by_slot.empty() && served_.contains(model)) set(model);
 }
 
-/// Measured latencies differ between slots: the profile has the slowest, as the plans of queues do.
+/// Without a configured latency, the profile has the slowest one measured on any slot, as the plans of queues
+/// do.
 void model_profiles::set(model_id model) {
   const auto& d = served_[model];
   auto latency = d.latency;

@@ -1,5 +1,5 @@
-// The models of a scheduling domain, for a matchmaking policy that places them (Nexus): each profile follows
-// the deployments of its model and the latencies that slots measured.
+// Profiles of the models of a scheduling domain, for a matchmaking policy that places models (Nexus). They
+// follow deployments and the latencies measured on slots.
 #pragma once
 #include <map>
 #include <vector>
@@ -17,22 +17,22 @@ namespace troupe {
 class model_profiles {
  public:
   struct options {
-    std::vector<model_spec> models{};  ///< of the cluster file, by id; none: the policy places no models
+    std::vector<model_spec> models{};  ///< by id; empty: the policy places no models
     uint32_t domain = 0;
     network_delay network{};
-    duration response{};  ///< kept free between the end of a batch and its deadline, slack included
+    duration response{};  ///< reserved between the end of a batch and its deadline, slack included
   };
 
   /// Sets the profiles of the domain's models. `policy` outlives it.
   model_profiles(const options& o, matchmaking_policy& policy);
 
-  /// The policy places models: there is something to feed it.
+  /// Whether the policy places models; if not, the functions below have no effect.
   bool places() const { return places_; }
-  /// A model that is undeployed, or moves to another domain, leaves its slots to the others.
+  /// Removes the profile of a model that is undeployed or moves to another domain; otherwise updates it.
   void on_change(const deployment& line);
-  /// A slot has these models, also some that are yet to come to the domain.
+  /// Stores the latencies measured on a slot, also for models that are not in the domain yet.
   void on_slot_ready(const slot_ready& s);
-  /// The slot is gone. A model's last latency is kept.
+  /// Removes a lost slot. If it was a model's last one, its profile keeps the latency.
   void forget(slot_id slot);
 
  private:

@@ -61,7 +61,7 @@ quarantine::step quarantine::advance(const slot_table& slots) {
   return out;
 }
 
-/// The first retry that can run on the node in quarantine, by its position, and the lowest slot for it.
+/// Position of the first waiting retry that can run on the node in quarantine, and the lowest slot for it.
 std::optional<std::pair<size_t, slot_id>> quarantine::next_retry(const slot_table& slots) const {
   if (!node_) return {};
   for (size_t i = 0; i < waiting_.size(); ++i) {

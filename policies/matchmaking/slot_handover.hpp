@@ -1,9 +1,9 @@
-// The handover of execution slots to the arbiter of a new leader. Where the scheduler has standbys, the
-// arbiter of a new one grants nothing before every slot of a living worker has handed over, or its worker's
-// incarnation is over: so nothing runs twice at once.
+// Handover of execution slots to the arbiter of a new leader. With standbys, the arbiter of a new leader
+// grants nothing until every slot of a living worker has handed over or the worker's incarnation has ended.
+// Thus a slot never has two batches at once.
 //
-// A slot that has handed over refuses orders of earlier terms, and says which batch of them it still runs
-// (`handover` in messages/tensor/scheduling.hpp).
+// A slot that has handed over refuses orders of earlier terms; its `handover` message
+// (messages/tensor/scheduling.hpp) names the batch of an earlier term that it still runs.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -20,48 +20,49 @@ namespace troupe {
 class slot_handover {
  public:
   struct options {
-    bool elected = false;  ///< false: there are no standbys, every slot takes orders always
-    /// Elected: where each slot of the domain is; a worker may run something before its slots are ready.
+    bool elected = false;  ///< false: there are no standbys, and every slot takes orders at any time
+    /// With `elected`: the node of each slot of the domain. A worker may run a batch before its slots are
+    /// reported ready.
     std::map<slot_id, node_id> nodes{};
-    bool hasty = false;  ///< a planted bug: does not wait for the slots
+    bool hasty = false;  ///< planted bug: does not wait for the slots
   };
   explicit slot_handover(options o) : options_(std::move(o)), open_(!options_.elected) {}
 
-  /// It may grant: it leads, and knows the orders of earlier terms on all slots.
+  /// Whether the arbiter may grant: it leads and knows the orders of earlier terms on all slots.
   bool open() const { return open_; }
-  /// The latest leader is this actor's incarnation of its node.
+  /// Whether the latest known leader is this incarnation of this node.
   bool leads(const address& self) const {
     return self.node == leader_.scheduler && self.incarnation == leader_.incarnation;
   }
   bool has_leader() const { return leader_.term != term_id{}; }
 
-  /// False: not elected, or no later leadership than the one that it knows.
+  /// Stores a later leadership. False: not elected, or not later than the known one.
   bool follow(const leadership& latest);
-  /// All slots must hand over before they get anything.
+  /// Requires every slot to hand over again before it gets orders.
   void begin_term();
-  /// True if that opened it: all slots of living workers have handed over to `self`.
+  /// Opens once all slots of living workers have handed over to `self`. True if this call opened it.
   bool open_if_known(const address& self);
 
   void on_node_up(node_id node, incarnation_id incarnation);
   void on_slot_ready(slot_id slot, const address& worker);
   void on_node_down(node_id node, incarnation_id incarnation);
-  /// The node of the arbiter begins a new incarnation; call `begin_term`, too.
+  /// The arbiter's node begins a new incarnation. Call `begin_term`, too.
   void forget_workers() { workers_.clear(); }
 
-  /// False: of another term, to a leader that is none any more, or known already.
+  /// Stores a handover. False: it is of another term, this arbiter does not lead, or it is a duplicate.
   bool on_handover(const handover& h, const address& self);
-  /// The batch that an earlier term left on the slot is done.
+  /// Notes the end of a batch of an earlier term.
   void on_done(const batch_done& d);
 
-  /// Whether the slot takes orders of this term.
+  /// Whether the slot accepts orders of this term.
   bool accepts(slot_id slot, const address& worker) const;
-  /// The order of an earlier term that still runs there. Its end is not known.
+  /// The order of an earlier term that still runs on the slot; its end is unknown.
   std::optional<slot_order> still_runs(slot_id slot, const address& worker) const;
 
  private:
   struct entry {
     address worker;
-    batch_id batch;  ///< that still runs; 0: none
+    batch_id batch;  ///< still running; 0: none
     model_id model;
     uint32_t rows = 0;  ///< of the batch
   };
@@ -70,7 +71,7 @@ class slot_handover {
   options options_;
   leadership leader_;
   bool open_;
-  std::map<slot_id, address> workers_;  ///< elected: of living nodes, those that leave included
+  std::map<slot_id, address> workers_;  ///< with `elected`: of living nodes, draining ones included
   std::map<slot_id, entry> handed_;     ///< in this term
 };
 

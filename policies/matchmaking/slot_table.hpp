@@ -1,5 +1,5 @@
-// The execution slots of a scheduling domain, as an arbiter sees them: the worker and models of each, its
-// orders (running and ahead), the grant without an answer, and whether it is in service.
+// The execution slots of a scheduling domain, from the view of its arbiter: worker, models, orders (running
+// and queued), unanswered grant, and whether the slot is in service.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -20,7 +20,7 @@ namespace troupe {
 struct slot_order {
   batch_id batch;
   model_id model;
-  time_point free_at;  ///< planned end; `never`: not known
+  time_point free_at;  ///< planned end; `never`: unknown
   uint32_t rows = 0;   ///< of the granted candidate
 };
 
@@ -28,32 +28,31 @@ struct slot_order {
 struct slot_record {
   address worker;
   std::vector<model_id> models;     ///< loaded on the slot
-  std::vector<slot_order> orders;   ///< running and ahead, oldest first: at most two
-  std::optional<batch_done> early;  ///< overtook the `occupied` of its batch
-  bool promised = false;            ///< a grant of it is unanswered
-  bool accepts = false;             ///< orders of the arbiter's term
+  std::vector<slot_order> orders;   ///< running and queued, oldest first: at most two
+  std::optional<batch_done> early;  ///< arrived before the `occupied` of its batch
+  bool promised = false;            ///< a grant of the slot is unanswered
+  bool accepts = false;             ///< takes orders of the arbiter's term
   duration busy{};                  ///< total, of finished batches
 
   bool idle() const { return orders.empty() && !promised; }
   bool has(model_id model) const;
-  /// Rows of the last order; 0: there is none.
+  /// Rows of the last order; 0: no order.
   uint32_t rows() const { return orders.empty() ? 0 : orders.back().rows; }
-  /// When it can take another batch; `never` with two batches, until one of them is done.
+  /// When the slot can take another batch; `never` while it has two.
   time_point free_at(time_point now) const {
     return orders.size() >= 2 ? never : orders.empty() ? now : orders.back().free_at;
   }
-  /// Takes the batch off the slot: adds to `busy` if it ran, in vain too, and moves the end of the batch
-  /// behind it by its delay. The slot is free at `free_at(d.finished_at)` then. False: no such order; `early`
-  /// keeps the message for the `occupied` that it overtook.
+  /// Removes the batch from the slot. If it ran, even without success, its time is added to `busy`; if it
+  /// ended late, the end of the next batch is delayed as much. The slot is free at `free_at(d.finished_at)`
+  /// then. False: there is no such order; `early` keeps the message until the batch's `occupied` arrives.
   bool finish(const batch_done& d);
 };
 
-/// Whether a batch that ended like this kept its slot busy.
+/// Whether a batch with this outcome occupied its slot.
 constexpr bool ran(refusal r) { return r == refusal::none || r == refusal::preempted; }
 
 /// A slot out of service keeps its orders and gets no further ones, also in later incarnations of its worker.
-/// Lookups are O(1); lists are O(slots). The order of iteration is that of the hash table: deterministic, not
-/// sorted.
+/// Lookups are O(1), lists O(slots). Iteration follows the hash table: deterministic but unsorted.
 class slot_table {
  public:
   using records = std::unordered_map<slot_id, slot_record>;
@@ -69,23 +68,23 @@ class slot_table {
   const slot_record* find(slot_id id) const;
   std::vector<slot_id> sorted() const;
 
-  /// Replaces a record of an earlier incarnation.
+  /// Adds a slot; replaces its record of an earlier incarnation.
   slot_record& add(slot_id id, const address& worker, std::vector<model_id> models);
   void remove(slot_id id);
   void clear();
-  /// Those of one incarnation of a node.
+  /// Slots of one incarnation of a node.
   std::vector<slot_id> of(node_id node, incarnation_id incarnation) const;
-  /// Orders, promises and acceptance of an earlier term are void.
+  /// Clears the orders, unanswered grants and acceptance of the earlier term.
   void begin_term();
 
   bool is_out(slot_id id) const { return out_.contains(id); }
   const std::set<slot_id>& out_of_service() const { return out_; }
-  /// False if it was so already.
+  /// False if nothing changes.
   bool set_service(slot_id id, bool in);
   uint32_t in_service() const { return in_service_; }
   std::map<slot_id, std::span<const model_id>> models_in_service() const;
 
-  /// Adds a known slot to a matchmaking policy, as busy as it is.
+  /// Adds a known slot to a matchmaking policy, with its models, rows and the time at which it becomes free.
   void offer(slot_id id, matchmaking_policy& to, time_point now) const;
 
  private:

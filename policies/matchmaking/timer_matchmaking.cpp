@@ -7,7 +7,7 @@
 namespace troupe {
 
 void timer_matchmaking::add_slot(slot_id slot, time_point free_at) {
-  remove_slot(slot);  // the answer to an earlier match on it must not count any more
+  remove_slot(slot);  // so that the answer to an earlier match on it is ignored
   if (slot.value >= slots_.size()) {
     slots_.resize(slot.value + 1, slot_state::unknown);
     serves_.resize(slot.value + 1);
@@ -43,7 +43,7 @@ bool timer_matchmaking::fits(uint32_t model, uint32_t slot) const {
   return models.empty() || (model < models.size() && models[model]);
 }
 
-/// The slot to take for a model that is to start then; `npos` if there is none.
+/// The slot for a model that starts at `start`; `npos` if there is none.
 uint32_t timer_matchmaking::slot_for(uint32_t model, time_point start) {
   skipped_.clear();
   auto slot = choose(free_at_, start);
@@ -56,7 +56,7 @@ uint32_t timer_matchmaking::slot_for(uint32_t model, time_point start) {
   return slot;
 }
 
-/// The waiting model with the earliest latest start that the slot has; `npos` if there is none.
+/// The waiting model with the earliest latest start that fits the slot; `npos` if there is none.
 uint32_t timer_matchmaking::model_for(uint32_t slot) {
   skipped_.clear();
   auto model = waiting_by_latest_.first();

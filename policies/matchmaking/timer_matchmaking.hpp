@@ -5,12 +5,11 @@
 
 namespace troupe {
 
-/// A candidate comes up one network delay before it wants to start. If a slot is free by then, it gets it;
-/// otherwise it waits. The slot that is free next comes up the largest delay among the waiting before it is
-/// free, and goes to the waiting candidate with the earliest `latest` (equal: the lower model id) that can
-/// still make it. Of slots and models that do not go together the next one is taken; that costs a search
-/// for each that is skipped. Candidates that can no longer make it are forgotten: their models will offer new
-/// ones.
+/// A candidate is due one network delay before its `exec_at`. If a slot is free by then, the candidate gets
+/// it; otherwise it waits. The next slot to become free is due before that by the largest delay of the
+/// waiting candidates; it goes to the waiting candidate with the earliest `latest` (ties: the lower model
+/// id). A waiting candidate that can no longer start in time is removed; its queue will offer a new one.
+/// Pairs of slot and model that do not fit are skipped, at one search each.
 class timer_matchmaking : public matchmaking_policy {
  public:
   void add_slot(slot_id slot, time_point free_at) final;
@@ -24,16 +23,16 @@ class timer_matchmaking : public matchmaking_policy {
   time_point wake_at() const final;
 
  protected:
-  using slot_times = tournament<time_point>;  ///< when each slot is free; absent: gone or promised
-  /// Which of the slots that are free at `start` to take; `npos` if there is none.
+  using slot_times = tournament<time_point>;  ///< when each slot becomes free; absent: removed or promised
+  /// Selects one of the slots that are free at `start`; `npos` if there is none.
   virtual uint32_t choose(const slot_times& free_at, time_point start) const = 0;
 
  private:
   struct model_state {
     batch_window candidate;
     duration delay{};
-    bool unanswered = false;  ///< has a match that `occupy` has not answered
-    slot_id matched;          ///< the slot of that match; `no_slot` if it is gone
+    bool unanswered = false;  ///< a match awaits its `occupy`
+    slot_id matched;          ///< slot of that match; `no_slot` if the slot was removed
   };
   enum class slot_state : uint8_t { unknown, known, promised };
 
@@ -53,23 +52,23 @@ class timer_matchmaking : public matchmaking_policy {
   std::vector<slot_state> slots_;
   slot_times free_at_{never};
   std::vector<std::vector<bool>> serves_;  // by slot, then model; empty: all
-  // Free slots for which only models wait that they do not have, until something changes.
+  // Free slots that have none of the waiting models; parked until the next change.
   std::vector<std::pair<uint32_t, time_point>> parked_;
   std::vector<std::pair<uint32_t, time_point>> skipped_;  // reused
-  tournament<time_point> coming_up_{never};               // models by when their candidates come up
-  // Models whose candidates have come up and found no slot, in two orders.
+  tournament<time_point> coming_up_{never};               // models by the due time of their candidates
+  // Models whose due candidates found no slot, in two orders.
   tournament<time_point> waiting_by_latest_{never};
   tournament<duration> waiting_by_delay_{duration::max()};  // negated: the largest delay first
 };
 
-/// Among the slots that are free the lowest id, so that high ids stay idle at low load (paper §3.2).
+/// Selects the free slot with the lowest id, so that high ids stay idle at low load (Symphony §3.2).
 class lowest_id final : public timer_matchmaking {
   uint32_t choose(const slot_times& free_at, time_point start) const override {
     return free_at.first_within(start);
   }
 };
 
-/// The slot that became free first, as in Symphony's code.
+/// Selects the slot that became free first, as in Symphony's code.
 class earliest_free final : public timer_matchmaking {
   uint32_t choose(const slot_times& free_at, time_point start) const override {
     return free_at.best() <= start ? free_at.first() : slot_times::npos;
