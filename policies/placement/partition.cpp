@@ -84,7 +84,7 @@ partition_quality judge(const partition_problem& p, const std::vector<uint32_t>&
     low = std::min(low, x);
     high = std::max(high, x);
   };
-  double low_rate = 1, high_rate = 1, low_bytes = 1, high_bytes = 1;  // the average is among them
+  double low_rate = 1, high_rate = 1, low_bytes = 1, high_bytes = 1;  // 1 is the average
   for (uint32_t j = 0; j < p.parts.size(); ++j) {
     if (fair.rates[j] > 0) spread(low_rate, high_rate, rates[j] / fair.rates[j]);
     if (fair.bytes > 0) spread(low_bytes, high_bytes, bytes[j] / fair.bytes);

@@ -1,5 +1,5 @@
-// Which models each sub-cluster serves: the problem of Symphony's §4.4 and Appendix A.1, and the quality of
-// an answer to it. policies/placement/partition_search.hpp finds answers.
+// The partition problem: which models each sub-cluster serves (Symphony §4.4 and Appendix A.1), and the
+// quality of a solution. policies/placement/partition_search.hpp finds solutions.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -12,46 +12,45 @@ struct partition_model {
   std::string name;          ///< for messages
   double rate = 0;           ///< requests a second: rᵢ
   double static_bytes = 0;   ///< parameters, on every device of its sub-cluster: sᵢ
-  double dynamic_bytes = 0;  ///< while a batch of it runs: dᵢ
+  double dynamic_bytes = 0;  ///< while one of its batches runs: dᵢ
 };
 
 /// A sub-cluster.
 struct partition_part {
   std::string name;  ///< for messages
-  double size = 1;   ///< devices, say: its fair share of the rates is in proportion
-  double max_rate = std::numeric_limits<double>::infinity();   ///< that its dispatcher can take: R_max
+  double size = 1;   ///< in any unit, such as devices; the fair share of the rates is proportional
+  double max_rate = std::numeric_limits<double>::infinity();   ///< of its dispatcher: R_max
   double max_bytes = std::numeric_limits<double>::infinity();  ///< of each of its devices: S_max
 };
 
-/// A model's part while it has none.
+/// The part of a model that is not placed.
 inline constexpr uint32_t no_part = ~uint32_t{0};
 
 /// Every model gets one part, such that for each part j
 ///   Σ rᵢ ≤ R_max   and   Σ sᵢ + max dᵢ ≤ S_max   (sums and maximum over its models; both to within 1e-9)
-/// and what changes costs at most C_max: a model that leaves part a for part b costs c_ia + c_ib. A model
-/// that had no part is loaded in any case; that is free.
+/// and the changes cost at most C_max in total: moving a model from part a to part b costs c_ia + c_ib, and
+/// placing a new model is free.
 struct partition_problem {
   std::vector<partition_model> models;
   std::vector<partition_part> parts;
   double memory_weight = 1;        ///< w
-  std::vector<uint32_t> current;   ///< part of each model, or `no_part`; empty: no model has one
+  std::vector<uint32_t> current;   ///< part of each model, or `no_part`; empty: none is placed
   std::vector<double> move_costs;  ///< cᵢⱼ, a row of parts for each model; empty: all 1
   double max_cost = std::numeric_limits<double>::infinity();  ///< C_max
 
   double cost(size_t model, uint32_t part) const {
     return move_costs.empty() ? 1 : move_costs[model * parts.size() + part];
   }
-  /// What it costs that `model` is in `part` now.
+  /// Cost of moving `model` from its current part to `part`.
   double cost_of_change(size_t model, uint32_t part) const {
     const auto was = current.empty() ? no_part : current[model];
     return was == no_part || was == part ? 0 : cost(model, was) + cost(model, part);
   }
 };
 
-/// Fair shares: R̄ⱼ of the rates in proportion to the size of the part, S̄ of static memory the same for all.
-/// Deviations and imbalances are fractions of these, so that both count alike whatever their units: with
-/// parts of one size ΔR = maxⱼ |Rⱼ - R̄| / R̄, and the imbalance is the paper's, (max - min) / average. A sum
-/// of zero has neither.
+/// Deviations and imbalances are relative to the fair shares: R̄ⱼ, the rates in proportion to the size of the
+/// part, and S̄, the same static memory for each part. With parts of equal size, ΔR = maxⱼ |Rⱼ - R̄| / R̄, and
+/// the imbalance is the paper's, (max - min) / average. Both are 0 if the sum is 0.
 struct partition_quality {
   double rate_deviation = 0;    ///< ΔR
   double memory_deviation = 0;  ///< ΔS
@@ -59,33 +58,33 @@ struct partition_quality {
   double rate_imbalance = 0;
   double memory_imbalance = 0;
   double cost = 0;
-  double excess = 0;   ///< by which limits are broken, each a fraction of its limit, summed
-  std::string broken;  ///< the first of these limits, in one sentence
+  double excess = 0;   ///< sum over violated limits of the excess as a fraction of the limit
+  std::string broken;  ///< the first violated limit, as a sentence
   bool feasible() const { return broken.empty(); }
 };
 
 struct partition_result {
-  std::vector<uint32_t> assignment;  ///< part of each model; empty: none was found
+  std::vector<uint32_t> assignment;  ///< part of each model; empty: none
   partition_quality quality;         ///< of the assignment
-  std::string problem;               ///< not empty: nothing feasible was found; one sentence on why
-  uint64_t steps = 0;                ///< done
+  std::string problem;  ///< not empty: the reason why no feasible assignment was found, as a sentence
+  uint64_t steps = 0;   ///< used from the budget
 };
 
-/// `assignment` has a part for each model.
+/// Quality of an assignment, which must have a part for each model; else throws std::invalid_argument.
 partition_quality judge(const partition_problem& p, const std::vector<uint32_t>& assignment);
 
-/// Why no assignment can be feasible, as far as a glance tells; empty: perhaps one is. Throws
-/// std::invalid_argument for what is no problem at all: no parts, vectors of unlike sizes, numbers below 0.
+/// Reason why no assignment can be feasible, by checks in O(models + parts); empty: there may be one. Throws
+/// std::invalid_argument if the problem is malformed: no parts, vectors of unequal sizes, negative numbers.
 std::string impossible(const partition_problem& p);
 
-/// What shares are of: R̄ⱼ and S̄.
+/// The fair shares R̄ⱼ and S̄.
 struct fair_shares {
   explicit fair_shares(const partition_problem& p);
   std::vector<double> rates;  ///< by part
   double bytes = 0;
 };
 
-/// By which fraction of the limit `value` is beyond it.
+/// Excess of `value` over `max`, as a fraction of `max`; absolute if `max` is 0.
 inline double excess_of(double value, double max) {
   return value <= max * (1 + 1e-9) ? 0 : max > 0 ? value / max - 1 : value;
 }

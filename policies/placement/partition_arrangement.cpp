@@ -88,7 +88,7 @@ partition_arrangement::terms partition_arrangement::terms_of(uint32_t j, const l
   return t;
 }
 
-/// With parts a and b, or none, as given.
+/// Score if parts a and b (`no_part`: none) had these terms.
 partition_score partition_arrangement::score_of(uint32_t a, const terms& ta, uint32_t b,
                                                 const terms& tb) const {
   const auto largest_of_others = [&](const std::array<uint32_t, 3>& ranked, double terms::*of) {
@@ -128,7 +128,7 @@ void partition_arrangement::leave(uint32_t model) {
   members.pop_back();
 }
 
-/// Summed anew, so that rounding does not add up.
+/// Recomputes the sums of a part, so that rounding errors do not accumulate.
 void partition_arrangement::refresh(uint32_t j) {
   auto& x = parts_[j];
   x.sum = {};

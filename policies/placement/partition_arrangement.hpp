@@ -1,5 +1,5 @@
-// An assignment of models to sub-clusters while it is being improved: what a move or a swap would come to is
-// known in O(1), doing one is O(models of the two parts + parts).
+// An assignment of models to sub-clusters under local search. The score after a move or swap costs O(1); the
+// move or swap itself costs O(models of the two parts + parts).
 #pragma once
 #include <array>
 #include <cmath>
@@ -10,12 +10,12 @@
 
 namespace troupe {
 
-/// Of an assignment; less is better: first what breaks limits, then the objective.
+/// Score of an assignment, smaller is better: the excess first, then the value.
 struct partition_score {
   double excess = 0;
-  double value = 0;  ///< the objective plus the mean square of the deviations: so there is always a way down
-  double objective = 0;  ///< without it: what counts in the end
-  /// Not by rounding alone.
+  double value = 0;      ///< objective plus mean square of the deviations; it has fewer plateaus
+  double objective = 0;  ///< without the mean square
+  /// Differences within rounding do not count.
   bool better_than(const partition_score& other) const {
     const auto less = [](double a, double b) { return a < b - 1e-9 * std::abs(b); };
     if (less(excess, other.excess)) return true;
@@ -28,38 +28,39 @@ struct partition_score {
 
 class partition_arrangement {
  public:
-  /// No model has a part yet. `p` outlives it and its copies.
+  /// Starts without placed models. `p` must outlive the arrangement and its copies.
   explicit partition_arrangement(const partition_problem& p);
 
   const std::vector<uint32_t>& assignment() const { return part_of_; }
   uint32_t part_of(uint32_t model) const { return part_of_[model]; }
   const std::vector<uint32_t>& members(uint32_t j) const { return parts_[j].members; }
   partition_score now() const { return score_of(no_part, {}, no_part, {}); }
-  /// The parts from which improvement must come: the one that breaks limits most, and those that deviate
-  /// most; `no_part` where there is none.
+  /// The parts that an improvement must change: the one with the largest excess, and those with the largest
+  /// deviations of rate and of memory; `no_part` if there is none or it is listed already.
   std::array<uint32_t, 3> hot() const;
 
-  /// Whether the change keeps to C_max. Requires, as everything below: these models have parts.
+  /// Whether the cost after the change is within C_max. Precondition of this and the following functions: the
+  /// models are placed.
   bool may_move(uint32_t model, uint32_t to) const { return may_cost(cost_of(model, to)); }
   bool may_swap(uint32_t a, uint32_t b) const {
     return may_cost(cost_of(a, part_of_[b]) + cost_of(b, part_of_[a]));
   }
   partition_score after_move(uint32_t model, uint32_t to) const;
   void move(uint32_t model, uint32_t to);
-  /// Of models of different parts.
+  /// Precondition: the models are in different parts.
   partition_score after_swap(uint32_t a, uint32_t b) const;
   void swap(uint32_t a, uint32_t b);
 
-  /// Of a model that has no part yet: by how much the part breaks its limits more, and grows.
+  /// Increase of the part's excess and of its squared load, for a model that is not placed yet.
   partition_score after_insert(uint32_t model, uint32_t to) const;
   void insert(uint32_t model, uint32_t to);
 
  private:
-  /// What a part's models add up to.
+  /// Sums over the models of a part; of dynamic memory, the maximum.
   struct load {
     double rate = 0, bytes = 0, dynamic = 0;
   };
-  /// What a part adds to the score.
+  /// Contribution of a part to the score.
   struct terms {
     double rate = 0, bytes = 0;  ///< deviations
     double excess = 0;
@@ -69,7 +70,7 @@ class partition_arrangement {
     std::vector<uint32_t> members;
     load sum;
     double second_dynamic = 0;
-    uint32_t top = no_part;  ///< whose dynamic memory is the largest
+    uint32_t top = no_part;  ///< the member with the largest dynamic memory
     terms share;
   };
 
@@ -89,10 +90,10 @@ class partition_arrangement {
   const partition_problem* p_;
   fair_shares fair_;
   std::vector<uint32_t> part_of_;
-  std::vector<uint32_t> place_;  ///< of a model among the members of its part
+  std::vector<uint32_t> place_;  ///< index of a model among the members of its part
   std::vector<part> parts_;
   double cost_ = 0, excess_ = 0, squares_ = 0;
-  std::array<uint32_t, 3> by_rate_{}, by_bytes_{};  ///< deviate most: of three, two may be about to change
+  std::array<uint32_t, 3> by_rate_{}, by_bytes_{};  ///< largest deviations; a swap changes two
 };
 
 }  // namespace troupe

@@ -10,7 +10,7 @@
 namespace troupe {
 namespace {
 
-/// Counts down the steps that may still be done.
+/// Counts the steps of a search and stops it when the budget is spent.
 class step_budget {
  public:
   explicit step_budget(const search_budget& b) : budget_(b) {}
@@ -20,7 +20,7 @@ class step_budget {
     done_ += n;
     if (before / 4096 != done_ / 4096) ask();
   }
-  /// For steps that take long.
+  /// Also to be called after long steps.
   void ask() { over_ = over_ || (budget_.should_stop && budget_.should_stop()); }
   uint64_t done() const { return done_; }
 
@@ -76,7 +76,7 @@ class searcher {
     return r;
   }
 
-  /// The largest first, each to where it costs least balance.
+  /// Greedy placement: the largest model first, each to the part with the best score.
   partition_arrangement filled(bool by_memory, bool from_current) {
     partition_arrangement a(p_);
     double rate = 0, bytes = 0;
@@ -110,7 +110,7 @@ class searcher {
     return a;
   }
 
-  /// The best move or swap of a hot part, again and again, until none is better.
+  /// Applies the best move or swap of a hot part until none improves the score.
   void descend(partition_arrangement& a) {
     while (!left_.spent()) {
       best_ = a.now();
@@ -155,7 +155,7 @@ class searcher {
     to_ = to;
   }
 
-  /// Iterated local search: disturb the best, descend, keep what is not worse.
+  /// Iterated local search: perturb, descend, and continue from the result unless it is worse.
   void improve(partition_arrangement& best) {
     if (p_.parts.size() < 2 || p_.models.size() < 2) return;
     auto steady = best;
@@ -166,13 +166,13 @@ class searcher {
       const auto before = left_.done();
       kick(tried);
       descend(tried);
-      if (left_.done() == before) left_.step();  // nothing may change: it ends in any case
+      if (left_.done() == before) left_.step();  // without a change, too, the search must end
       if (tried.now().ends_better_than(best.now())) best = tried;
       if (!steady.now().better_than(tried.now())) steady = std::move(tried);
     }
   }
 
-  /// A few random swaps and moves, among them of models that had been moved back to where they were.
+  /// A few random swaps and moves; a model that has left its current part returns there first.
   void kick(partition_arrangement& a) {
     const auto changes = 1 + random_.below(random_.below(8) == 0 ? 12 : 3);
     for (uint64_t n = 0; n < changes; ++n) {
@@ -193,7 +193,7 @@ class searcher {
   const partition_problem& p_;
   random_stream random_;
   step_budget left_;
-  partition_score best_;  ///< of what was looked at last
+  partition_score best_;  ///< in this round of `descend`
   bool found_ = false;
   uint32_t first_ = 0, second_ = 0, to_ = 0;
 };

@@ -1,5 +1,6 @@
-// Finds good partitions of models into sub-clusters: first greedily, then by moves and swaps, from the
-// current assignment if there is one. Random search is the baseline of Symphony's Appendix A.2.
+// Search for good partitions of models into sub-clusters: a greedy start, also from the current assignment if
+// there is one, then iterated local search by moves and swaps. Random search is the baseline of Symphony's
+// Appendix A.2.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -8,20 +9,20 @@
 
 namespace troupe {
 
-/// How long to search. Without `should_stop` the result depends on problem and seed only.
+/// Length of a search. Without `should_stop` the result depends only on the problem, the seed and `steps`.
 struct search_budget {
-  /// Moves and swaps looked at; of random search partitions tried. 10 M: 800 models over 20 parts in about a
-  /// second.
+  /// Moves and swaps evaluated; for random search, partitions. 10 M steps take about a second for 800 models
+  /// and 20 parts.
   uint64_t steps = 10'000'000;
-  std::function<bool()> should_stop;  ///< asked every few thousand steps; null: never
+  std::function<bool()> should_stop;  ///< called every few thousand steps; null: never
 };
 
-/// O(models · parts) to begin with, then as long as the budget lasts or until nothing is left to improve.
+/// The start costs O(models · parts); the search then runs until the budget is spent or the objective is 0.
 /// Throws as `impossible` does.
 partition_result search_partition(const partition_problem& p, uint64_t seed,
                                   const search_budget& budget = {});
 
-/// The best of uniformly random partitions that keep to the limits.
+/// The best feasible one of uniformly random partitions; without a feasible one, that with the least excess.
 partition_result random_partition(const partition_problem& p, uint64_t seed,
                                   const search_budget& budget = {});
 
