@@ -27,7 +27,7 @@ tenant_limits::verdict tenant_limits::admit(uint32_t tenant, time_point now) {
   auto& c = counts_[tenant - 1];
   if (a.concurrency != 0 && c.in_flight >= a.concurrency) {
     ++c.over_concurrency;
-    return {false, 1s, true};  // nobody knows when one of them ends; a second is what a client waits anyway
+    return {false, 1s, true};  // the end of a request is unknown; a second is a usual retry delay
   }
   if (const auto wait = a.bucket.take(now); wait > duration{}) {
     ++c.over_rate;

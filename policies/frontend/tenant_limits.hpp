@@ -1,5 +1,5 @@
-// What each tenant may ask of one gateway: so many requests a second with so much burst, so many in flight.
-// Knows nothing of keys: tenants are numbers here, as `request::tenant`.
+// Limits of each tenant on one gateway: requests a second with a burst, and requests in flight. Tenants are
+// numbers, as in `request::tenant`; API keys are checked elsewhere.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -9,24 +9,24 @@
 namespace troupe {
 
 struct tenant_quota {
-  double rate_rps = 0;       ///< requests a second; 0: any
-  double burst = 1;          ///< at least 1: so many at once after a pause
-  uint32_t concurrency = 0;  ///< in flight; 0: any
+  double rate_rps = 0;       ///< requests a second; 0: unlimited
+  double burst = 1;          ///< requests at once after a pause; at least 1
+  uint32_t concurrency = 0;  ///< in flight; 0: unlimited
 };
 
-/// A token bucket, kept as the one time at which it will be full (the virtual scheduling form of the generic
-/// cell rate algorithm, ITU-T I.371): exact, and there is nothing to refill.
+/// A token bucket, kept as the time at which it will be full: the virtual scheduling form of the generic cell
+/// rate algorithm (ITU-T I.371), which needs no refill and has no rounding drift.
 class token_bucket {
  public:
-  token_bucket() = default;  ///< lets everything pass
+  token_bucket() = default;  ///< unlimited
   token_bucket(double rate_rps, double burst);
 
-  /// Takes a token and gives zero; or takes none and says how long until there is one.
+  /// Takes a token and returns zero; if there is none, returns the time until the next one.
   duration take(time_point now);
 
  private:
-  duration interval_{};   // a token comes every so often
-  duration tolerance_{};  // how far ahead of `now` the bucket may be promised
+  duration interval_{};   // time between tokens
+  duration tolerance_{};  // largest distance of `full_at_` from `now` at which a token is left
   time_point full_at_ = long_ago;
 };
 
@@ -40,15 +40,15 @@ class tenant_limits {
   };
   struct verdict {
     bool admitted = true;
-    duration retry_after{};         ///< when refused: not earlier than that
-    bool over_concurrency = false;  ///< refused for that; else for its rate
+    duration retry_after{};         ///< if rejected: earliest time of a retry
+    bool over_concurrency = false;  ///< rejected by `concurrency`; otherwise by the rate
   };
 
   /// By tenant number less one.
   explicit tenant_limits(const std::vector<tenant_quota>& quotas);
 
-  /// Asks for one request to be let in. Whoever is admitted must `leave` later. Tenant 0 and numbers that
-  /// nobody has are admitted and not counted. What is refused for its concurrency costs no token.
+  /// Admits or rejects one request. An admitted request must `leave` later. Tenant 0 and unknown numbers are
+  /// admitted and not counted. A rejection by `concurrency` takes no token.
   verdict admit(uint32_t tenant, time_point now);
   void leave(uint32_t tenant);
 
