@@ -12,11 +12,11 @@ namespace troupe {
 /// "deferred", "eager", "timeout", "clockwork", "nexus", and those of plug-ins.
 registry<batching_factory>& batchings();
 
-/// By name: `batching` is one of `batchings()`, with or without an argument in parentheses, `rule` "timeout",
-/// "window" or "staggered". An unknown name or argument gives null.
+/// Makes the policy `batching`, a name in `batchings()` with an optional argument in parentheses, with the
+/// shedding rule "timeout", "window" or "staggered". Null if a name or the argument is invalid.
 std::unique_ptr<batching_policy> make_batching(std::string_view batching, std::string_view rule,
                                                const batching_parameters& p);
-/// The rules, in the order of `shedding`.
+/// Names of the shedding rules, in the order of `shedding`.
 std::span<const std::string_view> shedding_names();
 
 }  // namespace troupe

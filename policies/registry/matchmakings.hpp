@@ -13,7 +13,7 @@ namespace troupe {
 /// of plug-ins.
 registry<matchmaking_factory>& matchmakings();
 
-/// By name; an unknown one gives null. `settings` are those of the plug-in that it is from.
+/// Makes the policy of that name; null if it is unknown. `settings`: of the policy's plug-in.
 std::unique_ptr<matchmaking_policy> make_matchmaking(std::string_view name,
                                                      const plugin_settings& settings = {});
 

@@ -9,8 +9,7 @@
 namespace troupe {
 namespace {
 
-/// What each is in the paper that describes it. Eager batching sheds what cannot be in time and nothing else,
-/// as the systems do that batch eagerly.
+/// Each as in its paper. Eager batching sheds only late requests, as systems with eager batching do.
 const std::array<std::pair<std::string_view, scheduling>, 6> known{{
     {"deferred", {"deferred", "window", "lowest_id"}},
     {"eager", {"eager", "timeout", "lowest_id"}},
@@ -27,7 +26,7 @@ constexpr std::array<std::string_view, 6> batching_names{"deferred",  "eager", "
 std::optional<scheduling> scheduling_named(std::string_view name) {
   for (const auto& [known_name, s] : known) {
     if (name == known_name) return s;
-    // With an argument: the batching policy's.
+    // An argument belongs to the batching policy.
     if (!name.starts_with(known_name) || name.substr(known_name.size(), 1) != "(") continue;
     auto with = s;
     with.batching = name;

@@ -1,4 +1,4 @@
-// A whole scheduler by one name: which batching, shedding and matchmaking policies go together.
+// Schedulers by name: each combines a batching, a shedding and a matchmaking policy.
 #pragma once
 #include <optional>
 #include <span>
@@ -12,17 +12,16 @@ struct scheduling {
   bool operator==(const scheduling&) const = default;
 };
 
-/// "deferred", "eager", "timeout(K)" (policies/batching/timeout.hpp defines K), and the systems that the
-/// Symphony paper compares with: "clockwork", "clockwork(any)", "nexus", "shepherd". None: there is no such
-/// scheduler.
+/// "deferred", "eager", "timeout(K)" (policies/batching/timeout.hpp defines K), and the baselines of the
+/// Symphony paper: "clockwork", "clockwork(any)", "nexus", "shepherd". Empty if the name is unknown.
 std::optional<scheduling> scheduling_named(std::string_view name);
 std::span<const std::string_view> scheduling_names();
 
-/// Whether the parts go together: Nexus batches and places models as one.
+/// Whether the policies can be combined: Nexus needs both its batching and its matchmaking.
 bool parts_fit(const scheduling& s);
 
-/// What to say of a name that is not known for what stands in parentheses behind it: how that is written.
-/// Empty: it is not known anyway.
+/// Error message for a known name with an invalid argument: it explains the argument. Empty if the name
+/// itself is unknown or has no argument.
 std::string wrong_argument(std::string_view name);
 
 }  // namespace troupe
