@@ -13,7 +13,7 @@ nexus_matchmaking::model_state& nexus_matchmaking::state_of(uint32_t model) {
 }
 
 void nexus_matchmaking::add_slot(slot_id slot, time_point free_at) {
-  remove_slot(slot);  // the answer to an earlier match on it must not count any more
+  remove_slot(slot);  // so that the answer to an earlier match on it is ignored
   if (slot.value >= slots_.size()) slots_.resize(slot.value + 1);
   slots_[slot.value].known = true;
   slots_[slot.value].free_at = free_at;

@@ -7,7 +7,7 @@
 namespace troupe {
 
 void shepherd::add_slot(slot_id slot, time_point free_at) {
-  remove_slot(slot);  // the answer to an earlier match on it must not count any more
+  remove_slot(slot);  // so that the answer to an earlier match on it is ignored
   if (slot.value >= slots_.size()) slots_.resize(slot.value + 1);
   slots_[slot.value] = {true, false, free_at, 0, {}};
   put(slot.value);
@@ -149,7 +149,7 @@ void shepherd::poll(time_point now, std::vector<match>& out) {
       const bool nothing_left =
           free == free_at_.first() &&
           (running_.empty() || m.candidate.rows < preempts * static_cast<double>(running_.best()));
-      if (nothing_left) break;  // nothing is left for smaller ones either
+      if (nothing_left) break;  // smaller candidates would find none either
       set_aside_.emplace_back(model, waiting_[model]);
       waiting_.erase(model);
     }
