@@ -20,7 +20,7 @@ std::string environment(const char* name) {
   return value ? value : "";
 }
 
-/// An emulated device reads no file, so it is told what the file says of shapes.
+/// An emulated device does not read the model file, so its signature is read here.
 model_source source_of(const model_spec& m, device_kind kind) {
   model_source s;
   s.name = m.name;
@@ -52,7 +52,7 @@ std::unique_ptr<device> make_device(const slot_spec& s, uint64_t seed, const clo
   return make_cuda_device(time, std::move(ready),
                           {.gpu = static_cast<int>(s.gpu), .exact = s.exact, .library = library});
 #else
-  throw model_error("a build without CUDA has no GPU for a [[node.device]]");  // the file was refused
+  throw model_error("a build without CUDA has no GPU for a [[node.device]]");  // the file is rejected
 #endif
 }
 

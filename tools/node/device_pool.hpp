@@ -1,4 +1,4 @@
-// The devices of one real node, and the thread that loads models onto them.
+// The devices of the execution slots of one real node, and the thread that loads models onto them.
 #pragma once
 #include <condition_variable>
 #include <deque>
@@ -15,8 +15,8 @@ namespace troupe {
 
 class device_pool final : public model_loader {
  public:
-  /// `ready(slot)` is called from a device's thread when there is something to poll. `cluster` and `time`
-  /// outlive the pool. Throws model_error for a GPU that is not there.
+  /// `ready(slot)` is called from a device's thread when the device must be polled. `cluster` and `time` must
+  /// outlive the pool. Throws model_error if a GPU does not exist.
   device_pool(const cluster_spec& cluster, node_id self, const clock& time,
               std::function<void(slot_id)> ready);
   ~device_pool() override;
@@ -24,11 +24,11 @@ class device_pool final : public model_loader {
   device& at(slot_id slot) { return *devices_.at(slot); }
   void load(const deployment& line, std::function<void(load_outcome)> done) override;
 
-  /// Waits for the device that is being loaded, if one is; nothing is told afterwards.
+  /// Waits for the load in progress, discards the others, and calls no `done` afterwards.
   void stop_loading();
-  /// A load is under way, which cannot be interrupted.
+  /// Whether a load is in progress; it cannot be interrupted.
   bool is_loading();
-  /// Waits for batches that run, and ends the devices.
+  /// Waits for running batches and destroys the devices.
   void clear() { devices_.clear(); }
 
  private:
@@ -41,7 +41,7 @@ class device_pool final : public model_loader {
 
   const cluster_spec& cluster_;
   std::map<slot_id, std::unique_ptr<device>> devices_;
-  std::mutex mutex_;  // guards the rest
+  std::mutex mutex_;  // guards the members below
   std::condition_variable wake_;
   std::deque<job> jobs_;
   bool stopping_ = false, loading_ = false;

@@ -1,4 +1,4 @@
-// What the main thread of a node waits for.
+// Events for the main thread of a node.
 #pragma once
 #include <pthread.h>
 #include <signal.h>
@@ -13,7 +13,7 @@
 
 namespace troupe {
 
-/// Said by signals, actors and loaders. Thread-safe.
+/// Queue of events from signals, actors and loaders. Thread-safe.
 class node_events {
  public:
   enum class kind { ready, stop, drained, refused, unusable, threw, new_keys };
@@ -36,8 +36,8 @@ class node_events {
   std::vector<std::pair<kind, std::string>> queue_;
 };
 
-/// Turns SIGTERM, SIGINT and SIGHUP into an event. Built before any other thread, so that all inherit the
-/// mask.
+/// Turns SIGTERM, SIGINT and SIGHUP into events. Construct it before any other thread, so that all threads
+/// inherit the signal mask.
 class signal_watch {
  public:
   explicit signal_watch(node_events& to) {

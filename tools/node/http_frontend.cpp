@@ -18,7 +18,7 @@ namespace {
 
 duration unix_time() { return std::chrono::system_clock::now().time_since_epoch(); }
 
-/// A client's definition: it may name only files below the directory for that.
+/// Reads a model definition of a client; it may name only files below the cluster's model directory.
 repository_api::reading read_config(const std::string& name, const std::string& json,
                                     const cluster_spec& cluster) {
   if (cluster.model_directory.empty())

@@ -1,5 +1,4 @@
-// The HTTP side of a real gateway: the KServe, OpenAI and repository APIs, the page of /ui, and the server in
-// front of them.
+// HTTP frontend of a real gateway: the server with the KServe, OpenAI and repository APIs and the page /ui.
 #pragma once
 #include <atomic>
 #include <caf/actor_system.hpp>
@@ -19,7 +18,7 @@ namespace troupe {
 
 class http_frontend {
  public:
-  /// All references outlive it.
+  /// All references must outlive the frontend.
   struct parts {
     caf::actor_system& system;
     const cluster_spec& cluster;
@@ -34,22 +33,22 @@ class http_frontend {
     const node_process& process;
   };
 
-  /// Serves from now on. Throws std::exception with one clear message if the port cannot be used or a
-  /// tokenizer cannot be read.
+  /// Starts to serve. Throws std::exception with a one-line message if the port cannot be used or a tokenizer
+  /// cannot be read.
   void open(const parts& p);
 
-  /// The port that it serves at; 0: it is not open.
+  /// The port; 0 if it is not open.
   uint16_t port() const { return server_ ? server_->port() : 0; }
-  /// Adds connections and refused keys; nothing while it is not open. From any thread.
+  /// Adds the metrics of connections and rejected keys; nothing if it is not open. Thread-safe.
   void report(std::vector<metric>& out) const;
-  /// Reads the key files of the cluster again. If one of them will not do, all keys stay as they were.
+  /// Reads the key files of the cluster again. If one of them is invalid, no key changes.
   void read_keys(cluster_spec cluster);
 
-  /// Ends the streams of /ui.
+  /// Closes the event streams of /ui.
   void stop_watching();
-  /// Answers the requests that are open and takes no new ones, for a second at most.
+  /// Accepts no new requests and answers the open ones, for a second at most.
   void drain();
-  /// Ends the server.
+  /// Stops the server.
   void close() { server_.reset(); }
 
  private:

@@ -8,12 +8,12 @@
 namespace troupe {
 namespace {
 
-constexpr rlim_t other_files = 256;  // of a node: lanes, logs, libraries
+constexpr rlim_t other_files = 256;  // for lanes, logs and libraries
 
-/// Raises the soft limit of open files to the hard one; returns it.
+/// Raises the soft limit of open files to the hard limit and returns it.
 rlim_t raise_file_limit() {
   rlimit files{};
-  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return RLIM_INFINITY;  // unknown: accept() will tell
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return RLIM_INFINITY;  // unknown: accept() reports a shortage
   files.rlim_cur = files.rlim_max;
   setrlimit(RLIMIT_NOFILE, &files);
   getrlimit(RLIMIT_NOFILE, &files);

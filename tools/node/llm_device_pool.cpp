@@ -73,7 +73,7 @@ llm::cuda_engine_options cuda(const llm_spec& m, uint32_t& gpu) {
 }
 #endif
 
-/// `gpu`: the next one of this node that no engine has.
+/// `gpu`: the node's first GPU without an engine.
 std::unique_ptr<llm::engine_device> make_device(const llm_spec& m, const clock& time,
                                                 std::function<void()> ready, [[maybe_unused]] uint32_t& gpu) {
   switch (m.device) {
@@ -84,7 +84,7 @@ std::unique_ptr<llm::engine_device> make_device(const llm_spec& m, const clock& 
 #ifdef TROUPE_CUDA
   return std::make_unique<llm::cuda_engine_device>(time, std::move(ready), cuda(m, gpu));
 #else
-  throw model_error("a build without CUDA has no GPU for the model " + m.name);  // the file was refused
+  throw model_error("a build without CUDA has no GPU for the model " + m.name);  // the file is rejected
 #endif
 }
 

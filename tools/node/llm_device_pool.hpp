@@ -1,5 +1,5 @@
-// What language models need on one real node: on a worker the devices of its engines, on a gateway the words
-// of all models.
+// The parts of language models on one real node: the devices of a worker's engines, and the tokenizers of a
+// gateway.
 #pragma once
 #include <functional>
 #include <map>
@@ -14,18 +14,19 @@ namespace troupe {
 
 class llm_device_pool {
  public:
-  /// Before the process has other threads.
+  /// Call before the process has other threads.
   static void prepare_process(const cluster_spec& cluster, node_id self);
 
-  /// The devices begin to load at once; `ready(engine)` is called from their threads when there is something
-  /// to poll. `cluster` and `time` outlive the pool.
+  /// The devices start to load their models at once. `ready(engine)` is called from their threads when they
+  /// must be polled. `cluster` and `time` must outlive the pool.
   llm_device_pool(const cluster_spec& cluster, node_id self, const clock& time,
                   std::function<void(engine_id)> ready);
 
   llm::engine_device& at(engine_id id) { return *devices_.at(id); }
-  /// Of the model's adapter folder: each folder in it that holds an adapter_config.json, by its name.
+  /// The adapters of a model, sorted by name: the emulated ones, and each folder with an adapter_config.json
+  /// in the model's adapter folder.
   std::vector<adapter_entry> adapters_of(llm_id model) const;
-  /// Waits for steps that run, and ends the devices.
+  /// Waits for running steps and destroys the devices.
   void clear() { devices_.clear(); }
 
  private:
@@ -33,7 +34,8 @@ class llm_device_pool {
   std::map<engine_id, std::unique_ptr<llm::engine_device>> devices_;
 };
 
-/// Of every language model of the cluster, by llm_id. Throws model_error, naming the file and the fix.
+/// The tokenizer bundles of all language models of the cluster, by llm_id. Throws model_error that names the
+/// file and the fix.
 std::vector<std::shared_ptr<const tokenizer_bundle>> read_tokenizer_bundles(const cluster_spec& cluster);
 
 }  // namespace troupe

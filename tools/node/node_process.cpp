@@ -7,7 +7,7 @@
 namespace troupe {
 namespace {
 
-/// A command's definition, checked like a [[model]] table of the cluster file.
+/// Reads the model definition of a command; it is checked like a [[model]] table of the cluster file.
 deployer::model_reading read_model(const std::string& text, const cluster_spec& cluster) {
   auto reading = read_model_text(text, "definition", cluster, cluster.directory);
   deployer::model_reading out;

@@ -1,4 +1,5 @@
-// The process around a real node: what it has come to, and how its actors tell the main thread.
+// The process of a real node: whether it is ready or draining, and the callbacks of its actors, which become
+// events of the main thread.
 #pragma once
 #include <atomic>
 #include <string>
@@ -11,11 +12,11 @@ namespace troupe {
 
 class node_process {
  public:
-  /// Both outlive it.
+  /// Both must outlive the object.
   node_process(const cluster_spec& cluster, node_events& events) : cluster_(cluster), events_(events) {}
 
   process_part part();
-  /// The process should end: an actor threw.
+  /// Callback for an exception in an actor, after which the process ends.
   on_broken broken();
 
   bool ready() const { return ready_; }

@@ -31,7 +31,7 @@ void add_lane_metrics(const data_lane& lane, const fabric& carrier, const slot_p
   add_metric(out, "troupe_pool_used_bytes", pool.in_use(), gauge);
 }
 
-/// What no actor of the node reports.
+/// Metrics of the process that no actor reports.
 void add_process_metrics(const operator_actors::parts& p, std::vector<metric>& out) {
   using enum metric::kind;
   add_lane_metrics(p.runtime.lane(), p.carrier, p.runtime.pool(), out);

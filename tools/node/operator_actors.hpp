@@ -1,4 +1,4 @@
-// The actors of a real node that operators talk to: its metrics and its console.
+// The actors of a real node that serve operators: metrics and console.
 #pragma once
 #include <caf/actor_system.hpp>
 #include <functional>
@@ -14,7 +14,7 @@ namespace troupe {
 
 class operator_actors {
  public:
-  /// All references outlive the actors.
+  /// All references must outlive the actors.
   struct parts {
     caf::actor_system& system;
     const cluster_spec& cluster;
@@ -24,8 +24,8 @@ class operator_actors {
     control_lane& control;
     const node_process& process;
     std::function<void(std::vector<metric>&)> report_http;  ///< adds the metrics of the HTTP server
-    uint32_t restarts = 0;                                  ///< of this node, by its supervisor
-    std::string last_end{};                                 ///< of its process before
+    uint32_t restarts = 0;                                  ///< of this node by its supervisor
+    std::string last_end{};                                 ///< how its previous process ended
   };
   explicit operator_actors(const parts& p);
 

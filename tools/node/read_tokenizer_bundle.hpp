@@ -1,4 +1,4 @@
-// The words of a checkpoint, without its weights.
+// Reads the tokenizer, chat template and special tokens of a checkpoint, without its weights.
 #pragma once
 #include <filesystem>
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace troupe {
 
-/// Throws model_error, naming the file and the fix.
+/// Throws model_error that names the file and the fix.
 std::shared_ptr<const tokenizer_bundle> read_tokenizer_bundle(const std::filesystem::path& folder);
 
 }  // namespace troupe

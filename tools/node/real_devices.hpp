@@ -1,4 +1,4 @@
-// The devices of a real node: of its execution slots and of its engines.
+// The devices of a real node, for its execution slots and its engines.
 #pragma once
 #include <atomic>
 
@@ -12,19 +12,19 @@ namespace troupe {
 
 class real_devices {
  public:
-  /// The devices of engines begin to load at once. `cluster` and `time` outlive it. Throws for a GPU that is
-  /// not there.
+  /// The devices of engines start to load their models at once. `cluster` and `time` must outlive the object.
+  /// Throws model_error if a GPU does not exist.
   real_devices(const cluster_spec& cluster, node_id self, const clock& time);
 
   device_part part();
-  /// Devices tell their actors through `post` from now on when there is something to poll; engines are also
-  /// told of what their devices had to say before. `post` lives until `clear()`.
+  /// From now on a device that must be polled notifies its actor through `post`. Engines also get one
+  /// notification at once, for events before this call. `post` must live until `clear()`.
   void connect(post& post);
 
-  /// A load is under way, which cannot be interrupted and may take minutes.
+  /// Whether a model is being loaded onto a slot, which cannot be interrupted and may take minutes.
   bool is_loading() { return slots_.is_loading(); }
   void stop_loading() { slots_.stop_loading(); }
-  /// Waits for batches and steps that run, and ends the devices.
+  /// Waits for running batches and steps, and destroys the devices.
   void clear();
 
  private:
@@ -32,7 +32,7 @@ class real_devices {
 
   const cluster_spec& cluster_;
   const node_id self_;
-  std::atomic<post*> post_{nullptr};  // set before any device is told to start a batch
+  std::atomic<post*> post_{nullptr};  // set before the first batch starts
   device_pool slots_;
   llm_device_pool engines_;
 };

@@ -19,16 +19,16 @@ incarnation_id incarnation_after(incarnation_id last) {
   return incarnation_id{std::max(now, last.value + 1)};
 }
 
-/// What peers must show in every message to this process, and in every frame to this incarnation: from the
-/// kernel, so that nobody guesses it.
+/// A secret that peers must include in every message to this process and in every frame to this incarnation.
+/// It comes from the kernel, so that it cannot be guessed.
 uint64_t draw_secret() {
   uint64_t secret = 0;
   if (getentropy(&secret, sizeof secret) != 0) throw std::runtime_error("the kernel gives no random bytes");
   return secret;
 }
 
-/// The network device for the data lane; empty: UCX chooses among all. A node that only this host can reach
-/// must not show its data lane to others either.
+/// The network device for the data lane; empty: UCX selects one. The data lane of a node on the loopback host
+/// must not be reachable from other hosts either.
 std::string data_device(const node_spec& me) {
   if (!me.data_interface.empty()) return me.data_interface;
   return is_loopback(me.host) ? "lo" : "";

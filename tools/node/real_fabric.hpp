@@ -1,5 +1,5 @@
-// The fabric of a real node: UCX at the ports and interfaces of the cluster file, with the incarnations and
-// secrets that its peers know it by.
+// The fabric of a real node: UCX on the ports and interfaces of the cluster file, and the source of the
+// node's incarnations and secrets.
 #pragma once
 #include <memory>
 
@@ -10,8 +10,8 @@ namespace troupe {
 
 class real_fabric {
  public:
-  /// Changes the environment of the process: no other thread may read it meanwhile. `time` outlives it.
-  /// Throws std::runtime_error if UCX cannot be started.
+  /// Changes environment variables of the process, so no other thread may read them meanwhile. `time` must
+  /// outlive the object. Throws std::runtime_error if UCX cannot be started.
   real_fabric(const node_spec& me, node_id self, const clock& time);
 
   fabric& carrier() { return *carrier_; }

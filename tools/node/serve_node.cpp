@@ -40,7 +40,7 @@ std::optional<node_id> node_called(const std::string& name, const cluster_spec& 
   return {};
 }
 
-/// Before the process has other threads.
+/// Call before the process has other threads.
 void prepare_process(const cluster_spec& cluster, node_id self) {
   for (const auto& w : security_warnings(cluster, self)) fmt::print(stderr, "troupe: warning: {}\n", w);
   signal(SIGPIPE, SIG_IGN);  // OpenSSL writes to sockets that may be closed
@@ -59,7 +59,7 @@ caf_host_part threaded_hosts(caf::actor_system& system, const machine_clock& tim
           }};
 }
 
-/// `http_port` 0: this node takes no requests.
+/// `http_port` 0: the node has no gateway.
 void print_ready(const node_spec& me, uint16_t http_port, bool json) {
   const auto where = http_port == 0 ? me.name : "http://" + host_port(me.host, http_port);
   if (json)
@@ -69,13 +69,13 @@ void print_ready(const node_spec& me, uint16_t http_port, bool json) {
   std::fflush(stdout);
 }
 
-/// What is left of the process touches nothing more.
+/// Ends the process without destructors, because other threads still run.
 [[noreturn]] void end_at_once(int exit_code) {
   spdlog::shutdown();
   std::_Exit(exit_code);
 }
 
-/// What the main thread of a node does while its actors serve.
+/// The loop of a node's main thread over its events.
 struct main_loop {
   const cluster_spec& cluster;
   const node_spec& me;
@@ -85,7 +85,7 @@ struct main_loop {
   http_frontend& http;
   const bool json;
 
-  /// Until the node has drained, or cannot serve; returns the exit code.
+  /// Runs until the node has drained or cannot serve; returns the exit code.
   int run() const {
     for (bool reported = false;;) {
       const auto [what, text] = events.wait();
@@ -101,7 +101,7 @@ struct main_loop {
         case node_events::kind::drained: return exit_done;
         case node_events::kind::threw:
           spdlog::critical("event=broken node={} reason=\"{}\"", me.name, text);
-          end_at_once(exit_broken);  // its peers see its connections end
+          end_at_once(exit_broken);  // peers notice the closed connections
         case node_events::kind::refused:
         case node_events::kind::unusable: fmt::print(stderr, "troupe: {}\n", text); return exit_failed;
       }
@@ -109,7 +109,7 @@ struct main_loop {
   }
 };
 
-/// Opens the HTTP side where there is one, serves, and lets it end.
+/// Opens the HTTP frontend on a gateway, runs the loop, and drains the frontend.
 int serve(const main_loop& loop, const http_frontend::parts& http_parts) {
   try {
     if (loop.me.has(node_role::gateway)) loop.http.open(http_parts);
@@ -167,7 +167,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
                               {system, cluster, self, time, runtime, runtime.deployer_actor(), clients,
                                completions, operators.metrics_actor(), operators.console_actor(), process});
 
-  if (devices.is_loading()) {  // that may take minutes, and nobody waits for it any more
+  if (devices.is_loading()) {  // it may take minutes, and its result is not needed
     std::fflush(nullptr);
     end_at_once(exit_code);
   }
@@ -177,7 +177,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
   http.stop_watching();
   operators.stop();
   system.await_all_actors_done();
-  devices.clear();  // what a device may still call is there until here
+  devices.clear();  // devices may call actors until here
   http.close();
   return exit_code;
 }

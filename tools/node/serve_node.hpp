@@ -1,6 +1,5 @@
-// One node of a cluster, for real: a process with its own clock, fabric, endpoints and devices. What `troupe
-// up
-// --node` runs.
+// `troupe up --node`: one real node of a cluster, a process with its own clock, fabric, control endpoint and
+// devices.
 #pragma once
 #include <string>
 
@@ -10,14 +9,15 @@ namespace troupe {
 
 struct serve_options {
   std::string node;         ///< its name in the file
-  bool json = false;        ///< the ready line as a JSON document
-  duration clock_offset{};  ///< for tests: start nodes hours apart
-  uint32_t restarts = 0;    ///< how often the supervisor has restarted this node
-  std::string last_end{};   ///< how it ended before the last of them
+  bool json = false;        ///< print the ready line as a JSON document
+  duration clock_offset{};  ///< for tests: the difference of this node's clock
+  uint32_t restarts = 0;    ///< restarts of this node by the supervisor
+  std::string last_end{};   ///< how the process before the last restart ended
 };
 
-/// Serves until SIGTERM or SIGINT, then drains. Prints one line on standard output when the cluster serves:
-/// "troupe: ready http://HOST:PORT" (a node without gateway: "troupe: ready NAME"). Returns the exit code.
+/// Serves until SIGTERM or SIGINT, then drains. When the cluster is ready, prints one line on standard
+/// output: "troupe: ready http://HOST:PORT" (on a node without gateway, "troupe: ready NAME"). Returns the
+/// exit code.
 int serve_node(const cluster_spec& cluster, const serve_options& options);
 
 }  // namespace troupe

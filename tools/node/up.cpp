@@ -27,23 +27,23 @@ namespace {
 
 constexpr restart_policy::options restart_limits{
     .first = 200ms, .longest = 10s, .max_restarts = 5, .within = 60s};
-/// What a node may take to end when it has drained, or its drain_timeout is over.
+/// Time for a process to end after the drain_timeout.
 constexpr duration time_to_end = 5s;
 
 struct child {
   node_id node;
   pid_t pid = -1;
   int out = -1;       ///< its standard output; -1 once closed
-  std::string text;   ///< of a line not yet complete
+  std::string text;   ///< an incomplete line
   std::string ready;  ///< its ready line
   restart_policy policy{restart_limits};
-  time_point restart_at = never;  ///< again, after a death
+  time_point restart_at = never;  ///< `never`: no restart is due
   uint32_t restarts = 0;
-  std::string last_end;  ///< how it ended before the last of them
+  std::string last_end;  ///< how the process before the last restart ended
   bool stop_sent = false;
-  time_point kill_at = never;  ///< if it has not ended by then
+  time_point kill_at = never;  ///< kill it at that time; `never`: it is not being stopped
   bool alive() const { return pid > 0; }
-  /// Others wait for its end: unless it was killed, which it may yet take its time to notice.
+  /// Whether the next rank waits for its end; not for one that was sent SIGKILL, as it may end late.
   bool blocks_next_rank() const { return alive() && (!stop_sent || kill_at != never); }
   bool finished() const { return !alive() && out < 0 && restart_at == never; }
 };
@@ -67,8 +67,8 @@ std::set<std::string> own_addresses() {
   return out;
 }
 
-/// The order in which nodes leave: who accepts requests first, who runs them last. Standbys before the
-/// scheduler: there is nothing left to take over.
+/// Rank of a node in the order of the shutdown: gateways first, as they accept requests, and workers last.
+/// Standbys stop before the scheduler, so that they do not take over.
 int stop_rank(const node_spec& n) {
   return n.has(node_role::gateway) ? 0 : n.has(node_role::standby) ? 1 : n.has(node_role::scheduler) ? 2 : 3;
 }
@@ -100,11 +100,11 @@ void start(child& c, const cluster_spec& cluster, const up_options& options) {
     throw std::runtime_error("cannot start a process: " + why);
   }
   if (pid == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGTERM);  // no process stays behind if the supervisor is killed
-    setpgid(0, 0);                     // a Ctrl-C in the terminal is the supervisor's to pass on, in order
+    prctl(PR_SET_PDEATHSIG, SIGTERM);  // the node must not outlive a supervisor that was killed
+    setpgid(0, 0);                     // Ctrl-C goes to the supervisor only, which stops the nodes in order
     sigset_t held;
     sigemptyset(&held);
-    sigaddset(&held, SIGHUP);  // until the node listens for it: "read the keys again" must not kill it
+    sigaddset(&held, SIGHUP);  // until the node handles it: a reload of the keys must not kill it
     sigprocmask(SIG_SETMASK, &held, nullptr);
     dup2(pipe_ends[1], STDOUT_FILENO);
     execv("/proc/self/exe", arguments.data());
@@ -126,7 +126,7 @@ std::string how_it_ended(int status) {
               : fmt::format("was killed by signal {}", WTERMSIG(status));
 }
 
-/// Whether it drained, or somebody told it to stop.
+/// Whether the process drained or was stopped by SIGTERM or SIGINT.
 bool stopped_on_request(int status) {
   if (WIFEXITED(status)) return WEXITSTATUS(status) == 0;
   return WTERMSIG(status) == SIGTERM || WTERMSIG(status) == SIGINT;
@@ -195,7 +195,7 @@ class process_supervisor {
       if (c.kill_at <= clock_.now()) kill_unresponsive(c);
   }
 
-  /// The machine may have no process or file to spare just now: as bad as another death.
+  /// A failure to start, for lack of processes or file descriptors, counts as another death.
   void restart(child& c) {
     try {
       start(c, cluster_, options_);
@@ -231,7 +231,7 @@ class process_supervisor {
     signalfd_siginfo info{};
     if (read(signals_, &info, sizeof info) != sizeof info) return;
     if (info.ssi_signo == SIGCHLD) return reap();
-    if (info.ssi_signo == SIGHUP) {  // read the keys again: each node its own
+    if (info.ssi_signo == SIGHUP) {  // each node reads its keys again
       for (const auto& c : children_)
         if (c.alive()) kill(c.pid, SIGHUP);
       return;
@@ -239,7 +239,7 @@ class process_supervisor {
     stopping_ = true;
     for (auto& c : children_) c.restart_at = never;
     if (!std::exchange(stop_requested_, true)) return stop_next_rank();
-    for (auto& c : children_)  // asked twice: whoever it is will not wait
+    for (auto& c : children_)  // the second signal kills
       if (c.alive()) kill(c.pid, SIGKILL);
   }
 
@@ -262,10 +262,10 @@ class process_supervisor {
     if (stopping_) {
       if (clean) return;
       exit_code_ = exit_failed;
-      if (announced_) say(c, how);  // else it followed the first that did not come up
+      if (announced_) say(c, how);  // otherwise the cause is another node, already reported
       return;
     }
-    if (!announced_) {  // it never came up: nothing to keep alive
+    if (!announced_) {  // a startup failure: there is no service to keep alive
       exit_code_ = exit_failed;
       stopping_ = true;
       return say(c, how + " before the cluster was ready; stopping the others");
@@ -279,7 +279,7 @@ class process_supervisor {
     say(c, how + "; " + restart_hint(c));
   }
 
-  /// Starts it in a while, unless that was in vain too often.
+  /// Schedules a restart, unless the node died too often.
   void back_off(child& c, const std::string& how) {
     const auto now = clock_.now();
     c.restart_at = c.policy.died(now);
@@ -303,7 +303,7 @@ class process_supervisor {
     return fmt::format("start it again with: troupe up {} --node {}", options_.file, name_of(c));
   }
 
-  /// SIGTERM to the living nodes of the lowest rank; the next rank follows when they are gone.
+  /// Sends SIGTERM to the living nodes of the lowest rank; the next rank follows when they have ended.
   void stop_next_rank() {
     const auto rank_of = [&](const child& c) { return stop_rank(cluster_.nodes[c.node.value]); };
     int rank = 3;
@@ -318,7 +318,7 @@ class process_supervisor {
 
   duration stop_timeout() const { return cluster_.limits.drain_timeout + time_to_end; }
 
-  /// A process that is frozen hears nothing else, and would keep the next rank from leaving.
+  /// A frozen process ignores SIGTERM and would block the next rank.
   void kill_unresponsive(child& c) {
     say(c, fmt::format("has not ended within {} s of being told to stop; killing it",
                        to_seconds(stop_timeout())));
@@ -332,9 +332,9 @@ class process_supervisor {
   const machine_clock clock_;
   int signals_ = -1;
   std::vector<child> children_;
-  bool announced_ = false;       // that all are ready
-  bool stopping_ = false;        // for whatever reason
-  bool stop_requested_ = false;  // to leave, by a signal
+  bool announced_ = false;       // the ready line is printed
+  bool stopping_ = false;        // for any reason
+  bool stop_requested_ = false;  // by a signal
   int exit_code_ = exit_done;
 };
 
