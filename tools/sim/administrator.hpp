@@ -1,4 +1,4 @@
-// The simulated administrator: deploys, undeploys and drains as the workload says.
+// The simulated administrator: deploys and undeploys models and drains nodes, as the workload specifies.
 #pragma once
 #include <caf/actor.hpp>
 #include <functional>
@@ -29,7 +29,7 @@ class administrator {
     const cluster_spec& cluster;
     const workload_spec& workload;
     timeline& time;
-    random_stream& chance;  ///< chooses the nodes that it asks
+    random_stream& chance;  ///< selects the node for each command
     /// The actors of a node; null while its process is down.
     std::function<node_runtime*(node_id)> runtime_of;
     deployment_check& deployments;

@@ -9,8 +9,8 @@
 
 namespace troupe::sim {
 
-/// How a request ended for its client. The client itself decides the last two: the request was never
-/// accepted, or its gateway died with it.
+/// How a request ended for its client. The last two are decided by the client: `refused` was never accepted,
+/// and `lost_with_gateway` lost its gateway's process.
 enum class client_outcome : uint8_t { finished, dropped, failed, refused, lost_with_gateway };
 inline constexpr size_t client_outcome_count = 5;
 
@@ -25,12 +25,12 @@ struct client_request_record {
   duration accepted_at{};  ///< later than offered if the gateway was frozen
   duration slo{};
   bool accepted = false;
-  bool poison = false;           ///< kills every worker that runs it
+  bool poison = false;           ///< crashes every worker that runs it
   bool measured = false;         ///< offered after the warm-up
   std::vector<node_id> workers;  ///< that received an order to run it
 };
 
-/// Of the requests of one model.
+/// Statistics of the requests of one model.
 struct request_statistics {
   uint64_t offered = 0;
   uint64_t outcomes[client_outcome_count] = {};

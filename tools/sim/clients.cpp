@@ -96,7 +96,7 @@ void clients::offer(size_t model) {
   if (!env_.time.frozen(r.gateway)) return enter(std::move(r));
   const auto arrival_number = next_arrival_number_++;
   arriving_.emplace(arrival_number, std::move(r));
-  // A frozen gateway takes it later.
+  // A frozen gateway accepts it later.
   env_.time.at(env_.time.now(), sim_event::client, arriving_.at(arrival_number).gateway,
                [this, arrival_number] { arrive(arrival_number); });
 }

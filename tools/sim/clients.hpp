@@ -40,14 +40,14 @@ class clients {
 
   clients(const environment& s, const options& o);
 
-  /// The workload begins.
+  /// Starts the arrivals.
   void start();
   /// Whether more requests are to come.
   bool done() const { return running_ == 0; }
   size_t waiting() const { return open_.size(); }
   size_t waiting_at(node_id gateway) const;
 
-  /// The next request to this gateway is poison.
+  /// Makes the next request to this gateway poison.
   void poison_next(node_id gateway) { ++poison_due_[gateway.value]; }
 
   /// The receiver of the answers of a node's gateway.
@@ -56,9 +56,9 @@ class clients {
   void gateway_died(node_id gateway);
 
   client_request_record* find(request_id id) { return open_.find(id); }
-  /// Of the requests offered after the warm-up, by model.
+  /// Statistics of the requests offered after the warm-up, by model.
   const std::vector<request_statistics>& statistics() const { return statistics_; }
-  /// Of all requests.
+  /// Statistics of all requests.
   const request_statistics& total() const { return total_; }
   duration started_at() const { return start_; }
 

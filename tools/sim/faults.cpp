@@ -12,7 +12,7 @@ duration between(random_stream& r, duration min, duration max) {
   return min + duration{static_cast<int64_t>(r.uniform() * static_cast<double>((max - min).count()))};
 }
 
-/// Long enough that some, not all, are detected as a death.
+/// Long enough that some, but not all, freezes are detected as deaths.
 fault_spec draw_fault(random_stream& r, const random_fault_spec& spec, const cluster_spec& cluster,
                       duration length) {
   fault_spec f;

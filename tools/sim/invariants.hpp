@@ -96,8 +96,8 @@ class memory_check {
   violations& violations_;
 };
 
-/// A request that kills its worker kills at most two. No other request is treated as poison, unless processes
-/// crash or connections break for other reasons: a queue cannot tell these apart.
+/// A poison request crashes at most two workers. No other request fails as poison, unless processes crash or
+/// connections break for other reasons, which a queue cannot distinguish.
 class poison_check {
  public:
   poison_check(violations& v, bool crashes_distinguished)
@@ -158,7 +158,7 @@ class quota_check {
   std::map<slot_id, std::vector<request_id>> batches_;
 };
 
-/// In the end every living node serves the last state that the operator requested.
+/// At the end every living node serves the models that the operator requested last.
 class deployment_check {
  public:
   explicit deployment_check(violations& v) : violations_(v) {}

@@ -30,7 +30,7 @@ struct traced_generation_end {
   duration ended{};
 };
 
-/// Of the requests of one language model.
+/// Statistics of the requests of one language model.
 struct llm_statistics {
   uint64_t offered = 0;
   uint64_t outcomes[client_outcome_count] = {};

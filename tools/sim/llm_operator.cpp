@@ -51,7 +51,7 @@ void llm_operator::migrate_some(llm_id model) {
   counts_.migrations += env_.ask(router(model), "migrate", json_text(to_json(order))).ok;
 }
 
-/// Drains an engine for a while.
+/// Drains an engine and takes it into service again later.
 void llm_operator::drain_some() {
   const auto engine = static_cast<uint32_t>(random_.below(env_.cluster.engines.size()));
   const auto model = env_.cluster.engines[engine].model;

@@ -53,7 +53,7 @@ class order_log {
   }
 
  private:
-  static constexpr size_t remembered = 8;  // a worker holds four
+  static constexpr size_t remembered = 8;  // a worker holds at most four
   std::map<slot_id, std::deque<order>> slots_;
 };
 

@@ -86,7 +86,7 @@ process_part process::process_part_of(const environment& env) {
           .read_model = env.read_model};
 }
 
-/// Takes a while, as in reality.
+/// Loading takes virtual time.
 void process::load(const deployment& line, std::function<void(load_outcome)> done) {
   environment_.time.at(
       environment_.time.now() + 5ms, sim_event::job, self_, [this, line, done = std::move(done)] {
@@ -132,7 +132,7 @@ void process::wake(const caf::actor& who, time_point due) {
 
 void process::schedule(alarm& a, time_point t) {
   a.scheduled = t;
-  // Two words: a third would be allocated.
+  // Two words of captures: with a third std::function would allocate.
   environment_.time.at_local(t, sim_event::wake, self_, [&a, t] {
     if (a.scheduled != t) return;
     a.scheduled = never;

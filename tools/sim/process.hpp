@@ -38,7 +38,7 @@ class process final : private control_lane, private sim_port, private model_load
     uint32_t steps_ahead = 1;  ///< as in `world_options`
   };
 
-  /// Its node has begun a process on the time line. `number` is nobody else's.
+  /// Precondition: the node's process has begun on the timeline. `number` is unique.
   process(node_id self, uint64_t number, const environment& env);
   ~process() override;
   process(const process&) = delete;
@@ -48,7 +48,7 @@ class process final : private control_lane, private sim_port, private model_load
   uint64_t number() const { return number_; }
   node_runtime& runtime() { return *runtime_; }
   size_t running_batches() const;
-  /// Tells the actors to end; once they have, it may be destroyed.
+  /// Stops the actors. The process may be destroyed once they have ended.
   void kill() { runtime_->stop(); }
 
  private:
@@ -56,10 +56,10 @@ class process final : private control_lane, private sim_port, private model_load
     process* owner = nullptr;
     caf::actor who;
     time_point due = never;
-    time_point scheduled = never;  ///< what is on the time line, `due` or earlier
+    time_point scheduled = never;  ///< time of the event on the timeline, at most `due`
   };
 
-  // the parts of its node
+  // parts of the node environment
   wake_service waker();
   fabric_part fabric_part_of(const environment& env);
   std::function<caf::actor(std::unique_ptr<actor_group>, on_broken)> scheduled_hosts();
@@ -68,7 +68,7 @@ class process final : private control_lane, private sim_port, private model_load
 
   void send(control_frame frame) override;
   void receive(node_id from, std::span<sim_packet> packets) override;
-  void broken(node_id, duration) override {}  // the data lane notices, or the silence
+  void broken(node_id, duration) override {}  // the data lane or the failure detector notices
   void wake(const caf::actor& who, time_point due);
   void schedule(alarm& a, time_point t);
   void load(const deployment& line, std::function<void(load_outcome)> done) override;

@@ -1,4 +1,4 @@
-// Records a simulated cluster for a trace: sends the commands of `troupe trace` between two events.
+// Records a simulated cluster for a trace, with the commands of `troupe trace`, between two events.
 #pragma once
 #include <functional>
 #include <map>
@@ -16,7 +16,7 @@ class recording {
   explicit recording(const cluster_spec& cluster) : cluster_(cluster) {}
 
   /// Takes the records of a node's processes since the last call; the first call for a process starts its
-  /// recording. `ahead`: its clock's lead on the true time. `settle` runs all actors until they are quiet.
+  /// recording. `ahead`: its clock's lead on the true time. `settle` runs all actors until none is ready.
   void collect(node_id node, uint64_t process, node_runtime& runtime, duration ahead,
                const std::function<void()>& settle) {
     const bool begins = std::exchange(process_[node], process) != process;

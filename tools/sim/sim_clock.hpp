@@ -1,4 +1,4 @@
-// The clock of a simulated node: has its own epoch and drifts.
+// The clock of a simulated node, with its own epoch and drift.
 #pragma once
 #include <cstdint>
 
@@ -6,7 +6,8 @@
 
 namespace troupe::sim {
 
-/// Reads `truth`, which outlives it. All arithmetic is exact to the nanosecond; the clock never goes back.
+/// Follows `truth`, which must outlive the clock. The arithmetic is exact to the nanosecond, and the clock
+/// never goes back.
 class sim_clock final : public clock {
  public:
   sim_clock(const duration& truth, duration offset, double drift_ppm)
@@ -39,7 +40,7 @@ class sim_clock final : public clock {
   }
 
   const duration& truth_;
-  duration since_{};  ///< true time at which the clock said `local_`
+  duration since_{};  ///< true time at which the clock read `local_`
   duration local_;
   int64_t drift_ppb_;
 };

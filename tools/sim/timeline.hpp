@@ -16,7 +16,7 @@ class timeline final : public sim_timeline {
  public:
   timeline(uint64_t seed, size_t nodes) : random_(seed, "network"), nodes_(nodes) {}
 
-  /// One clock a node, by node id; they outlive the timeline.
+  /// Sets the clock of a node, which must outlive the timeline.
   void set_clock(node_id n, const sim_clock& c) { nodes_[n.value].time = &c; }
 
   // sim_timeline

@@ -1,4 +1,4 @@
-// An emulated device with an observer.
+// An emulated device whose batches and violations are reported to an observer.
 #pragma once
 #include <map>
 #include <memory>
@@ -36,7 +36,7 @@ class watched_device final : public device {
     if (!models_.contains(work.model)) return watch_.started_unloaded(slot_, work.model);
     if (running()) {
       watch_.started_while_running(slot_);
-      inner_ = std::make_unique<emulated_device>(options_);  // go on with the later batch
+      inner_ = std::make_unique<emulated_device>(options_);  // continue with the later batch
       for (const auto& [id, source] : models_) inner_->load(id, source);
     }
     watch_.batch_started(slot_, work, now);

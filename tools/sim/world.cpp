@@ -27,7 +27,8 @@ std::vector<model_spec> all_models(const cluster_spec& cluster, const workload_s
   return out;
 }
 
-/// Decision logs keep everything, for one query at the end: queries meanwhile would add turns of actors.
+/// Decision logs keep everything for one query at the end, because queries during the run would add turns of
+/// actors.
 cluster_spec remembering(cluster_spec cluster, const world_options& o) {
   if (o.why != request_id{}) cluster.policy.decision_log = largest_decision_log;
   return cluster;
@@ -138,7 +139,7 @@ void world::state::drain() {
   while ((unfinished() > 0 || !asking.done()) && time.now() < give_up) run_until(time.now() + 10ms);
   checks.outcomes.at_end(unfinished());
   record();
-  // Then the effects of ended incarnations and timeouts.
+  // Also wait for the effects of ended incarnations and timeouts.
   run_until(time.now() + 2 * cluster.limits.node_timeout + 2 * cluster.limits.request_timeout + 3s);
 }
 

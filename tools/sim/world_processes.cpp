@@ -44,7 +44,7 @@ void world::state::end_process(node_id id, bool reset) {
     checks.terms.ended(slot_id{i});
     checks.once.ended(slot_id{i});
   }
-  // Registered memory stays readable for a while, like shared memory.
+  // Registered memory stays readable for some time, like shared memory.
   const auto grace = duration{static_cast<int64_t>(chance.below(2'000'000'000))};
   time.at(time.now() + grace, sim_event::fault, [this, number] { memory.forget(number); });
 }

@@ -47,7 +47,7 @@ struct world::state final : device_watch {
   void end_process(node_id id, bool reset);
   /// The process on the node dies; it is restarted as by `troupe up`.
   void die(node_id id);
-  /// The node has drained: its process ends by itself.
+  /// The node has drained, and its process ends.
   void drained(node_id id);
   /// In the simulation the text of a model's definition is just its name.
   deployer::model_reading model_named(const std::string& name) const;
@@ -74,7 +74,7 @@ struct world::state final : device_watch {
   void watch_scale();
   void watch_engines();
   void check_sequences(node_id id);
-  /// An actor's answer; not `ok` if there is none.
+  /// An actor's reply; not `ok` without one.
   command_reply ask(const address& to, const std::string& type, const std::string& fields);
 
   const world_options options;

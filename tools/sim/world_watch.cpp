@@ -94,7 +94,7 @@ command_reply world::state::ask(const address& to, const std::string& type, cons
   return out;
 }
 
-/// When all sequences have ended, KV blocks and adapter slots are free, and no actor remembers a request.
+/// Checks that, after all sequences, KV blocks and adapter slots are free and no actor has a request.
 void world::state::check_sequences(node_id id) {
   const auto state_of = [&]<class State>(std::type_identity<State>, role kind, uint32_t index) {
     const auto reply = ask({id, {}, kind, index}, "get_state", {});
