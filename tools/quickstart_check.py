@@ -15,7 +15,7 @@ NUMBERS = {"float32": ("f", "FP32"), "int64": ("q", "INT64")}
 
 
 def ask(url, about, raw):
-    """The model's outputs for the raw little-endian input, over the V2 protocol."""
+    """Returns the model's outputs for the raw little-endian input, over the V2 protocol."""
     code, datatype = NUMBERS[about["input"]["dtype"]]
     body = {"inputs": [{"name": about["input"]["name"], "shape": about["input"]["shape"], "datatype": datatype,
                         "data": array.array(code, raw).tolist()}]}
@@ -29,7 +29,7 @@ def ask(url, about, raw):
             why = e.read().decode(errors="replace")
             if e.code not in (429, 503):
                 break
-            time.sleep(0.25)  # too busy to answer within the SLO: asks for a retry
+            time.sleep(0.25)  # overload: the client must retry
     sys.exit(f"{url}: {why}")
 
 
