@@ -20,7 +20,7 @@ struct outcome_summary {
 
 class outcome_statistics {
  public:
-  /// `models`: ids for which there is room from the start; others get theirs with the first request.
+  /// `models`: number of ids with memory from the start; others get it with their first request.
   explicit outcome_statistics(size_t models = 0) : models_(models) {}
 
   void finish(model_id model, duration latency, bool in_time);

@@ -1,4 +1,5 @@
-// Outputs that a gateway needs no more, collected during a turn: one message to each worker.
+// Outputs that a gateway has finished with, collected during a turn and released with one message to each
+// worker.
 #pragma once
 #include <algorithm>
 #include <utility>

@@ -16,7 +16,7 @@ class pending_submits {
     if (r.model.value >= by_model_.size()) by_model_.resize(r.model.value + 1);
     by_model_[r.model.value].requests.push_back(r);
   }
-  /// True if it was pending: its queue has not heard of this attempt.
+  /// True if it was pending: its queue does not know this attempt.
   bool erase(model_id model, request_id id) {
     return model.value < by_model_.size() &&
            std::erase_if(by_model_[model.value].requests, [&](const request& r) { return r.id == id; }) > 0;

@@ -1,4 +1,4 @@
-// The window of a gateway's pulls: which of the offered outputs are pulled now.
+// Bound on a gateway's pulls: decides which of the offered outputs are pulled now.
 //
 // An output takes memory of the gateway from its pull until its answer is written. The window bounds these
 // bytes. An output beyond the bound waits in the pool of its worker, which then refuses batches.
@@ -33,10 +33,10 @@ class pull_window {
 
   void add(request_id id) { waiting_.push_back(id); }
 
-  /// Begins the pulls that have room, the oldest first; an output without room lets others go ahead.
-  /// `unwritten`: bytes of answers that are not written yet. `offer(id)` gives the offered_output, nothing if
-  /// the request waits no more; `begin(id)` begins its pull and gives the bytes of its buffer, which are to
-  /// be returned with `end`.
+  /// Begins the pulls that have room, the oldest first; outputs without room do not block later ones.
+  /// `unwritten`: bytes of answers that are not written yet. `offer(id)` returns the offered_output, or
+  /// nothing if the request no longer waits. `begin(id)` begins the pull and returns the bytes of its buffer,
+  /// which `end` must give back.
   template <class Offer, class Begin>
   void pull(time_point now, uint64_t unwritten, Offer&& offer, Begin&& begin) {
     const auto scanned =
@@ -54,7 +54,7 @@ class pull_window {
     waiting_.erase(stay, scanned);
     next_look_ = waiting_.empty() ? never : now + between_looks;
   }
-  /// A pull of so many bytes of buffer has ended.
+  /// A pull has ended; `buffer`: the bytes that `begin` returned.
   void end(node_id worker, uint64_t buffer) {
     pulled_bytes_ -= buffer;
     pulled_from_[worker] -= buffer;
@@ -69,7 +69,7 @@ class pull_window {
   static constexpr size_t max_scanned = 256;
   static constexpr duration between_looks = 1ms;
 
-  /// The oldest output goes ahead whatever its size once little else is held.
+  /// The oldest output is pulled regardless of its size when at most an eighth of the window is in use.
   bool has_room(const offered_output& o, uint64_t unwritten, bool oldest) const {
     const auto held = pulled_bytes_ + unwritten;
     if (oldest && held <= max_bytes_ / 8) return true;
