@@ -22,7 +22,7 @@ class adapter_changes {
 
   /// `engines` have been asked. Requires: there are some, and `asked.token` is not in use.
   void begin(change_adapter asked, std::set<engine_id> engines);
-  /// Answers that nobody awaits are ignored.
+  /// Unexpected answers are ignored.
   std::optional<settled> on_answer(engine_id from, const adapter_changed& a);
   /// The engine is gone: it counts as a refusal. In the order of the tokens.
   std::vector<settled> lose(engine_id id);

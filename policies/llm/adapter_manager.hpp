@@ -38,8 +38,8 @@ class adapter_manager {
   /// `present`: adapters that requests may name from the beginning. `slots` 0: no adapter is ever loaded.
   adapter_manager(uint32_t slots, std::span<const adapter_entry> present);
 
-  /// A gateway asks for an adapter to come or to go. `model_loaded`: the device can read files. The answer to
-  /// an unload may come later, from `end_request`.
+  /// A gateway asks to register or unregister an adapter. `model_loaded`: the device can read files. The
+  /// answer to an unload may come later, from `end_request`.
   outcome change(const address& from, const change_adapter& asked, bool model_loaded, time_point now);
   /// The device has read the files of an adapter; `problem` is empty if they are valid.
   outcome on_read(adapter_id id, const std::string& problem);
@@ -70,8 +70,8 @@ class adapter_manager {
   };
   /// False: the adapter was unregistered meanwhile and has no requests; the next exchange unloads it.
   bool on_loaded(const load& l, time_point now);
-  /// Its slot is free, and the next request tries again: the files may be mended by then. Null: the adapter
-  /// was unregistered meanwhile and has no requests.
+  /// The load has failed. Its slot is free, and the next request tries again, as the files may be repaired by
+  /// then. Null: the adapter was unregistered meanwhile and has no requests.
   const entry* on_failed(adapter_id id, const std::string& problem);
 
   /// All adapters that requests may name, by name.

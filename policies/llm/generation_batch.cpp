@@ -134,7 +134,7 @@ const generation_batch::in_flight* generation_batch::find(request_id id) const {
   return found == requests_.end() ? nullptr : &found->second;
 }
 
-/// In an order that the hash table does not decide.
+/// In an order that is independent of the hash table.
 template <class If>
 std::vector<request_id> generation_batch::ids_where(If&& wanted) const {
   std::vector<request_id> out;

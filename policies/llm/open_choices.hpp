@@ -14,10 +14,10 @@ class open_choices {
   open_choices() = default;
   explicit open_choices(uint32_t choices) : choices_(choices), left_(choices) {}
 
-  /// How many choices there were from the start, and how many go on.
+  /// Number of choices from the start, and of open ones.
   size_t size() const { return choices_.size(); }
   uint32_t left() const { return left_; }
-  /// False, too, for a choice that there is not.
+  /// Also false for an unknown choice.
   bool open(uint32_t choice) const { return choice < choices_.size() && choices_[choice].open; }
 
   /// Adds a token and gives the length of the choice. Requires: it is open.
@@ -25,7 +25,7 @@ class open_choices {
     choices_[choice].tokens.push_back(which);
     return choices_[choice].tokens.size();
   }
-  /// Ends a choice and forgets its tokens; true: no other goes on. Requires: it is open.
+  /// Ends a choice and discards its tokens; true if it was the last open one. Requires: it is open.
   bool end(uint32_t choice) {
     choices_[choice] = {false, {}};
     return --left_ == 0;

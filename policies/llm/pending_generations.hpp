@@ -15,7 +15,7 @@ class pending_generations {
   explicit pending_generations(size_t engines) : by_engine_(engines) {}
 
   void add(engine_id to, generation g) { by_engine_[to.value].requests.push_back(std::move(g)); }
-  /// True if it was pending: its engine has not heard of it.
+  /// True if it was pending: its engine does not know it.
   bool erase(engine_id from, request_id id) {
     return std::erase_if(by_engine_[from.value].requests, [&](const generation& g) { return g.id == id; }) >
            0;

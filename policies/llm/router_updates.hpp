@@ -1,5 +1,5 @@
-// The news of a gateway for the routers of its models: requests that want a place, requests that moved or
-// grew, requests that ended.
+// Updates of a gateway for the routers of its models: requests that need a place, that moved or grew, and
+// that ended.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -12,21 +12,21 @@
 
 namespace troupe {
 
-/// Collects the news of a turn. A request that the router sends to an engine which the gateway does not see
-/// is asked for again later: the router will know by then why the engine is gone. Pure.
+/// Collects the updates of a turn. The gateway asks again later for a request that the router placed on a
+/// lost engine, or that its engine dropped; by then the router knows the reason. Pure.
 class router_updates {
  public:
   /// `models`: each llm_id is below it.
   explicit router_updates(size_t models) : changed_(models), ended_(models) {}
 
   void change(llm_id model, routed_request r) { changed_[model.value].requests.push_back(std::move(r)); }
-  /// Pending changes of the request are forgotten.
+  /// Adds an ended request and discards its pending changes.
   void end(llm_id model, request_id id) {
     std::erase_if(changed_[model.value].requests, [&](const routed_request& r) { return r.id == id; });
     ended_[model.value].requests.push_back(id);
   }
-  /// Another router is to be told, or the same one anew: pending news are forgotten, and the next `route` of
-  /// each model says that it has all requests.
+  /// The router is new or has lost its state: discards pending updates, and marks the next `route` of each
+  /// model as complete (`all`).
   void start_over() {
     for (auto& c : changed_) c = {{}, true, {}};
     for (auto& e : ended_) e.requests.clear();
@@ -48,12 +48,12 @@ class router_updates {
     return std::exchange(c, {});
   }
 
-  /// The router is to be asked for this request again, in a while.
+  /// Asks the router for this request again after a pause.
   void ask_later(request_id id, time_point now) {
     misplaced_.push_back(id);
     ask_at_ = std::min(ask_at_, now + between_questions);
   }
-  /// Those requests once it is time, in the order of `ask_later`; some may have ended since.
+  /// The requests that are due, in the order of `ask_later`; some may have ended since.
   std::vector<request_id> take_due(time_point now) {
     if (now < ask_at_) return {};
     ask_at_ = never;
