@@ -25,7 +25,7 @@ std::vector<load_change> changes_of(const changing_load& load, size_t models) {
   };
   std::vector<day> days;
   random_stream random{load.seed, "changing load"};
-  for (size_t i = 0; i < models; ++i)  // all have their evening in the second half, but at different hours
+  for (size_t i = 0; i < models; ++i)  // the phases spread the peaks over the second half
     days.push_back({(0.5 + random.uniform()) * std::numbers::pi, 1 + 0.3 * random.uniform()});
 
   std::vector<load_change> out;

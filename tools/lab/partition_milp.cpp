@@ -48,7 +48,7 @@ class milp_model {
 
   OsiClpSolverInterface& solver() { return solver_; }
 
-  /// The value of every column.
+  /// The values of all columns for an assignment.
   std::vector<double> columns_of(std::vector<uint32_t> assignment, const partition_quality& q) const {
     if (alike()) renumber(assignment);
     std::vector<double> out(lower_.size());
@@ -76,7 +76,8 @@ class milp_model {
   int x(int model, int part) const { return model * parts_ + part; }
   int rate_column() const { return models_ * parts_; }
 
-  /// Parts that nothing tells apart could be numbered in any order; then CBC would search every one.
+  /// Whether the parts are interchangeable. Then `add_columns` fixes their order, so that CBC does not search
+  /// their permutations.
   bool alike() const {
     const auto& first = p_.parts.front();
     return p_.current.empty() && std::all_of(p_.parts.begin(), p_.parts.end(), [&](const auto& part) {
@@ -84,7 +85,7 @@ class milp_model {
                     part.max_bytes == first.max_bytes;
            });
   }
-  /// In the order of their first models.
+  /// Numbers the parts in the order of their first models.
   static void renumber(std::vector<uint32_t>& assignment) {
     std::vector<uint32_t> order;
     for (auto& part : assignment) {
@@ -226,7 +227,7 @@ milp_result solve_partition(const partition_problem& p, const std::vector<uint32
   if (const auto* columns = model.bestSolution()) {
     auto found = lp.assignment_of(columns);
     auto q = judge(p, found);
-    // CBC's own tolerances are wider than ours: what it takes for feasible may not be.
+    // CBC's tolerances are wider than ours: check that its solution is feasible.
     if (q.feasible() && (out.best.assignment.empty() || q.objective < out.best.quality.objective)) {
       out.best.assignment = std::move(found);
       out.best.quality = std::move(q);

@@ -12,7 +12,7 @@
 namespace troupe {
 
 struct milp_budget {
-  /// CBC looks at the clock. Only what ends before repeats exactly.
+  /// Time limit. CBC reads the clock, so only runs that end before the limit are reproducible.
   duration time = 10s;
   int64_t nodes = 1'000'000'000;  ///< of the branch-and-bound tree
 };
