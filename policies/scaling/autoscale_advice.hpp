@@ -1,6 +1,6 @@
-// Advice on how many GPUs to add or remove (Symphony §3.5). It needs a scheduler with a flat top: below its
-// peak, GPUs idle in proportion to the missing load; above it, requests end badly in proportion to the excess
-// load.
+// Advice on how many GPUs to add or remove (Symphony §3.5). It requires a scheduler with a flat top: below
+// its peak, the idle time of GPUs is proportional to the spare capacity; above it, the bad rate grows with
+// the excess load.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -1,4 +1,4 @@
-// Arrival processes, open-loop: they do not slow down when the system does.
+// Open-loop arrival processes: the arrivals do not depend on the answers.
 #pragma once
 #include <string_view>
 
