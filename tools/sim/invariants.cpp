@@ -205,8 +205,8 @@ void quota_check::ended(slot_id slot, bool stopped) {
 
 void fault_free_check::failed(request_id id, failure why) {
   if (fault_free_)
-    violations_.add(
-        "calm", fmt::format("request {:x} failed ({}) though nothing went wrong", id.value, to_string(why)));
+    violations_.add("fault free", fmt::format("request {:x} failed ({}) in a run without faults", id.value,
+                                              to_string(why)));
 }
 
 void term_check::started(slot_id slot, term_id term) {

@@ -188,8 +188,8 @@ void llm_clients::on_ended(node_id gateway, request_id id, const outcome& how) {
       return end(s, client_outcome::dropped, how.reason);
     case outcome_kind::failed:
       if (fault_free_ && !s.traced)
-        env_.broken.add("calm",
-                        fmt::format("request {} failed though nothing went wrong: {}", id.value, how.detail));
+        env_.broken.add("fault free",
+                        fmt::format("request {} failed in a run without faults: {}", id.value, how.detail));
       return end(s, client_outcome::failed);
   }
 }
