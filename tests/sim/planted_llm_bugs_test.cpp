@@ -9,7 +9,7 @@ using namespace troupe::sim;
 namespace {
 
 /// The invariants that runs with the bug violate; operators migrate sequences, and clients hang up.
-std::set<std::string> broken_with_texts(bug b, const char* wanted) {
+std::set<std::string> broken_in_llm_runs(bug b, const char* wanted) {
   std::set<std::string> broken;
   planted_bug = b;
   for (uint64_t seed = 1; seed <= 10 && !broken.contains(wanted); ++seed)
@@ -19,42 +19,44 @@ std::set<std::string> broken_with_texts(bug b, const char* wanted) {
   return broken;
 }
 
-bool breaks_with_texts(bug b, const char* invariant) {
-  return broken_with_texts(b, invariant).contains(invariant);
+bool breaks_llm_run(bug b, const char* invariant) {
+  return broken_in_llm_runs(b, invariant).contains(invariant);
 }
 
 }  // namespace
 
-TEST_CASE("llm: without a bug no invariant is broken") { CHECK(broken_with_texts(bug::none, "any").empty()); }
+TEST_CASE("llm: without a bug no invariant is broken") {
+  CHECK(broken_in_llm_runs(bug::none, "any").empty());
+}
 
 TEST_CASE("llm: an engine that goes on from less than its client has seen is noticed") {
-  CHECK(breaks_with_texts(bug::forget_token, "sequence"));
+  CHECK(breaks_llm_run(bug::forget_token, "sequence"));
 }
 
 TEST_CASE("llm: tokens of an engine that a sequence has left are noticed") {
-  CHECK(breaks_with_texts(bug::old_engine, "sequence"));
+  CHECK(breaks_llm_run(bug::old_engine, "sequence"));
 }
 
 TEST_CASE("llm: a KV block of another sequence is noticed") {
-  CHECK(breaks_with_texts(bug::mixed_pages, "sequence"));
+  CHECK(breaks_llm_run(bug::mixed_pages, "sequence"));
 }
 
 TEST_CASE("llm: another adapter in the slot is noticed") {
-  CHECK(breaks_with_texts(bug::wrong_slot, "sequence"));
+  CHECK(breaks_llm_run(bug::wrong_slot, "sequence"));
 }
 
 TEST_CASE("llm: a router that is not told of ends is noticed") {
-  CHECK(breaks_with_texts(bug::keep_route, "router"));
+  CHECK(breaks_llm_run(bug::keep_route, "router"));
 }
 
 TEST_CASE("llm: an engine that goes on with what was cancelled is noticed") {
-  CHECK(breaks_with_texts(bug::deaf_engine, "fault free"));
+  CHECK(breaks_llm_run(bug::deaf_engine, "fault free"));
 }
 
 TEST_CASE("llm: another sequence's token in a step ahead is noticed") {
-  CHECK(breaks_with_texts(bug::wrong_row, "sequence"));
+  CHECK(breaks_llm_run(bug::wrong_row, "sequence"));
 }
 
 TEST_CASE("llm: an adapter that is taken away from a step ahead is noticed") {
-  CHECK(breaks_with_texts(bug::hasty_slot, "fault free"));
+  CHECK(breaks_llm_run(bug::hasty_slot, "fault free"));
 }
