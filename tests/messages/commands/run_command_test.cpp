@@ -31,7 +31,7 @@ command_reply ask(const std::string& type, const std::string& fields, set_slo* h
 
 }  // namespace
 
-TEST_CASE("obey: a command reaches the function for it, and what that says is the answer") {
+TEST_CASE("run_command: a command reaches its handler, whose result is the reply") {
   set_slo heard;
   const auto r = ask("set_slo", R"({"slo": 5000000})", &heard);
   CHECK(r.ok);
@@ -41,7 +41,7 @@ TEST_CASE("obey: a command reaches the function for it, and what that says is th
   CHECK(nlohmann::json::parse(ask("get_state", "").body)["queued_rows"] == 0);
 }
 
-TEST_CASE("obey: what is wrong with a command is said with its place, and nothing is done") {
+TEST_CASE("run_command: an invalid command is refused with the position of its problem, and has no effect") {
   set_slo heard{1ms};
   const auto problem = [&](const char* type, const char* fields) {
     const auto r = ask(type, fields, &heard);
@@ -62,7 +62,7 @@ TEST_CASE("obey: what is wrong with a command is said with its place, and nothin
   CHECK(heard.slo == 1ms);
 }
 
-TEST_CASE("command_schema: tells fields, types, units and answers of every kind's commands") {
+TEST_CASE("command_schema: lists fields, types, units and replies of the commands of every kind") {
   for (size_t i = 0; i < role_count; ++i) CHECK(command_schema(static_cast<role>(i)).is_object());
   const auto queue = command_schema(role::model_queue);
   CHECK(queue["set_slo"]["fields"][0]["name"] == "slo");
