@@ -77,7 +77,7 @@ void run_far_side(int fd) {
   events.on_any_frame = [&] { carrier->send(near_node, std::vector<std::byte>(64)); };
   carrier->start(events);
   send_text(fd, carrier->address());
-  carrier->connect(near_node, life_of_both, receive_text(fd));
+  carrier->connect(near_node, incarnation_of_both, receive_text(fd));
   send_text(fd, "ready");
   wait_for_close(fd);
   carrier->stop();
@@ -92,7 +92,7 @@ class near_side {
     const std::string address = receive_text(fd);
     send_text(fd, fabric_->address());
     receive_text(fd);
-    fabric_->connect(far_node, life_of_both, address);
+    fabric_->connect(far_node, incarnation_of_both, address);
   }
   ~near_side() { fabric_->stop(); }
 

@@ -77,7 +77,7 @@ struct lane_node {
   explicit lane_node(node_id self)
       : post(self),
         carrier(make_ucx_fabric(carrier_of(self), time)),
-        lane(*carrier, time, post, {self, life_of_both, secret_of_both, 2, 100ms}) {
+        lane(*carrier, time, post, {self, incarnation_of_both, secret_of_both, 2, 100ms}) {
     post.set_lane(lane);
   }
   ~lane_node() {
@@ -95,7 +95,7 @@ struct lane_node {
     lane.start();
   }
   void connect(node_id peer, const std::string& address) {
-    lane.connect(peer, life_of_both, secret_of_both, {address.begin(), address.end()});
+    lane.connect(peer, incarnation_of_both, secret_of_both, {address.begin(), address.end()});
     for (int i = 0; i < 2000 && lane.clock_error(peer) < 0ns; ++i) std::this_thread::sleep_for(5ms);
     if (lane.clock_error(peer) < 0ns) throw std::runtime_error("the lane's two ends do not meet");
   }
@@ -118,7 +118,7 @@ double half_median_us(std::vector<duration> took) {
 void run_far_lane(int fd) {
   lane_node here(far_node);
   auto group = std::make_unique<actor_group>(here.post);
-  group->add<echo>(address{far_node, life_of_both, role::gpu_worker, 0});
+  group->add<echo>(address{far_node, incarnation_of_both, role::gpu_worker, 0});
   here.run(std::move(group));
   send_text(fd, here.carrier->address());
   here.connect(near_node, receive_text(fd));
@@ -129,7 +129,7 @@ void run_far_lane(int fd) {
 lane_latency measure_lane(int fd) {
   lane_node here(near_node);
   auto group = std::make_unique<actor_group>(here.post);
-  auto& asking = group->add<pinger>(address{near_node, life_of_both, role::gpu_worker, 0}, here.time);
+  auto& asking = group->add<pinger>(address{near_node, incarnation_of_both, role::gpu_worker, 0}, here.time);
   here.run(std::move(group));
   const std::string address = receive_text(fd);
   send_text(fd, here.carrier->address());

@@ -5,12 +5,12 @@
 namespace troupe {
 
 inline constexpr node_id near_node{0}, far_node{1};
-inline constexpr incarnation_id life_of_both{1};
+inline constexpr incarnation_id incarnation_of_both{1};
 
 inline ucx_options carrier_of(node_id node) {
   ucx_options o;
   o.self = node;
-  o.incarnation = life_of_both;
+  o.incarnation = incarnation_of_both;
   return o;
 }
 
