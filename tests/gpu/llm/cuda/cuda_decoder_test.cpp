@@ -142,8 +142,9 @@ std::vector<llm::token_frequency> count(const std::vector<llm::token>& sequence,
 /// Sequences of several adapters, greedy ones and one with penalties, with a step ahead or without. One step
 /// in the middle has another sequence of `largest` rows, whose block list has at least `max_blocks` entries.
 template <element E>
-std::vector<std::vector<llm::token>> write_texts(const std::filesystem::path& folder, bool ahead, bool graphs,
-                                                 uint32_t largest = 0, uint32_t max_blocks = 0) {
+std::vector<std::vector<llm::token>> generate_sequences(const std::filesystem::path& folder, bool ahead,
+                                                        bool graphs, uint32_t largest = 0,
+                                                        uint32_t max_blocks = 0) {
   small_model<E> m(folder, graphs, ahead);
   constexpr uint32_t sequences = on_gpu ? 4 : 3, steps = 8;  // with as many rows as their graph, or fewer
   std::vector<std::vector<llm::token>> out(sequences);
@@ -198,10 +199,10 @@ TEST_CASE("cuda decoder: a step that is begun ahead goes on with what the one be
   if (!can_run()) return;
   for (const char* name : {"llama2-mha", "llama3-gqa-tied"}) {
     const std::filesystem::path folder = fixtures / "random-llms" / name;
-    const auto expected = write_texts<element::bf16>(folder, false, false);
+    const auto expected = generate_sequences<element::bf16>(folder, false, false);
     for (const auto& sequence : expected) CHECK(std::ranges::none_of(sequence, llm::is_chosen_before));
-    CHECK(write_texts<element::bf16>(folder, true, false) == expected);
-    CHECK(write_texts<element::bf16>(folder, true, true) == expected);
+    CHECK(generate_sequences<element::bf16>(folder, true, false) == expected);
+    CHECK(generate_sequences<element::bf16>(folder, true, true) == expected);
   }
 }
 
@@ -209,10 +210,10 @@ TEST_CASE(
     "cuda decoder: one ahead that needs more room than there is takes along what the one before chose") {
   if (!can_run()) return;
   const std::filesystem::path folder = fixtures / "random-llms" / "llama2-mha";
-  const auto expected = write_texts<element::bf16>(folder, false, true);
-  CHECK(write_texts<element::bf16>(folder, true, true, 300) == expected);
+  const auto expected = generate_sequences<element::bf16>(folder, false, true);
+  CHECK(generate_sequences<element::bf16>(folder, true, true, 300) == expected);
   // tables so far apart that later steps send them separately
-  CHECK(write_texts<element::bf16>(folder, true, true, 2, 12000) == expected);
+  CHECK(generate_sequences<element::bf16>(folder, true, true, 2, 12000) == expected);
 }
 
 TEST_CASE("cuda decoder: layers in ranges give the bits of all at once") {
