@@ -285,7 +285,7 @@ unsigned ucx_fabric::turn() {
 void ucx_fabric::close_broken() {
   peers_.close_broken();
   if (workers_.former() > 0)
-    workers_.close_broken(clock_.now(), [&](ucp_worker_h w) { return peers_.parting(w); });
+    workers_.destroy_expired(clock_.now(), [&](ucp_worker_h w) { return peers_.parting(w); });
 }
 
 unsigned ucx_fabric::run_jobs() {

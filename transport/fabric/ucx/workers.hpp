@@ -33,7 +33,7 @@ class workers {
   size_t former() const { return former_.size(); }
   /// Destroys the former workers whose linger time is over, unless `in_use(ucp_worker_h)`.
   template <class InUse>
-  void close_broken(time_point now, InUse&& in_use) {
+  void destroy_expired(time_point now, InUse&& in_use) {
     std::erase_if(former_, [&](const auto& w) { return now >= w.until && !in_use(w.it->get()); });
   }
 
