@@ -46,11 +46,10 @@ std::string wrong_argument(std::string_view name) {
       std::find(batching_names.begin(), batching_names.end(), base) != batching_names.end() ||
       batchings().find(base);
   if (open == name.npos || !is_known) return {};
-  const auto said = "there is no '" + whole + "'; ";
-  if (base == "timeout")
-    return said + "a time-out is written timeout(30%) (of the SLO), timeout(12.5ms) or timeout(800us)";
-  if (base == "clockwork") return said + "it is clockwork or clockwork(any)";
-  return said + "'" + base + "' takes no such argument";
+  const auto problem = "invalid policy '" + whole + "'; ";
+  if (base == "timeout") return problem + "use timeout(30%) (of the SLO), timeout(12.5ms) or timeout(800us)";
+  if (base == "clockwork") return problem + "use clockwork or clockwork(any)";
+  return problem + "'" + base + "' does not take this argument";
 }
 
 }  // namespace troupe

@@ -117,7 +117,7 @@ class Goodput(unittest.TestCase):
             self.assertIn(f"{bad}:7:1: unknown key 'gpuz'; did you mean 'gpus'?", refused("goodput", bad))
             bad.write_text((EXAMPLES / "figure13.toml").read_text().replace('"eager"', '"egaer"'))
             self.assertRegex(refused("experiment", "run", bad), rf"{bad}:\d+:12: experiment.policies: unknown policy")
-        self.assertIn("a time-out is written timeout(30%)", refused("goodput", scenario, "--policy", "timeout(k)"))
+        self.assertIn("use timeout(30%)", refused("goodput", scenario, "--policy", "timeout(k)"))
         self.assertIn("there are lowest_id, ", refused("goodput", scenario, "--matchmaking", "x"))
         self.assertIn("Nexus batches and places", refused("goodput", scenario, "--policy", "nexus", "--batching", "eager"))
         self.assertIn("table2.toml:5:", refused("goodput", EXAMPLES / "table2.toml"))

@@ -35,11 +35,12 @@ TEST_CASE("only Nexus's batching goes with its matchmaking") {
 
 TEST_CASE("a wrong argument is told with how it is written") {
   CHECK(wrong_argument("timeout(soon)") ==
-        "there is no 'timeout(soon)'; a time-out is written timeout(30%) (of the SLO), timeout(12.5ms) or "
+        "invalid policy 'timeout(soon)'; use timeout(30%) (of the SLO), timeout(12.5ms) or "
         "timeout(800us)");
   CHECK(wrong_argument("clockwork(all)") ==
-        "there is no 'clockwork(all)'; it is clockwork or clockwork(any)");
-  CHECK(wrong_argument("shepherd(1)") == "there is no 'shepherd(1)'; 'shepherd' takes no such argument");
+        "invalid policy 'clockwork(all)'; use clockwork or clockwork(any)");
+  CHECK(wrong_argument("shepherd(1)") ==
+        "invalid policy 'shepherd(1)'; 'shepherd' does not take this argument");
   CHECK(wrong_argument("lazy(1)") == "");
   CHECK(wrong_argument("lazy") == "");
   CHECK(wrong_argument("timeout") == "");

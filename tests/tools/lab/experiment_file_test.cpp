@@ -138,10 +138,9 @@ TEST_CASE("policies are different ones, and those that the measure can run") {
     return experiment_problems(text + rest);
   };
   CHECK(with(R"("eager", "eager")") == "9:12: experiment.policies: holds 'eager' twice; remove one");
-  CHECK(
-      with("\"timeout(k)\"") ==
-      "9:12: experiment.policies: there is no 'timeout(k)'; a time-out is written timeout(30%) (of the SLO), "
-      "timeout(12.5ms) or timeout(800us)");
+  CHECK(with("\"timeout(k)\"") ==
+        "9:12: experiment.policies: invalid policy 'timeout(k)'; use timeout(30%) (of the SLO), "
+        "timeout(12.5ms) or timeout(800us)");
   const std::string percent = "[[axis]]\nparameter = 'timeout_percent'\nvalues = [30]\n";
   CHECK(with(R"("timeout")") == "");
   CHECK(with(R"("plain_timeout")", percent) == "");

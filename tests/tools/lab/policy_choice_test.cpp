@@ -11,18 +11,16 @@ TEST_CASE("a policy that nobody knows is told with those that there are, or how 
       "unknown policy 'eagr' (did you mean 'eager'?); there are deferred, eager, timeout, clockwork, nexus, "
       "shepherd");
   for (const std::string name : {"timeout(k)", "timeout(0)", "timeout(-3ms)", "timeout(30 %)"})
-    CHECK(unknown_policy(name) ==
-          "there is no '" + name +
-              "'; a time-out is written timeout(30%) (of the SLO), timeout(12.5ms) or "
-              "timeout(800us)");
+    CHECK(unknown_policy(name) == "invalid policy '" + name +
+                                      "'; use timeout(30%) (of the SLO), timeout(12.5ms) or "
+                                      "timeout(800us)");
 }
 
 TEST_CASE("of a part that nobody knows all names are told") {
   CHECK(unknown_part({}) == "");
   CHECK(unknown_part({.batching = "x"}) ==
         "unknown batching 'x'; there are deferred, eager, timeout, clockwork, nexus");
-  CHECK(unknown_part({.batching = "timeout(3)"})
-            .starts_with("there is no 'timeout(3)'; a time-out is written"));
+  CHECK(unknown_part({.batching = "timeout(3)"}).starts_with("invalid policy 'timeout(3)'; use timeout"));
   CHECK(unknown_part({.shedding = "windows"}) ==
         "unknown shedding 'windows' (did you mean 'window'?); there are timeout, window, staggered");
   CHECK(unknown_part({.matchmaking = "x"}) ==
