@@ -10,37 +10,38 @@ namespace troupe {
 
 /// KIND(role, one_per, does), fields of `actor_kind`: an actor that lives in a group. `spawn_<role>` in
 /// actors/kinds/<role>.cpp adds it to a node. Nodes spawn them in this order.
-#define TROUPE_GROUP_ACTORS(KIND)                                                                       \
-  KIND(gateway, "frontend node", "owns the outcome of every request it accepted, and the ledger")       \
-  KIND(llm_gateway, "frontend node",                                                                    \
-       "owns the outcome of every generation request, and its ledger; passes tokens on to clients")     \
-  KIND(rank_arbiter, "scheduling domain",                                                               \
-       "matches candidates to execution slots; sees batches, never requests; advises on the number of " \
-       "slots that the load needs")                                                                     \
-  KIND(model_queue, "model",                                                                            \
-       "queues requests, keeps one candidate registered with the arbiter, forms the batch when a "      \
-       "grant arrives")                                                                                 \
-  KIND(gpu_worker, "execution slot",                                                                    \
-       "pulls inputs while the batch before runs, runs batches, offers outputs")                        \
-  KIND(llm_router, "`[[llm]]` on every node of the scheduler's line",                                   \
-       "places each request on an engine, and moves it later if that is better")                        \
-  KIND(llm_engine, "engine of an `[[llm]]`",                                                            \
-       "continuous batching on a device: steps of prefills and decodes, paged KV, adapters loaded on "  \
-       "demand")                                                                                        \
-  KIND(placer, "cluster with a `[placer]`",                                                             \
-       "searches every epoch for a better partition of the models over the domains, and moves them")    \
-  KIND(extension, "`[[actor]]` of the cluster file", "the work of its plug-in")
+#define TROUPE_GROUP_ACTORS(KIND)                                                                         \
+  KIND(gateway, "gateway node", "owns the outcome of every request it accepted, and the ledger")          \
+  KIND(llm_gateway, "gateway node",                                                                       \
+       "owns the outcome of every generation request, and its ledger; passes tokens on to clients")       \
+  KIND(rank_arbiter, "scheduling domain",                                                                 \
+       "matches candidates to execution slots; handles batches, not requests; advises on the number of "  \
+       "slots for the load")                                                                              \
+  KIND(model_queue, "model",                                                                              \
+       "queues requests, keeps one candidate registered with the arbiter, forms the batch when a "        \
+       "grant arrives")                                                                                   \
+  KIND(gpu_worker, "execution slot",                                                                      \
+       "pulls inputs while the previous batch runs, runs batches, offers outputs")                        \
+  KIND(llm_router, "`[[llm]]` on every leader candidate",                                                 \
+       "places each request on an engine, and migrates it later if that is better")                       \
+  KIND(llm_engine, "engine of an `[[llm]]`",                                                              \
+       "continuous batching on a device: steps of prefills and decodes, paged KV cache, adapters loaded " \
+       "on demand")                                                                                       \
+  KIND(placer, "cluster with a `[placer]`",                                                               \
+       "searches every epoch for a better partition of the models over the domains, and moves them")      \
+  KIND(extension, "`[[actor]]` of the cluster file", "runs the actor of a plug-in")
 
 /// KIND likewise: a CAF actor of its own, spawned by node_runtime.cpp or tools/node/operator_actors.cpp.
-#define TROUPE_CAF_ACTORS(KIND)                                                                            \
-  KIND(node, "process",                                                                                    \
-       "meets its peers, is the only failure detector, announces `node_up` and `node_down` once for each " \
-       "incarnation, drains")                                                                              \
-  KIND(deployer, "node", "keeps the log of deployments; the one on the scheduler's node writes it")        \
-  KIND(console, "node",                                                                                    \
-       "takes the commands of the tools, passes those for actors elsewhere to the console there")          \
-  KIND(metrics, "node",                                                                                    \
-       "gathers the reports of its actors: for Prometheus on gateways, for `troupe status` everywhere")
+#define TROUPE_CAF_ACTORS(KIND)                                                                         \
+  KIND(node, "process",                                                                                 \
+       "connects to its peers, is the only failure detector, announces `node_up` and `node_down` once " \
+       "for each incarnation, drains")                                                                  \
+  KIND(deployer, "node", "keeps the deployment log, which the leader's deployer writes")                \
+  KIND(console, "node",                                                                                 \
+       "serves the operator's commands; forwards those for actors of another node to its console")      \
+  KIND(metrics, "node",                                                                                 \
+       "collects the metrics of its node's actors for `troupe status` and, on gateway nodes, for "      \
+       "Prometheus")
 
 #define TROUPE_DECLARE_SPAWN(kind, one_per, does) void spawn_##kind(const spawn_context& node);
 TROUPE_GROUP_ACTORS(TROUPE_DECLARE_SPAWN)
