@@ -65,7 +65,7 @@ class request_queue {
   void give_up_if(const condition& leaves, drop_reason why, const drop_grounds& g, time_point now);
   /// Releases such requests without a report. Returns their number.
   size_t release_if(const condition& leaves);
-  /// Counts rows that were dropped as late, which tightens admission.
+  /// Counts rows that were dropped in overload; above a bound they make admission stricter.
   void count_lost(uint32_t rows, time_point now) { admission_.lost(now, rows); }
 
   /// The policy's batch leaves the queue as batch `id`, earliest deadline first.

@@ -9,7 +9,7 @@ namespace troupe {
 
 /// An incarnation of a peer ends when it is silent for `timeout`, when its loss is reported, or when a later
 /// incarnation of the peer appears. Each end is reported once, and an ended incarnation never comes back. A
-/// peer that was never heard of is unknown, not dead.
+/// peer that has sent nothing yet is unknown, not dead.
 class failure_detector {
  public:
   struct death {
@@ -22,14 +22,14 @@ class failure_detector {
 
   /// A heartbeat, or any other message. False: that incarnation has ended; ignore the message.
   bool on_heartbeat(node_id peer, incarnation_id incarnation, time_point at);
-  /// The peer's loss was reported: a connection broke, or another node said so.
+  /// The peer's loss was reported by a broken connection or another node.
   void lost(node_id peer, incarnation_id incarnation);
   /// Ends the incarnations that have been silent for too long.
   void advance(time_point now);
 
   /// Moves out the deaths since the last call, in the order in which they were found.
   void take_dead_nodes(std::vector<death>& out);
-  /// The latest incarnation of `peer` that was heard of, dead or alive; 0 if none.
+  /// The latest known incarnation of `peer`, dead or alive; 0 if none.
   incarnation_id latest(node_id peer) const {
     return peer.value < peers_.size() ? peers_[peer.value].incarnation : incarnation_id{};
   }

@@ -103,7 +103,7 @@ bool leader_election::must_wait(time_point now) const {
 
 std::optional<leadership> leader_election::decide(time_point now, time_point heard) {
   const bool has_leader_now = has_leader();
-  // A node that was suspended, or did not know the leader, has heard nothing meanwhile.
+  // A node that was suspended, or did not know the leader, has received nothing meanwhile.
   if (asked_ == never || now - asked_ > options_.takeover / 2 || !watching_) awake_ = now;
   asked_ = now;
   watching_ = has_leader_now;
@@ -128,7 +128,7 @@ std::optional<leadership> leader_election::decide(time_point now, time_point hea
 
 /// Above all known terms, and never equal to another node's. In real clusters incarnations are times in
 /// nanoseconds: terms that were forgotten because all candidates restarted are most likely lower, too.
-/// Otherwise a node that remembers one tells it in its hello, and the next term is higher.
+/// Otherwise a node that remembers one sends it in its hello, and the next term is higher.
 term_id leader_election::next_term() const {
   const auto base = std::max(known_.term.value / options_.nodes, incarnation_.value >> 20) + 1;
   return term_id{base * options_.nodes + options_.self.value};

@@ -55,8 +55,8 @@ class adapter_manager {
   /// Loads and unloads may have become possible or necessary.
   void reconsider() { due_ = true; }
   bool exchange_due() const { return due_; }
-  /// Number of adapters that `exchange` may bring in at a time: half of the slots, so that the adapters in
-  /// the others go on.
+  /// Number of adapters that `exchange` may bring in at a time: half of the slots, so that sequences of the
+  /// other adapters continue.
   size_t exchange_limit() const { return (slots_.slots() + 1) / 2; }
   /// adapter_slots::decide. Nothing is due afterwards.
   adapter_slots::decision exchange(std::span<const adapter_id> wanted, const users_of& users, time_point now);

@@ -15,7 +15,7 @@
 
 namespace troupe::llm {
 
-/// Number of sequences that a request begins here: all choices, or those that go on from another engine.
+/// Number of sequences that a request begins here: all choices, or those that continue from another engine.
 inline uint32_t sequences_of(const generation& g) {
   return g.progress.empty() ? g.choices : static_cast<uint32_t>(g.progress.size());
 }

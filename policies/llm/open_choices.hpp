@@ -1,4 +1,4 @@
-// The choices of a generation request, as its client has seen them: the tokens of each, and which go on.
+// The choices of a generation request: the tokens of each that its client has received, and which are open.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// When an engine tells gateways and routers its status: after changes, at most once an interval, and only
-// if it differs from the status told last.
+// Times at which an engine sends its status to gateways and routers: after changes, at most once an interval,
+// and only if it differs from the last one sent.
 #pragma once
 #include <optional>
 #include <utility>

@@ -8,8 +8,8 @@ namespace troupe {
 /// A candidate is due one network delay before its `exec_at`. If a slot is free by then, the candidate gets
 /// it; otherwise it waits. The next slot to become free is due before that by the largest delay of the
 /// waiting candidates; it goes to the waiting candidate with the earliest `latest` (ties: the lower model
-/// id). A waiting candidate that can no longer start in time is removed; its queue will offer a new one.
-/// Pairs of slot and model that do not fit are skipped, at one search each.
+/// id). A candidate that can no longer start in time is removed; its queue will offer a new one. Pairs of
+/// slot and model that do not fit are skipped, at one search each.
 class timer_matchmaking : public matchmaking_policy {
  public:
   void add_slot(slot_id slot, time_point free_at) final;

@@ -6,7 +6,7 @@
 namespace troupe {
 namespace {
 
-/// A sample in which nearly all requests fail does not tell the size of the excess.
+/// If nearly all requests of a sample fail, the size of the excess is unknown.
 constexpr double max_bad_rate = 0.8;
 /// A load below this fraction counts as a different load.
 constexpr double lower = 0.9;

@@ -32,7 +32,7 @@ struct scale_advice {
 /// Takes a sample each `window / samples`. N is the number of GPUs.
 ///
 /// Add: N·r/(1 − r) at bad rate r, rounded up, once both of the last two samples exceed the tolerated rate.
-/// That is a fifth of the window: users suffer meanwhile, and two samples tell overload from one unlucky
+/// That is a fifth of the window: overload needs a fast answer, and two samples distinguish it from one
 /// burst.
 ///
 /// Remove: N·f at idle fraction f, less the reserve, rounded down. f is that of the busiest sample of a whole
