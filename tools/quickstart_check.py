@@ -40,7 +40,7 @@ def main(url, folder):
         expected = array.array("f", file.with_suffix(".out.bin").read_bytes())
         got = ask(f"{url}/v2/models/{model}/infer", about, file.with_suffix(".in.bin").read_bytes())
         if len(got) != len(expected):
-            sys.exit(f"{model}: {len(got)} numbers came back instead of {len(expected)}")
+            sys.exit(f"{model}: {len(got)} numbers instead of {len(expected)}")
         error = math.sqrt(sum((g - e) ** 2 for g, e in zip(got, expected)) / sum(e * e for e in expected))
         right = error <= TOLERANCE
         wrong += not right

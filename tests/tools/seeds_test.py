@@ -36,7 +36,7 @@ class Seeds(unittest.TestCase):
     def test_every_seed_is_run_once(self):
         done = self.run_seeds(4, 9, fails="none")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertIn("seeds 4 to 9: all hold", done.stdout)
+        self.assertIn("seeds 4 to 9: all passed", done.stdout)
         self.assertEqual(sorted(int(line.split()[-1]) for line in self.seen()), [4, 5, 6, 7, 8, 9])
 
     def test_a_seed_that_fails_is_printed_with_the_command_that_replays_it(self):
