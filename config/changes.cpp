@@ -39,7 +39,7 @@ void read_changes(section& root, const cluster_spec& cluster, const std::filesys
       e.model = read_model(*s, cluster, directory);
       const bool is_right = root.owner().problem_count() == problems_before;
       if (is_right && e.model.latency == latency_model{})
-        s->refuse("profile", "a simulation has nothing to measure; give { alpha_ms, beta_ms }");
+        s->refuse("profile", "a simulation cannot measure a profile; give { alpha_ms, beta_ms }");
       model_load load;
       load.model = model_id{static_cast<uint32_t>(models.size())};
       load.rate_rps = s->number("rate_rps", "requests a second", 0, max_change_rps);

@@ -26,7 +26,7 @@ domain_reading read_domains(section& root) {
 
 uint32_t read_domain_of(section& s, const std::vector<domain_spec>& domains) {
   if (domains.empty()) {
-    s.unused("domain", "this file has no [[domain]]; describe each sub-cluster in one, or remove the key");
+    s.unused("domain", "this file has no [[domain]]; add one for each sub-cluster, or remove this key");
     return 0;
   }
   std::vector<std::string_view> names;
@@ -43,9 +43,7 @@ placer_spec read_placer(section& root, const std::vector<domain_spec>& domains) 
   p.memory_weight = s.number("memory_weight", "a number", 0, 1000, p.memory_weight);
   p.steps = static_cast<uint64_t>(s.integer("steps", 1, 1'000'000'000, static_cast<int64_t>(p.steps)));
   if (p.epoch > duration{} && domains.size() < 2)
-    s.refuse("epoch_s",
-             "there is nothing to place: models move between domains; add a [[domain]] for each "
-             "sub-cluster, or remove the key");
+    s.refuse("epoch_s", "a placer needs domains; add a [[domain]] for each sub-cluster, or remove this key");
   return p;
 }
 

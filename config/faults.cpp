@@ -71,7 +71,7 @@ class fault_reader {
 
  private:
   static void unused(section& s, std::string_view key, const fault_form& form) {
-    s.unused(key, fmt::format("a {} does not have it; remove it", to_string(form.kind)));
+    s.unused(key, fmt::format("does not apply to a {} fault; remove this key", to_string(form.kind)));
   }
 
   void read_victim(section& s, const fault_form& form, fault_spec& f) {
@@ -88,14 +88,15 @@ class fault_reader {
     }
     unused(s, "between", form);
     if (form.where == victim::link && !s.has("node")) {
-      s.refuse(fmt::format("a {} needs between = [\"a\", \"b\"], or node = \"a\" for all links of it",
-                           to_string(form.kind)));
+      s.refuse(
+          fmt::format("a {} fault needs between = [\"a\", \"b\"], or node = \"a\" for all links of that node",
+                      to_string(form.kind)));
       s.unused("node");
       return;
     }
     f.a = f.b = node_id{static_cast<uint32_t>(s.choice("node", nodes_).value_or(0))};
     if (form.kind == fault_kind::poison && !gateways_.contains(f.a.value))
-      s.refuse("node", "must be a gateway: its clients send the poison");
+      s.refuse("node", "must be a gateway: a poison request comes from the clients of one");
   }
 
   static void read_amount(section& s, const fault_form& form, fault_spec& f) {

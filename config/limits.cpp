@@ -33,11 +33,10 @@ limit_spec read_limits(section& root) {
   l.scheduler_threads = static_cast<uint32_t>(s.integer("scheduler_threads", 1, 256, 1));
 
   if (l.node_timeout < 2 * l.heartbeat) {
-    s.refuse(
-        "node_timeout_ms",
-        fmt::format("{} is less than two heartbeats of {} ms: one late heartbeat would be a death; give at "
-                    "least {}",
-                    to_ms(l.node_timeout), to_ms(l.heartbeat), to_ms(2 * l.heartbeat)));
+    s.refuse("node_timeout_ms",
+             fmt::format("{} is less than two heartbeats of {} ms, so one late heartbeat would mark a node "
+                         "as failed; give at least {}",
+                         to_ms(l.node_timeout), to_ms(l.heartbeat), to_ms(2 * l.heartbeat)));
   }
   if (l.takeover > l.node_timeout) {
     s.refuse(

@@ -62,10 +62,10 @@ class llm_reader {
     m.max_choices =
         static_cast<uint32_t>(s.integer("max_choices", 1, 65536, std::min(m.max_choices, m.max_waiting)));
     if (m.max_choices > m.max_waiting)
-      s.refuse("max_choices",
-               fmt::format("the {} sequences of a request would be more than may wait, and never "
-                           "run; give at most max_waiting = {}",
-                           m.max_choices, m.max_waiting));
+      s.refuse(
+          "max_choices",
+          fmt::format("{} sequences of one request do not fit into the queue; give at most max_waiting = {}",
+                      m.max_choices, m.max_waiting));
     m.timeout = s.seconds("timeout_s", 0.001, 7 * 86'400, 600);
     read_adapters(s, m);
   }
@@ -78,16 +78,18 @@ class llm_reader {
     if (folder.empty()) return;
     m.path = absolute_path(directory_ / folder);
     if (!is_folder(m.path))
-      return s.refuse("model", fmt::format("{} is no folder; name that of a Hugging Face checkpoint, which "
-                                           "holds a config.json",
-                                           m.path));
+      return s.refuse(
+          "model",
+          fmt::format(
+              "{} is not a folder; give the folder of a Hugging Face checkpoint, with its config.json",
+              m.path));
     // Hashing weights would take minutes; a checkpoint with other weights usually has another config.json,
     // too.
     const auto config = std::filesystem::path(m.path) / "config.json";
     const auto content = fingerprint_of(config);
     if (!content.error.empty())
-      s.refuse("model", fmt::format("{} {}; the folder of a Hugging Face checkpoint holds it",
-                                    config.string(), content.error));
+      s.refuse("model", fmt::format("{} {}; a Hugging Face checkpoint needs this file", config.string(),
+                                    content.error));
     auto& record = s.recorded("model");
     record.value = m.path;
     record.meaning = content.content;
@@ -102,8 +104,9 @@ class llm_reader {
         s.unused(key, s.has(key) ? why : "");
       return;
     }
-    const auto file =
-        s.text("profile", {}, "a file as examples/profiles/punica-7b-a100.toml, relative to this one");
+    const auto file = s.text(
+        "profile", {},
+        "the path of a step profile, such as examples/profiles/punica-7b-a100.toml, relative to this file");
     m.jitter = s.number("jitter", "a fraction", 0, 10, 0);
     m.max_positions = static_cast<uint32_t>(s.integer("max_positions", 0, 1 << 24, 0));
     m.emulated_adapters = static_cast<uint32_t>(s.integer("emulated_adapters", 0, 100'000, 0));
@@ -122,7 +125,7 @@ class llm_reader {
     const auto usual = cuda ? llm_type::bf16 : llm_type::f32;
     m.type = static_cast<llm_type>(s.choice("dtype", type_names, static_cast<size_t>(usual)));
     if (cuda && m.type == llm_type::f32)
-      s.refuse("dtype", "a GPU calculates with 16 bits; give \"bf16\" or \"f16\", or remove this key");
+      s.refuse("dtype", "a GPU computes in 16 bits; give \"bf16\" or \"f16\", or remove this key");
     if (cuda) {
       m.tensor_parallel = static_cast<uint32_t>(s.integer("tensor_parallel", 1, 16, m.tensor_parallel));
       m.graphs = s.flag("graphs", m.graphs);
@@ -131,7 +134,7 @@ class llm_reader {
         s.unused(key, s.has(key) ? "is for device = \"cuda\"; add that, or remove this key" : "");
     }
     if (cuda)
-      s.unused("threads", s.has("threads") ? "a GPU has no use for them; remove this key" : "");
+      s.unused("threads", s.has("threads") ? "is for device = \"cpu\"; remove this key" : "");
     else
       m.threads = static_cast<uint32_t>(s.integer("threads", 1, 1024, m.threads));
   }
@@ -144,16 +147,16 @@ class llm_reader {
 
   std::vector<node_id> nodes_of(section& s) {
     const bool several = s.has("nodes");
-    if (several && s.has("node")) s.refuse("node", "\"nodes\" says it already; remove one of the two");
+    if (several && s.has("node")) s.refuse("node", "\"nodes\" is given too; remove one of the two");
     const auto given = s.peek("node");
     for (const auto& n : nodes_) {
       if (several || given.empty() || n.name != given || n.has(node_role::worker)) continue;
       placed_ = false;
-      s.unused("node", n.roles.empty()
-                           ? ""  // its roles were already refused
-                           : fmt::format("node '{}' is no worker; add \"worker\" to its roles, or name a "
-                                         "node that is one",
-                                         given));
+      s.unused("node",
+               n.roles.empty()
+                   ? ""  // its roles were already refused
+                   : fmt::format("node '{}' is not a worker; add \"worker\" to its roles, or name a worker",
+                                 given));
       return {};
     }
     if (workers_.empty() || (unclear_ && !several && !s.has("node"))) {
@@ -182,11 +185,12 @@ class llm_reader {
   }
 
   void read_adapters(section& s, llm_spec& m) {
-    const auto folder = s.text("adapters", "", "the folder of the adapters' folders, relative to this file");
+    const auto folder = s.text(
+        "adapters", "", "the path of a folder with one folder for each adapter, relative to this file");
     if (!folder.empty()) {
       m.adapter_directory = absolute_path(directory_ / folder);
       if (!is_folder(m.adapter_directory))
-        s.refuse("adapters", fmt::format("{} is no folder; name one that holds a folder for each adapter",
+        s.refuse("adapters", fmt::format("{} is not a folder; give one that holds a folder for each adapter",
                                          m.adapter_directory));
       auto& record = s.recorded("adapters");
       record.value = m.adapter_directory;

@@ -27,7 +27,7 @@ toml::table table_of(const nlohmann::json& object, const std::string& at = {}) {
     else if (value.is_number())
       out.insert(key, value.get<double>());
     else
-      throw std::runtime_error(fmt::format("{}: must be a text, a number{}", here,
+      throw std::runtime_error(fmt::format("{}: must be a string, a number{}", here,
                                            at.empty() ? ", true, false or an object" : ", true or false"));
   }
   return out;

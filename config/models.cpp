@@ -84,8 +84,8 @@ class model_reader {
     if (!s.has_table("profile")) {
       s.choice("profile", measure, 0, "\"measure\", { alpha_ms, beta_ms } or { file, name }");
       if (!emulated_on_.empty()) {
-        s.refuse("profile", fmt::format("an emulated device (node '{}') has nothing to measure; give "
-                                        "{{ alpha_ms, beta_ms }} or {{ file, name }}",
+        s.refuse("profile", fmt::format("an emulated device (node '{}') cannot be measured; give {{ "
+                                        "alpha_ms, beta_ms }} or {{ file, name }}",
                                         emulated_on_));
       }
       return;
@@ -99,7 +99,7 @@ class model_reader {
     m.latency.alpha = p.milliseconds("alpha_ms", 0, hour_ms);
     m.latency.beta = p.milliseconds("beta_ms", 0, hour_ms);
     if (m.latency(1) <= duration::zero() && p.has("alpha_ms") && p.has("beta_ms")) {
-      p.refuse("alpha_ms", "a batch must take time; alpha_ms and beta_ms cannot both be 0");
+      p.refuse("alpha_ms", "alpha_ms and beta_ms cannot both be 0");
     }
   }
 
@@ -148,7 +148,7 @@ class model_reader {
       return;
     }
     for (const auto* key : {"input_bytes", "output_bytes"}) {
-      s.unused(key, "the ONNX file already says it; remove this key or the source");
+      s.unused(key, "the ONNX file defines it; remove this key or the source");
     }
   }
 
@@ -168,12 +168,10 @@ class model_reader {
   void check_slo(section& s, const model_spec& m) {
     const auto needed = m.latency(1) + policy_.network(1) + policy_.response + policy_.margin;
     if (m.slo >= needed) return;
-    s.refuse(
-        "slo_ms",
-        fmt::format("{} ms cannot be met: a batch of one takes {} ms, its way {} ms, response and margin of "
-                    "[policy] {} ms; give at least {}",
-                    to_ms(m.slo), to_ms(m.latency(1)), to_ms(policy_.network(1)),
-                    to_ms(policy_.response + policy_.margin), to_ms(needed)));
+    s.refuse("slo_ms", fmt::format("{} ms cannot be met: a batch of one takes {} ms, its transfer {} ms, "
+                                   "response and margin of [policy] {} ms; give at least {}",
+                                   to_ms(m.slo), to_ms(m.latency(1)), to_ms(policy_.network(1)),
+                                   to_ms(policy_.response + policy_.margin), to_ms(needed)));
   }
 
   const policy_spec& policy_;
@@ -222,8 +220,9 @@ void refuse_without_device(section& s, const cluster_spec& cluster, const model_
       }))
     return;
   const auto domain = domain_name(cluster, m.domain);
-  s.refuse(fmt::format("no worker{} has a device that could run a model; only language models are served",
-                       domain.empty() ? "" : fmt::format(" of domain '{}'", domain)));
+  s.refuse(
+      fmt::format("no worker{} has a device for it; add a [[node.device]] to a worker in the cluster file",
+                  domain.empty() ? "" : fmt::format(" of domain '{}'", domain)));
 }
 
 }  // namespace

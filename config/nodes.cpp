@@ -53,7 +53,7 @@ std::optional<device_spec> read_device(section& s, uint32_t& next_gpu) {
     d.exact = s.flag("exact", false);
   } else {
     s.unused("gpu", "only a cuda device has a GPU; remove it");
-    s.unused("exact", "only a cuda device rounds to TF32, others always are exact; remove it");
+    s.unused("exact", "only a cuda device rounds to TF32; remove it");
   }
   return d;
 }
@@ -61,7 +61,7 @@ std::optional<device_spec> read_device(section& s, uint32_t& next_gpu) {
 node_spec read_node(section& s, const std::vector<domain_spec>& domains) {
   node_spec n;
   n.name = s.name("name");
-  n.host = s.text("host", "127.0.0.1", "a host's name or address");
+  n.host = s.text("host", "127.0.0.1", "a host name or an address");
   n.listen = s.text("listen", n.host, "an address of that host, \"0.0.0.0\" for all");
   n.control_port = static_cast<uint16_t>(s.integer("control_port", 1, 65535));
   for (const auto r : s.choices("roles", role_names, true)) n.roles.push_back(static_cast<node_role>(r));
@@ -130,10 +130,9 @@ void refuse_standbys_of_domains(const std::vector<section*>& sections, const std
   if (domains.empty()) return;
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (!nodes[i].has(node_role::standby)) continue;
-    sections[i]->refuse(
-        "roles",
-        "a cluster with a [[domain]] can have no standby yet; remove the role \"standby\", or "
-        "every [[domain]] and the keys that name one");
+    sections[i]->refuse("roles",
+                        "a cluster with a [[domain]] cannot have a standby; remove the role \"standby\", or "
+                        "every [[domain]] and the keys that name one");
     return;
   }
 }
@@ -168,13 +167,12 @@ void require_roles(section& root, const std::vector<section*>& sections,
     if (!nodes[i].has(node_role::scheduler)) continue;
     if (nodes[i].has(node_role::standby))
       sections[i]->refuse("roles",
-                          "the scheduler cannot stand by for itself; give the role \"standby\" to another "
-                          "node, best on another host");
+                          "the scheduler cannot be its own standby; give the role \"standby\" to another "
+                          "node, preferably on another host");
     if (scheduler) {
-      sections[i]->refuse("roles",
-                          fmt::format("a cluster has one scheduler and node '{}' is it already; remove "
-                                      "the role \"scheduler\" here, or make it \"standby\"",
-                                      scheduler->name));
+      sections[i]->refuse("roles", fmt::format("node '{}' is the scheduler already; remove the role "
+                                               "\"scheduler\" here, or replace it with \"standby\"",
+                                               scheduler->name));
     } else {
       scheduler = &nodes[i];
     }
@@ -219,8 +217,7 @@ void check_workers(section& root, const node_reading& read, const llm_reading& l
   for (const auto& m : cluster.models) {
     if (runs_models[m.domain]) continue;
     const auto domain = domain_name(cluster, m.domain);
-    root.refuse("model", fmt::format("no worker{} has a device that could run model '{}'; add a "
-                                     "[[node.device]] to one",
+    root.refuse("model", fmt::format("no worker{} has a device for model '{}'; add a [[node.device]] to one",
                                      domain.empty() ? "" : fmt::format(" of domain '{}'", domain), m.name));
     return;
   }

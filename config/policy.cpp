@@ -49,8 +49,8 @@ std::string pick_batching(section& s, const std::string& fallback) {
   const auto name = s.text("batching");
   if (make_batching(name, "timeout", {}) == nullptr) {
     const auto why = wrong_argument(name);
-    s.refuse("batching", why.empty() ? fmt::format("there is no '{}'; without an argument there are {}", name,
-                                                   fmt::join(batchings().names(), ", "))
+    s.refuse("batching", why.empty() ? fmt::format("unknown policy '{}'; policies without an argument are {}",
+                                                   name, fmt::join(batchings().names(), ", "))
                                      : why);
   }
   return name;
@@ -71,9 +71,10 @@ const plugin_spec* origin_of(const std::string& policy, const plugin_reading& in
 template <class Make>
 void try_to_make(section& s, std::string_view key, const plugin_spec& from, Make&& make) {
   try {
-    if (!make()) s.refuse(key, fmt::format("plug-in '{}' ({}) made no policy", from.name, from.library));
+    if (!make()) s.refuse(key, fmt::format("plug-in '{}' ({}) returned no policy", from.name, from.library));
   } catch (const std::exception& e) {
-    s.refuse(key, fmt::format("plug-in '{}' ({}) cannot make it: {}", from.name, from.library, e.what()));
+    s.refuse(key, fmt::format("plug-in '{}' ({}) cannot create the policy: {}", from.name, from.library,
+                              e.what()));
   }
 }
 
@@ -91,7 +92,7 @@ policy_spec read_policy(section& root, const plugin_reading& plugins) {
     p.matchmaking = pick(s, "matchmaking", matchmakings().names(), p.matchmaking);
     if (!parts_fit({p.batching, p.shedding, p.matchmaking}))
       s.refuse(s.has("matchmaking") ? "matchmaking" : "batching",
-               "Nexus batches and places models as one; write scheduler = \"nexus\"");
+               "Nexus is a batching and a matchmaking policy in one; write scheduler = \"nexus\"");
   } else {
     // A library is missing, so its names would be reported as unknown.
     for (const auto* key : {"scheduler", "batching", "shedding", "matchmaking"}) s.unused(key);

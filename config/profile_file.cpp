@@ -98,14 +98,14 @@ class csv_reader {
       refuse(cells[0].column, "model: is empty; give the model's name");
     } else if (!names_.insert(p.name).second) {
       right_ = false;
-      refuse(cells[0].column, fmt::format("model: {} is there twice; remove one", in_quotes(p.name)));
+      refuse(cells[0].column, fmt::format("model: {} is listed twice; remove one", in_quotes(p.name)));
     }
     p.latency.alpha = from_ms(milliseconds(cells[1], 1, 0));
     p.latency.beta = from_ms(milliseconds(cells[2], 2, 0));
     if (width_ == 4) p.slo = from_ms(milliseconds(cells[3], 3, 0.001));
     if (right_ && p.latency(1) <= duration::zero()) {
       right_ = false;
-      refuse(cells[1].column, "alpha_ms: a batch must take time; alpha_ms and beta_ms cannot both be 0");
+      refuse(cells[1].column, "alpha_ms: alpha_ms and beta_ms cannot both be 0");
     }
     if (right_) out_.profiles.push_back(std::move(p));
   }

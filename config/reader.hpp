@@ -35,7 +35,7 @@ class section {
   duration seconds(std::string_view key, double min, double max, std::optional<double> fallback = {});
   /// Not empty, unless the fallback is. `expected` is for messages.
   std::string text(std::string_view key, std::optional<std::string> fallback = {},
-                   std::string_view expected = "a text");
+                   std::string_view expected = "a string");
   bool flag(std::string_view key, bool fallback);
   /// An array of texts, none of them empty; empty if it is absent.
   std::vector<std::string> texts(std::string_view key);

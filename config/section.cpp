@@ -20,7 +20,7 @@ std::string written(const toml::node& node) {
   if (node.is_array()) return "an array";
   if (const auto* s = node.as_string()) {
     constexpr size_t longest = 60;
-    if (s->get().size() > longest) return "a text of " + std::to_string(s->get().size()) + " bytes";
+    if (s->get().size() > longest) return "a string of " + std::to_string(s->get().size()) + " bytes";
     return in_quotes(s->get());
   }
   if (const auto* x = node.as_floating_point()) return fmt::format("{:#}", x->get());
@@ -173,7 +173,7 @@ std::vector<std::string> section::texts(std::string_view key) {
     if (good) out.push_back(text->get());
   }
   if (!good) {
-    must_be(key, "an array of texts");
+    must_be(key, "an array of strings");
     out.clear();
   }
   return keep(key, out);

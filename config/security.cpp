@@ -31,9 +31,9 @@ api_key_spec read_key(section& s, const std::filesystem::path& directory) {
     const auto key = s.text("key");
     hide(s, "key");
     if (!key.empty() && key.size() < shortest_key) {
-      s.refuse("key", fmt::format("{} characters are too easy to guess; give at least {}, for example from "
-                                  "openssl rand -hex 32",
-                                  key.size(), shortest_key));
+      s.refuse("key",
+               fmt::format("has {} characters; give at least {}, for example from openssl rand -hex 32",
+                           key.size(), shortest_key));
     }
     out.digest = digest_of(key);
   } else if (s.has("key_sha256")) {
@@ -62,7 +62,7 @@ tenant_spec read_tenant(section& s, const std::filesystem::path& directory) {
   if (t.rate_rps > 0) {
     t.burst = s.number("burst", "requests", 1, max_rps, std::max(1.0, t.rate_rps));
   } else {
-    s.unused("burst", "is the burst of a rate; give rate_rps with it");
+    s.unused("burst", "needs rate_rps; give both or neither");
   }
   t.concurrency = static_cast<uint32_t>(s.integer("concurrency", 0, 1 << 24, 0));  // 0: any
   t.models = s.texts("models");
@@ -107,10 +107,10 @@ std::vector<tenant_spec> read_tenants(section& root, const std::filesystem::path
       if (!t.name.empty() && t.name == other.name)
         s->refuse("name", fmt::format("tenant '{}' is already defined; choose another name", t.name));
       if (t.key.digest != key_digest{} && same_key(t.key.digest, other.key.digest))
-        s->refuse(fmt::format("has the key of tenant '{}'; each needs one of its own", other.name));
+        s->refuse(fmt::format("has the same key as tenant '{}'; give each its own", other.name));
     }
     if (security.admin && t.key.digest != key_digest{} && same_key(t.key.digest, security.admin->digest))
-      s->refuse("has the key of [admin]; each needs one of its own");
+      s->refuse("has the same key as [admin]; give each its own");
     out.push_back(std::move(t));
   }
   return out;
@@ -125,19 +125,18 @@ void check_listening(const std::vector<section*>& sections, const std::vector<no
     auto& s = *sections[i];
     const auto* address = s.has("listen") ? "listen" : "host";
     if (!is_loopback(n.listen) && security.certificates.empty())
-      s.refuse(address, fmt::format("node '{}' would take orders from whoever reaches {}:{}; make "
-                                    "certificates (troupe certs) and name their folder in [security] "
-                                    "certificates, listen on 127.0.0.1, or set [security] insecure = true "
-                                    "if nobody else can reach that network",
-                                    n.name, n.listen, n.control_port));
+      s.refuse(address,
+               fmt::format("node '{}' would accept commands from every host that can reach {}:{}; make "
+                           "certificates (troupe certs) and give their folder in [security] certificates, "
+                           "listen on 127.0.0.1, or set [security] insecure = true on a trusted network",
+                           n.name, n.listen, n.control_port));
     if (n.has(node_role::gateway) && !is_loopback(n.http_listen) && !security.admin &&
         cluster.tenants.empty())
-      s.refuse(
-          s.has("http_listen") ? "http_listen" : address,
-          fmt::format("whoever reaches http://{} could load models and read metrics at node '{}'; give "
-                      "keys with [admin] and [[tenant]], set http_listen = \"127.0.0.1\", or set [security] "
-                      "insecure = true if nobody else can reach that network",
-                      host_port(n.http_listen, n.http_port), n.name));
+      s.refuse(s.has("http_listen") ? "http_listen" : address,
+               fmt::format("every host that can reach http://{} could load models and read metrics at node "
+                           "'{}'; give keys in [admin] and [[tenant]], set http_listen = \"127.0.0.1\", or "
+                           "set [security] insecure = true on a trusted network",
+                           host_port(n.http_listen, n.http_port), n.name));
   }
 }
 
@@ -166,18 +165,18 @@ std::vector<std::string> security_warnings(const cluster_spec& cluster, std::opt
     const auto& n = cluster.nodes[i];
     if (!is_loopback(n.listen) && cluster.security.certificates.empty())
       out.push_back(
-          fmt::format("node '{}': whoever reaches {}:{} can give it orders; [security] insecure = true "
-                      "allows that",
+          fmt::format("node '{}': every host that can reach {}:{} can send it commands, as [security] "
+                      "insecure = true allows",
                       n.name, n.listen, n.control_port));
     if (!is_loopback(n.host) && n.data_interface.empty())
-      out.push_back(fmt::format(
-          "node '{}': its data lane, which is not encrypted, listens on every network device; name one "
-          "with data_interface",
-          n.name));
+      out.push_back(
+          fmt::format("node '{}': the data lane is not encrypted and listens on every network device; name "
+                      "one with data_interface",
+                      n.name));
     if (n.has(node_role::gateway) && !is_loopback(n.http_listen) && cluster.tenants.empty())
       out.push_back(
-          fmt::format("node '{}': whoever reaches http://{} can use its models; give each user a key "
-                      "with [[tenant]]",
+          fmt::format("node '{}': every host that can reach http://{} can use its models; give each user a "
+                      "key in [[tenant]]",
                       n.name, host_port(n.http_listen, n.http_port)));
   }
   return out;

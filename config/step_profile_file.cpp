@@ -43,7 +43,7 @@ step_profile_reading read_step_profile_text(std::string_view toml, const std::st
                                                  .segment_end = {},
                                                  .segment_adapters = {},
                                                  .sampled = {}})) <= duration::zero())
-    step.refuse("a step must take time; give fixed_us or decode_us");
+    step.refuse("fixed_us and decode_us cannot both be 0; give one");
   out.profile.kv_token_bytes =
       static_cast<uint64_t>(r.root().table_or_empty("kv").integer("token_bytes", 1, int64_t{1} << 32));
   out.profile.adapter_load = r.root().table_or_empty("adapter").milliseconds("load_ms", 0, 3'600'000, 0);

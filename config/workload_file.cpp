@@ -103,7 +103,7 @@ class load_reader {
     total_given_ = root.has("rate_rps");
     if (!total_given_) {
       root.unused("rate_rps");
-      root.unused("popularity", "shares out a total rate; give rate_rps with it");
+      root.unused("popularity", "divides a total rate; give rate_rps too");
       return;
     }
     const double total = root.number("rate_rps", "requests a second", 0, max_load_rps);
@@ -115,7 +115,7 @@ class load_reader {
     if (!total_given_) {
       load.rate_rps = s.number("rate_rps", "requests a second", 0, max_load_rps);
     } else {
-      s.unused("rate_rps", "the file gives a total rate_rps already; remove one of the two");
+      s.unused("rate_rps", "the file has a total rate_rps already; remove one of the two");
     }
     read_shape(s, load, model_load{load});
     load.slo = s.milliseconds("slo_ms", 0.001, one_hour_ms, to_ms(load.slo));
@@ -139,7 +139,7 @@ class load_reader {
     for (const auto& l : loads_) total += l.rate_rps;
     if (total > 0) return;
     root.refuse("rate_rps", root.has("rate_rps") || root.has("model")
-                                ? "nothing asks for anything: every rate is 0"
+                                ? "every rate is 0; give at least one model a rate above 0"
                                 : "is missing; give a total here, or one for each [[model]]");
   }
 
@@ -161,7 +161,8 @@ std::vector<double> read_tenant_shares(section& root, const cluster_spec& cluste
   }
   double total = 0;
   for (const double x : shares) total += x;
-  if (total <= 0 && !shares.empty()) root.refuse("tenant", "every share is 0; nobody asks for anything");
+  if (total <= 0 && !shares.empty())
+    root.refuse("tenant", "every share is 0; give at least one tenant a share above 0");
   for (double& x : shares) x /= total > 0 ? total : 1;
   return shares;
 }
@@ -189,10 +190,9 @@ std::vector<rate_segment> read_segments(section& root, const workload_spec& work
       seg.scale = base_rps > 0 ? rps / base_rps : 0;
       s->unused("scale");
       if (seg.scale > max_load_scale)
-        s->refuse("rate_rps",
-                  fmt::format("{} requests a second are more than {} times the first rates, {} in "
-                              "total; raise those, or lower this",
-                              rps, max_load_scale, base_rps));
+        s->refuse("rate_rps", fmt::format("{} requests a second are more than {} times the initial rates, {} "
+                                          "in total; raise those, or lower this",
+                                          rps, max_load_scale, base_rps));
     }
     out.push_back(seg);
   }
@@ -215,9 +215,9 @@ workload_reading read_workload_text(std::string_view text, const std::string& fi
                                     const cluster_spec& cluster) {
   workload_reading out;
   if (cluster.models.empty()) {
-    out.problems = {about_file(file,
-                               "asks models, and the cluster has none but language models, which cannot "
-                               "be simulated; describe a [[model]] in the cluster file")};
+    out.problems = {about_file(
+        file,
+        "needs a [[model]] in the cluster file: language models cannot be simulated with a workload file")};
     return out;
   }
   reader in{text, file};
@@ -227,7 +227,7 @@ workload_reading read_workload_text(std::string_view text, const std::string& fi
   spec.length = root.seconds("duration_s", 0.001, 7 * day_s);
   spec.warmup = root.seconds("warmup_s", 0, 7 * day_s, 0);
   if (root.has("duration_s") && spec.warmup >= spec.length) {
-    root.refuse("warmup_s", "must be shorter than duration_s, which it is part of");
+    root.refuse("warmup_s", "must be shorter than duration_s, which includes it");
   }
   spec.models = load_reader{cluster}.read(root);
   spec.tenants = read_tenant_shares(root, cluster);

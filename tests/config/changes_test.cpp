@@ -85,7 +85,7 @@ TEST_CASE("a bad change is refused with its place and the fix") {
       {"[[deploy]]\nat_s = 10\nname = 'm'", "4:8: deploy.at_s: is not before the end of the run at duration_s = 10"},
       {"[[deploy]]\nat_s = 1\nname = 'm'\nrate_rps = 3", "6:1: deploy: unknown key 'rate_rps'; known: at_s, name"},
       {"[[deploy]]\nat_s = 1\nname = 'x'\nslo_ms = 40\nprofile = { alpha_ms = 1, beta_ms = 5 }", "3:1: deploy.rate_rps: is missing; it must be requests a second in 0..1000000000"},
-      {"[[deploy]]\nat_s = 1\nname = 'x'\nslo_ms = 40\nrate_rps = 1", "3:1: deploy.profile: an emulated device (node 'worker') has nothing to measure; give { alpha_ms, beta_ms } or { file, name }"},
+      {"[[deploy]]\nat_s = 1\nname = 'x'\nslo_ms = 40\nrate_rps = 1", "3:1: deploy.profile: an emulated device (node 'worker') cannot be measured; give { alpha_ms, beta_ms } or { file, name }"},
       {"[[deploy]]\nat_s = 1\nname = 'x'\nslo_ms = 40\nprofile = { alpha_ms = 1, beta_ms = 5 }\nrate_rps = 1\nmax_batch = 4\nrows = 5", "10:8: deploy.rows: must be an integer in 1..4, not 5"},
       {"[[undeploy]]\nat_s = 1\nname = 'x'", R"(5:8: undeploy.name: must be one of "m", "n", not "x")"},
       {"[[drain]]\nat_s = 1\nnode = 'frontend'", R"(5:8: drain.node: must be one of "head", "worker", not "frontend")"},
@@ -105,5 +105,5 @@ slo_ms = 40
 rate_rps = 1
 source = ")" TROUPE_FIXTURES "/onnx/mlp.onnx\"\n";
   CHECK(listed(read_workload_text(text, "w.toml", real.spec).problems) ==
-        "w.toml:3:1: deploy.profile: a simulation has nothing to measure; give { alpha_ms, beta_ms }\n");
+        "w.toml:3:1: deploy.profile: a simulation cannot measure a profile; give { alpha_ms, beta_ms }\n");
 }

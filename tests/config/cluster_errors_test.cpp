@@ -53,9 +53,9 @@ TEST_CASE("a value of the wrong type or out of range is named with its place and
       {R"(batching = "deferred")", "scheduler = \"timeout(k)\"", "3:13: policy.scheduler: invalid policy 'timeout(k)'; use timeout(30%) (of the SLO), timeout(12.5ms) or timeout(800us)"},
       {R"("deferred")", "\"timeout(0)\"", "3:12: policy.batching: invalid policy 'timeout(0)'; use timeout(30%) (of the SLO), timeout(12.5ms) or timeout(800us)"},
       {R"("deferred")", "\"eager(3)\"", "3:12: policy.batching: invalid policy 'eager(3)'; 'eager' does not take this argument"},
-      {R"("deferred")", "\"later(3)\"", "3:12: policy.batching: there is no 'later(3)'; without an argument there are deferred, eager, timeout, clockwork, nexus"},
-      {R"("deferred")", "\"eager\"\nmatchmaking = \"nexus\"", R"(4:15: policy.matchmaking: Nexus batches and places models as one; write scheduler = "nexus")"},
-      {R"("deferred")", R"("nexus")", R"(3:12: policy.batching: Nexus batches and places models as one; write scheduler = "nexus")"},
+      {R"("deferred")", "\"later(3)\"", "3:12: policy.batching: unknown policy 'later(3)'; policies without an argument are deferred, eager, timeout, clockwork, nexus"},
+      {R"("deferred")", "\"eager\"\nmatchmaking = \"nexus\"", R"(4:15: policy.matchmaking: Nexus is a batching and a matchmaking policy in one; write scheduler = "nexus")"},
+      {R"("deferred")", R"("nexus")", R"(3:12: policy.batching: Nexus is a batching and a matchmaking policy in one; write scheduler = "nexus")"},
       {R"("deferred")", R"("defered")", R"(3:12: policy.batching: must be one of "deferred", "eager", "timeout", "clockwork", "nexus", not "defered"; did you mean 'deferred'?)"},
       {R"("emulated")", "7", R"(16:8: node.device.kind: must be one of "cpu", "emulated", "cuda", not 7)"},
       {"count = 2", "jitter = 2", "17:10: node.device.jitter: must be a fraction in 0..1, not 2"},
@@ -104,19 +104,19 @@ TEST_CASE("nodes must be distinct, reachable and make a cluster") {
       {"7702", "8080\nhost = \"localhost\"", "14:16: node.control_port: 8080 is already the http_port of node 'head' on 127.0.0.1; choose another port"},
       {"8080", "8080\ndata_port = 8080", "11:13: node.data_port: 8080 is already the http_port of node 'head' on 127.0.0.1; choose another port"},
       {"7702", "7702\nhttp_port = 1", R"(15:13: node.http_port: only a gateway listens for HTTP; add the role "gateway" or remove the port)"},
-      {"7702", "7702\nhost = \"\"", "15:8: node.host: must be a host's name or address, not \"\""},
+      {"7702", "7702\nhost = \"\"", "15:8: node.host: must be a host name or an address, not \"\""},
       {R"(["worker"])", R"(["worker", "workr"])", R"(13:20: node.roles: holds "workr"; did you mean 'worker'?)"},
       {R"(["worker"])", R"(["worker", "worker"])", R"(13:20: node.roles: holds "worker" twice; remove one)"},
       {R"(["worker"])", R"(["worker", 3])", R"(13:20: node.roles: holds 3; it must be an array of "gateway", "scheduler", "worker", "standby")"},
-      {R"(["worker"])", R"(["worker", "scheduler"])", R"(13:9: node.roles: a cluster has one scheduler and node 'head' is it already; remove the role "scheduler" here, or make it "standby")"},
-      {R"(, "scheduler"])", R"(, "scheduler", "standby"])", R"(8:9: node.roles: the scheduler cannot stand by for itself; give the role "standby" to another node, best on another host)"},
+      {R"(["worker"])", R"(["worker", "scheduler"])", R"(13:9: node.roles: node 'head' is the scheduler already; remove the role "scheduler" here, or replace it with "standby")"},
+      {R"(, "scheduler"])", R"(, "scheduler", "standby"])", R"(8:9: node.roles: the scheduler cannot be its own standby; give the role "standby" to another node, preferably on another host)"},
       {R"(, "scheduler"])", R"(, "standby"])", R"(6:1: node: no node is the scheduler; add "scheduler" to the roles of one)"},
       {R"(, "scheduler"])", "]", R"(6:1: node: no node is the scheduler; add "scheduler" to the roles of one)"},
       {"[[node.device]]\nkind = \"emulated\"\ncount = 2\n", "", "13:9: node.roles: a worker needs a device or a language model; add a [[node.device]] to it, or an [[llm]] that names it"},
       {"8080", "8080\n[[node.device]]\nkind = \"emulated\"", R"(8:9: node.roles: only a worker uses devices; add the role "worker" or remove its [[node.device]])"},
       {"count = 2", "threads = 2", "17:11: node.device.threads: only a cpu device has threads; remove it"},
       {"count = 2", "gpu = 0", "17:7: node.device.gpu: only a cuda device has a GPU; remove it"},
-      {"count = 2", "exact = true", "17:9: node.device.exact: only a cuda device rounds to TF32, others always are exact; remove it"},
+      {"count = 2", "exact = true", "17:9: node.device.exact: only a cuda device rounds to TF32; remove it"},
   });
 }
 
@@ -140,17 +140,17 @@ TEST_CASE("advice on the number of GPUs can only be applied to emulated ones, an
 
 TEST_CASE("an emulated device needs a profile, an SLO must be possible, a model is defined once") {
   check_clusters(good_cluster, {
-      {"{ alpha_ms = 1, beta_ms = 5 }", R"("measure")", "21:11: model.profile: an emulated device (node 'worker') has nothing to measure; give { alpha_ms, beta_ms } or { file, name }"},
-      {"profile = { alpha_ms = 1, beta_ms = 5 }\n", "", "18:1: model.profile: an emulated device (node 'worker') has nothing to measure; give { alpha_ms, beta_ms } or { file, name }"},
-      {"{ alpha_ms = 1, beta_ms = 5 }", "{ alpha_ms = 0, beta_ms = 0 }", "21:24: model.profile.alpha_ms: a batch must take time; alpha_ms and beta_ms cannot both be 0"},
-      {"slo_ms = 20", "slo_ms = 6.5", "20:10: model.slo_ms: 6.5 ms cannot be met: a batch of one takes 6 ms, its way 0.22 ms, response and margin of [policy] 1.5 ms; give at least 7.72"},
+      {"{ alpha_ms = 1, beta_ms = 5 }", R"("measure")", "21:11: model.profile: an emulated device (node 'worker') cannot be measured; give { alpha_ms, beta_ms } or { file, name }"},
+      {"profile = { alpha_ms = 1, beta_ms = 5 }\n", "", "18:1: model.profile: an emulated device (node 'worker') cannot be measured; give { alpha_ms, beta_ms } or { file, name }"},
+      {"{ alpha_ms = 1, beta_ms = 5 }", "{ alpha_ms = 0, beta_ms = 0 }", "21:24: model.profile.alpha_ms: alpha_ms and beta_ms cannot both be 0"},
+      {"slo_ms = 20", "slo_ms = 6.5", "20:10: model.slo_ms: 6.5 ms cannot be met: a batch of one takes 6 ms, its transfer 0.22 ms, response and margin of [policy] 1.5 ms; give at least 7.72"},
       {"", "[[model]]\nname = \"m\"\nslo_ms = 20\nprofile = { alpha_ms = 1, beta_ms = 5 }\n", "23:8: model.name: model 'm' is already defined in line 19; choose another name"},
       {"slo_ms = 20", "slo_ms = 20\nsource = \"mpl.onnx\"", "21:10: model.source: " TROUPE_FIXTURES "/onnx/mpl.onnx cannot be read: No such file or directory"},
       {"slo_ms = 20", "slo_ms = 20\nsource = 5", "21:10: model.source: must be the path of an ONNX file, relative to this file, not 5"},
       {"slo_ms = 20", "slo_ms = 20\nsource = \"\"", "21:10: model.source: must be the path of an ONNX file, relative to this file, not \"\""},
       {"slo_ms = 20", "slo_ms = 20\nsource = \".\"", "21:10: model.source: " TROUPE_FIXTURES "/onnx/ cannot be read: it is a directory"},
       {"slo_ms = 20", "slo_ms = 20\nsource = \"/dev/zero\"", "21:10: model.source: /dev/zero cannot be read: it is a device"},
-      {"slo_ms = 20", "slo_ms = 20\nsource = \"mlp.onnx\"\ninput_bytes = 4", "22:15: model.input_bytes: the ONNX file already says it; remove this key or the source"},
+      {"slo_ms = 20", "slo_ms = 20\nsource = \"mlp.onnx\"\ninput_bytes = 4", "22:15: model.input_bytes: the ONNX file defines it; remove this key or the source"},
       {R"("emulated")", R"("cpu")", "18:1: model.source: is missing; it must be the path of an ONNX file, relative to this file"},
       {"{ alpha_ms = 1, beta_ms = 5 }", R"({ file = "none.csv" })", "21:20: model.profile.file: " TROUPE_FIXTURES "/onnx/none.csv: cannot be read: No such file or directory"},
   });
@@ -166,7 +166,7 @@ TEST_CASE("a build without CUDA has no GPUs for devices") {
 
 TEST_CASE("limits must leave a healthy node alive and a body fit into the pool") {
   check_clusters(good_cluster, {
-      {"queue_rows = 100", "node_timeout_ms = 150", "5:19: limits.node_timeout_ms: 150 is less than two heartbeats of 100 ms: one late heartbeat would be a death; give at least 200"},
+      {"queue_rows = 100", "node_timeout_ms = 150", "5:19: limits.node_timeout_ms: 150 is less than two heartbeats of 100 ms, so one late heartbeat would mark a node as failed; give at least 200"},
       {"queue_rows = 100", "http_bodies_mb = 100", "5:18: limits.http_bodies_mb: a body of 64 MB would be more than half of it and could not be read; give at least 128 or a smaller body_mb"},
       {"queue_rows = 100", "pool_mb = 32", "4:1: limits.body_mb: a body of 64 MB does not fit into the pool; give at most pool_mb = 32 or a larger pool"},
   });

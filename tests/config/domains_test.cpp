@@ -88,11 +88,11 @@ TEST_CASE("what is wrong with domains is said with its place") {
   CHECK(problems_with("domain = \"right\"\nmemory", "memory").find("model.domain: is missing") !=
         std::string::npos);
   CHECK(listed(read(changed(good_cluster, "slo_ms = 20", "slo_ms = 20\ndomain = \"x\"")).problems) ==
-        "cluster.toml:21:10: model.domain: this file has no [[domain]]; describe each sub-cluster in one, or "
-        "remove the key\n");
+        "cluster.toml:21:10: model.domain: this file has no [[domain]]; add one for each sub-cluster, or "
+        "remove this key\n");
   CHECK(listed(read(changed(good_cluster, "[limits]", "[placer]\nepoch_s = 1\n[limits]")).problems) ==
-        "cluster.toml:5:11: placer.epoch_s: there is nothing to place: models move between domains; add a "
-        "[[domain]] for each sub-cluster, or remove the key\n");
+        "cluster.toml:5:11: placer.epoch_s: a placer needs domains; add a [[domain]] for each sub-cluster, "
+        "or remove this key\n");
 }
 
 TEST_CASE("a cluster with domains has no standby yet") {
@@ -100,7 +100,7 @@ TEST_CASE("a cluster with domains has no standby yet") {
                       "[[node]]\nname = \"standby\"\nroles = [\"standby\"]\ncontrol_port = 7704\n"
                       "[[node]]\nname = \"other\"\nroles = [\"standby\"]\ncontrol_port = 7705\n"
                       "[[model]]") ==
-        "cluster.toml:31:9: node.roles: a cluster with a [[domain]] can have no standby yet; remove the role "
+        "cluster.toml:31:9: node.roles: a cluster with a [[domain]] cannot have a standby; remove the role "
         "\"standby\", or every [[domain]] and the keys that name one\n");
 }
 

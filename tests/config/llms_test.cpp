@@ -122,9 +122,8 @@ TEST_CASE("what is wrong with a language model is said at its key, with the fix"
   CHECK(problem("kv_mb = 0") == "25:9: llm.kv_mb: must be MiB in 1..100000000, not 0\n");
   CHECK(problem("timeout_s = 0") == "25:13: llm.timeout_s: must be seconds in 0.001..604800, not 0\n");
   CHECK(problem("max_waiting = 4\nmax_choices = 5") ==
-        "26:15: llm.max_choices: the 5 sequences of a request would be more than may wait, and never run; "
-        "give at "
-        "most max_waiting = 4\n");
+        "26:15: llm.max_choices: 5 sequences of one request do not fit into the queue; give at most "
+        "max_waiting = 4\n");
   CHECK(problem("max_waiting = 0") == "25:15: llm.max_waiting: must be an integer in 1..16777216, not 0\n");
   CHECK(problem("adapter_slots = -1") ==
         "25:17: llm.adapter_slots: must be an integer in 0..65536, not -1\n");
@@ -132,7 +131,7 @@ TEST_CASE("what is wrong with a language model is said at its key, with the fix"
   CHECK(problem("kv_md = 1") == "25:1: llm: unknown key 'kv_md'; did you mean 'kv_mb'?\n");
   CHECK(problem("adapters = \"none\"") ==
         "25:12: llm.adapters: " TROUPE_FIXTURES
-        "/onnx/none is no folder; name one that holds a folder for each adapter\n");
+        "/onnx/none is not a folder; give one that holds a folder for each adapter\n");
   CHECK(problem("adapters = \"../llama-tasks/adapters\"\nadapter_slots = 0\nadapter_api = true") ==
         "25:12: llm.adapters: adapters need slots on the device; give adapter_slots = 1 or more, or remove "
         "this key\n"
@@ -151,19 +150,20 @@ TEST_CASE("a checkpoint is a folder with a config.json") {
     return said(read(changed(std::string(good_cluster) + std::string(tasks), "../llama-tasks/base", model)));
   };
   const temporary_folder folder;
-  CHECK(problem("../llama-task/base") ==
-        "llm.model: " TROUPE_FIXTURES
-        "/llama-task/base is no folder; name that of a Hugging Face checkpoint, which holds a config.json");
+  CHECK(
+      problem("../llama-task/base") ==
+      "llm.model: " TROUPE_FIXTURES
+      "/llama-task/base is not a folder; give the folder of a Hugging Face checkpoint, with its config.json");
   CHECK(problem("mlp.onnx") ==
         "llm.model: " TROUPE_FIXTURES
-        "/onnx/mlp.onnx is no folder; name that of a Hugging Face checkpoint, which holds a config.json");
+        "/onnx/mlp.onnx is not a folder; give the folder of a Hugging Face checkpoint, with its config.json");
   CHECK(problem(folder.path) ==
         "llm.model: " + (folder / "config.json").string() +
-            " cannot be read: No such file or directory; the folder of a Hugging Face checkpoint holds it");
+            " cannot be read: No such file or directory; a Hugging Face checkpoint needs this file");
   std::filesystem::create_directory(folder / "config.json");
   CHECK(problem(folder.path) ==
         "llm.model: " + (folder / "config.json").string() +
-            " cannot be read: it is a directory; the folder of a Hugging Face checkpoint holds it");
+            " cannot be read: it is a directory; a Hugging Face checkpoint needs this file");
 }
 
 TEST_CASE("models and language models share one space of names") {
@@ -190,7 +190,7 @@ TEST_CASE("the only worker serves a language model, of several one is named") {
   CHECK(said("node = \"wroker\"") ==
         "llm.node: must be one of \"worker\", not \"wroker\"; did you mean 'worker'?");
   CHECK(said("node = \"head\"") ==
-        "llm.node: node 'head' is no worker; add \"worker\" to its roles, or name a node that is one");
+        "llm.node: node 'head' is not a worker; add \"worker\" to its roles, or name a worker");
 }
 
 TEST_CASE("a cluster may have only language models, and a worker of one needs no device") {
@@ -217,7 +217,7 @@ TEST_CASE("a language model may have several engines, on several nodes") {
   CHECK(cluster.spec.llms[0].routing == "affinity");
   CHECK(cluster.spec.llms[0].consolidate_every == 2500ms);
   CHECK(said(on("nodes = [\"worker\", \"other\"]\nnode = \"other\"\n")) ==
-        "llm.node: \"nodes\" says it already; remove one of the two");
+        "llm.node: \"nodes\" is given too; remove one of the two");
   CHECK(said(on("nodes = [\"othre\"]\n")).find("did you mean 'other'?") != std::string::npos);
   CHECK(said(on("nodes = [\"worker\", \"other\"]\nrouting = \"punika\"\n")).find("did you mean 'punica'?") !=
         std::string::npos);
@@ -237,26 +237,26 @@ TEST_CASE("a worker has a device or a language model") {
 TEST_CASE("a model needs a device somewhere, also one that is loaded later") {
   const auto model = "[[model]]\nname = \"m\"\nslo_ms = 20\nprofile = { alpha_ms = 1, beta_ms = 5 }\n";
   CHECK(said(read(only_llms() + model)) ==
-        "model: no worker has a device that could run model 'm'; add a [[node.device]] to one");
+        "model: no worker has a device for model 'm'; add a [[node.device]] to one");
   const auto later = read_model_text("name = \"m\"\nslo_ms = 20\nprofile = { alpha_ms = 1, beta_ms = 5 }\n",
                                      "m.toml", read(only_llms()).spec, ".");
   CHECK(listed(later.problems) ==
-        "m.toml:1:1: no worker has a device that could run a model; only language models are served\n");
+        "m.toml:1:1: no worker has a device for it; add a [[node.device]] to a worker in the cluster file\n");
 
   const auto domains =
       changed(changed(only_llms(), "roles = [\"worker\"]", "roles = [\"worker\"]\ndomain = \"a\""),
               "[policy]", "[[domain]]\nname = \"a\"\n[policy]");
   CHECK(said(read(domains)) == "");
   CHECK(said(read(domains + model + "domain = \"a\"\n")) ==
-        "model: no worker of domain 'a' has a device that could run model 'm'; add a [[node.device]] to one");
+        "model: no worker of domain 'a' has a device for model 'm'; add a [[node.device]] to one");
 }
 
 TEST_CASE("a workload cannot be simulated without models") {
   const auto cluster = read(only_llms());
   const auto workload = read_workload_text("duration_s = 10\nrate_rps = 1\n", "w.toml", cluster.spec);
   CHECK(listed(workload.problems) ==
-        "w.toml: asks models, and the cluster has none but language models, which cannot be simulated; "
-        "describe a [[model]] in the cluster file\n");
+        "w.toml: needs a [[model]] in the cluster file: language models cannot be simulated with a workload "
+        "file\n");
 }
 
 TEST_CASE("a tenant may use a language model") {
@@ -324,7 +324,7 @@ TEST_CASE("an emulated device needs a profile, whose problems are told with its 
   CHECK(said("jitter = 0.1\n") == "llm.jitter: is for device = \"emulated\"; add that, or remove this key");
 }
 
-TEST_CASE("a GPU calculates with 16 bits, if the build has CUDA") {
+TEST_CASE("a GPU computes in 16 bits, if the build has CUDA") {
   const std::string missing =
       "llm.device: this build has no CUDA; configure it with -DTROUPE_CUDA=ON, or use \"cpu\" or "
       "\"emulated\"";
@@ -344,8 +344,8 @@ TEST_CASE("a GPU calculates with 16 bits, if the build has CUDA") {
   const auto has = [](const std::string& keys, const std::string& problem) {
     return said("device = \"cuda\"\n" + keys).find(problem) != std::string::npos;
   };
-  CHECK(has("dtype = \"f32\"\n", "llm.dtype: a GPU calculates with 16 bits; give \"bf16\" or \"f16\""));
-  CHECK(has("threads = 2\n", "llm.threads: a GPU has no use for them; remove this key"));
+  CHECK(has("dtype = \"f32\"\n", "llm.dtype: a GPU computes in 16 bits; give \"bf16\" or \"f16\""));
+  CHECK(has("threads = 2\n", "llm.threads: is for device = \"cpu\"; remove this key"));
   CHECK(has("tensor_parallel = 0\n", "llm.tensor_parallel"));
   CHECK(said("tensor_parallel = 2\n").find("llm.tensor_parallel: is for device = \"cuda\"") !=
         std::string::npos);

@@ -63,18 +63,18 @@ TEST_CASE("what is no definition of a model is refused with the key") {
     CAPTURE(std::string{json});
     CHECK(refusal(json) == no_object);
   }
-  const std::string top = ": must be a text, a number, true, false or an object";
+  const std::string top = ": must be a string, a number, true, false or an object";
   CHECK(refusal(R"({"slo_ms": null})") == "slo_ms" + top);
   CHECK(refusal(R"({"inputs": [1, 2]})") == "inputs" + top);
   CHECK(refusal(R"({"profile": {"alpha_ms": [1]}})") ==
-        "profile.alpha_ms: must be a text, a number, true or false");
+        "profile.alpha_ms: must be a string, a number, true or false");
 }
 
 TEST_CASE("JSON may nest as deep as it likes and is still only refused") {
   std::string deep;
   for (int i = 0; i < 200'000; ++i) deep += R"({"a":)";
   deep += '1' + std::string(200'000, '}');
-  CHECK(refusal(deep) == "a.a: must be a text, a number, true or false");
+  CHECK(refusal(deep) == "a.a: must be a string, a number, true or false");
 }
 
 TEST_CASE("values that a model cannot have are problems of the definition") {

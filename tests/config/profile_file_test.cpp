@@ -42,12 +42,12 @@ TEST_CASE("every bad cell is named with its place") {
         "p.csv:2:1: must have 3 values, not 2\n"
         "p.csv:3:3: alpha_ms: must be milliseconds in 0..3600000, not \"x\"\n"
         "p.csv:3:5: beta_ms: must be milliseconds in 0..3600000, not \"-2\"\n"
-        "p.csv:4:1: model: \"n\" is there twice; remove one\n"
+        "p.csv:4:1: model: \"n\" is listed twice; remove one\n"
         "p.csv:4:3: alpha_ms: must be milliseconds in 0..3600000, not \"1e999\"\n"
         "p.csv:4:9: beta_ms: must be milliseconds in 0..3600000, not \"nan\"\n"
         "p.csv:5:1: model: is empty; give the model's name\n"
-        "p.csv:6:3: alpha_ms: a batch must take time; alpha_ms and beta_ms cannot both be 0\n"
-        "p.csv:8:1: model: \"q\" is there twice; remove one\n");
+        "p.csv:6:3: alpha_ms: alpha_ms and beta_ms cannot both be 0\n"
+        "p.csv:8:1: model: \"q\" is listed twice; remove one\n");
 }
 
 TEST_CASE("the profiles that come with Troupe are right") {

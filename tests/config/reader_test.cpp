@@ -29,7 +29,7 @@ TEST_CASE("reading goes on after a problem with a harmless value") {
   CHECK(in.root().text("t") == "");
   CHECK(listed(in.finish()) ==
         "f:1:1: m: is missing; it must be an integer in 1..10\n"
-        "f:1:1: t: is missing; it must be a text\n"
+        "f:1:1: t: is missing; it must be a string\n"
         "f:1:5: n: must be an integer in 1..10, not 30\n"
         "f:2:5: c: must be one of \"red\", \"green\", not \"blue\"\n");
 }

@@ -90,18 +90,18 @@ TEST_CASE("what is wrong with a tenant is said in one line") {
   CHECK(said(t) == "tenant: has no key; give one of key, key_file and key_sha256");
   CHECK(said(t + "key = \"0123456789abcdef\"\nkey_file = \"f\"\n") ==
         "tenant: has several keys; give one of key, key_file and key_sha256");
-  CHECK(said(t + "key = \"short\"\n").find("5 characters are too easy to guess") != std::string::npos);
+  CHECK(said(t + "key = \"short\"\n").find("has 5 characters; give at least") != std::string::npos);
   CHECK(said(t + "key = \"short\"\n").find("\"short\"") == std::string::npos);
   CHECK(said(t + "key_sha256 = \"ab\"\n") ==
         "tenant.key_sha256: must be 64 hex digits, as sha256sum prints them");
   CHECK(said(t + "key = \"0123456789abcdef\"\nburst = 3\n") ==
-        "tenant.burst: is the burst of a rate; give rate_rps with it");
+        "tenant.burst: needs rate_rps; give both or neither");
   CHECK(said(t + "key = \"0123456789abcdef\"\nmodels = \"m\"\n") ==
-        "tenant.models: must be an array of texts, not \"m\"");
+        "tenant.models: must be an array of strings, not \"m\"");
   CHECK(said(t + "key = \"0123456789abcdef\"\n[[tenant]]\nname = \"u\"\nkey = \"0123456789abcdef\"\n") ==
-        "tenant: has the key of tenant 't'; each needs one of its own");
+        "tenant: has the same key as tenant 't'; give each its own");
   CHECK(said(t + "key = \"0123456789abcdef\"\n[admin]\nkey = \"0123456789abcdef\"\n") ==
-        "tenant: has the key of [admin]; each needs one of its own");
+        "tenant: has the same key as [admin]; give each its own");
 }
 
 TEST_CASE("a node listens where it is reached, by default on loopback only") {
@@ -116,10 +116,10 @@ TEST_CASE("taking orders from beyond this host without certificates is refused u
       changed(good_cluster, "control_port = 7701", "control_port = 7701\nlisten = \"0.0.0.0\"");
   const auto refused = read(open_to_all);
   REQUIRE(refused.problems.size() == 2);
-  CHECK(
-      to_string(refused.problems[0]).find("cluster.toml:10:10: node.listen: node 'head' would take orders") ==
-      0);
-  CHECK(to_string(refused.problems[1]).find("cluster.toml:10:10: node.listen: whoever reaches http://") == 0);
+  CHECK(to_string(refused.problems[0])
+            .find("cluster.toml:10:10: node.listen: node 'head' would accept commands") == 0);
+  CHECK(to_string(refused.problems[1])
+            .find("cluster.toml:10:10: node.listen: every host that can reach http://") == 0);
   CHECK(refused.problems[0].text.find("troupe certs") != std::string::npos);
   CHECK(read(open_to_all + "[security]\ncertificates = \"certs\"\n").problems.size() == 1);
   CHECK(
@@ -129,8 +129,9 @@ TEST_CASE("taking orders from beyond this host without certificates is refused u
   REQUIRE(meant.ok());
   const auto warnings = security_warnings(meant.spec);
   REQUIRE(warnings.size() == 2);
-  CHECK(warnings[0].find("whoever reaches 0.0.0.0:7701 can give it orders") != std::string::npos);
-  CHECK(warnings[1].find("whoever reaches http://0.0.0.0:8080 can use its models") != std::string::npos);
+  CHECK(warnings[0].find("every host that can reach 0.0.0.0:7701 can send it commands") != std::string::npos);
+  CHECK(warnings[1].find("every host that can reach http://0.0.0.0:8080 can use its models") !=
+        std::string::npos);
   CHECK(security_warnings(meant.spec, node_id{1}).empty());
 }
 
@@ -140,7 +141,7 @@ TEST_CASE("a data lane on every network device is a warning") {
   const auto c = read(far);
   REQUIRE(c.ok());
   REQUIRE(security_warnings(c.spec).size() == 1);
-  CHECK(security_warnings(c.spec)[0].find("node 'worker': its data lane") == 0);
+  CHECK(security_warnings(c.spec)[0].find("node 'worker': the data lane") == 0);
   CHECK(security_warnings(
             read(changed(far, "host = \"far\"", "host = \"far\"\ndata_interface = \"eth1\"")).spec)
             .empty());
@@ -150,10 +151,9 @@ TEST_CASE("HTTP that is open to the network without any key is refused unless it
   const auto far = changed(good_cluster, "8080", "8080\nhttp_listen = \"::\"");
   const auto refused = read(far);
   REQUIRE(refused.problems.size() == 1);
-  CHECK(
-      to_string(refused.problems[0])
-          .find("cluster.toml:11:15: node.http_listen: whoever reaches http://[::]:8080 could load models") ==
-      0);
+  CHECK(to_string(refused.problems[0])
+            .find("cluster.toml:11:15: node.http_listen: every host that can reach http://[::]:8080 could "
+                  "load models") == 0);
   CHECK(refused.problems[0].text.find("[admin] and [[tenant]]") != std::string::npos);
 
   CHECK(read(far + "[[tenant]]\nname = \"t\"\nkey = \"0123456789abcdef\"\n").ok());

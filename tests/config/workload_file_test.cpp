@@ -136,8 +136,8 @@ TEST_CASE("a workload without a length or a rate is refused") {
   check("", {
       {"rate_rps = 1", "1:1: duration_s: is missing; it must be seconds in 0.001..604800"},
       {"duration_s = 10", "1:1: rate_rps: is missing; give a total here, or one for each [[model]]"},
-      {"duration_s = 10\nrate_rps = 0", "2:12: rate_rps: nothing asks for anything: every rate is 0"},
-      {"duration_s = 10\npopularity = 'equal'\n[[model]]\nname = 'm'\nrate_rps = 1", "2:14: popularity: shares out a total rate; give rate_rps with it"},
+      {"duration_s = 10\nrate_rps = 0", "2:12: rate_rps: every rate is 0; give at least one model a rate above 0"},
+      {"duration_s = 10\npopularity = 'equal'\n[[model]]\nname = 'm'\nrate_rps = 1", "2:14: popularity: divides a total rate; give rate_rps too"},
       {"duration = 10\nrate_rps = 1\nduration_s = 10", "1:1: unknown key 'duration'; did you mean 'duration_s'?"},
   });
 }
@@ -145,10 +145,10 @@ TEST_CASE("a workload without a length or a rate is refused") {
 TEST_CASE("a bad addition to a good workload is refused with its place and the fix") {
   check("duration_s = 10\nrate_rps = 1\n", {
       {"rows = 9", "3:8: rows: 9 rows do not fit into a batch of model 'n' (max_batch = 8)"},
-      {"warmup_s = 10", "3:12: warmup_s: must be shorter than duration_s, which it is part of"},
+      {"warmup_s = 10", "3:12: warmup_s: must be shorter than duration_s, which includes it"},
       {"popularity = 'zipf'", R"(3:14: popularity: must be "weights", "equal" or { zipf }, not "zipf")"},
       {"arrivals = 'gamma'", R"(3:12: arrivals: must be "poisson", "constant" or { gamma_cv }, not "gamma")"},
-      {"[[model]]\nname = 'm'\nrate_rps = 1", "5:12: model.rate_rps: the file gives a total rate_rps already; remove one of the two"},
+      {"[[model]]\nname = 'm'\nrate_rps = 1", "5:12: model.rate_rps: the file has a total rate_rps already; remove one of the two"},
       {"arrivals = { gamma_cv = 2 }\n[[model]]\nname = 'm'\narrivals = 'gama'", R"(6:12: model.arrivals: must be "poisson", "constant" or { gamma_cv }, not "gama")"},
       {"[[model]]\nname = 'x'", R"(4:8: model.name: must be one of "m", "n", not "x")"},
       {"[[model]]\nname = 'm'\n[[model]]\nname = 'm'", "6:8: model.name: model 'm' already has its load in line 4; remove one"},
@@ -157,14 +157,14 @@ TEST_CASE("a bad addition to a good workload is refused with its place and the f
       {"[[segment]]\nat_s = 3", "3:1: segment: give either rate_rps or scale"},
       {"[[segment]]\nat_s = 3\nscale = 1\n[[segment]]\nat_s = 3\nscale = 2", "7:8: segment.at_s: must be later than the segment before it, at 3"},
       {"[[segment]]\nat_s = 3\nscale = 2e6", "5:9: segment.scale: must be a number in 0..1000000, not 2000000.0"},
-      {"[[segment]]\nat_s = 3\nrate_rps = 2e6", "5:12: segment.rate_rps: 2000000 requests a second are more than 1000000 times the first rates, 1 in total; raise those, or lower this"},
+      {"[[segment]]\nat_s = 3\nrate_rps = 2e6", "5:12: segment.rate_rps: 2000000 requests a second are more than 1000000 times the initial rates, 1 in total; raise those, or lower this"},
       {"[[fault]]\nkind = 'crsh'\nat_s = 1\nnode = 'head'", R"(4:8: fault.kind: must be one of "delay", "stall", "cut", "crash", "freeze", "restart", "slow_link", "reorder", "clock_drift", "poison", not "crsh"; did you mean 'crash'?)"},
       {"[[fault]]\nkind = 'crash'\nat_s = 10\nnode = 'head'", "5:8: fault.at_s: is not before the end of the run at duration_s = 10"},
-      {"[[fault]]\nkind = 'crash'\nat_s = 1\nfor_s = 1\nnode = 'head'", "6:9: fault.for_s: a crash does not have it; remove it"},
-      {"[[fault]]\nkind = 'freeze'\nat_s = 1\nfor_s = 1\nbetween = ['head', 'worker']", "3:1: fault.node: is missing; it must be one of \"head\", \"worker\"\n7:11: fault.between: a freeze does not have it; remove it"},
-      {"[[fault]]\nkind = 'cut'\nat_s = 1\nfor_s = 1", R"(3:1: fault: a cut needs between = ["a", "b"], or node = "a" for all links of it)"},
+      {"[[fault]]\nkind = 'crash'\nat_s = 1\nfor_s = 1\nnode = 'head'", "6:9: fault.for_s: does not apply to a crash fault; remove this key"},
+      {"[[fault]]\nkind = 'freeze'\nat_s = 1\nfor_s = 1\nbetween = ['head', 'worker']", "3:1: fault.node: is missing; it must be one of \"head\", \"worker\"\n7:11: fault.between: does not apply to a freeze fault; remove this key"},
+      {"[[fault]]\nkind = 'cut'\nat_s = 1\nfor_s = 1", R"(3:1: fault: a cut fault needs between = ["a", "b"], or node = "a" for all links of that node)"},
       {"[[fault]]\nkind = 'cut'\nat_s = 1\nfor_s = 1\nbetween = ['head']", "7:11: fault.between: must name two nodes"},
-      {"[[fault]]\nkind = 'delay'\nat_s = 1\nfor_s = 1\nnode = 'head'\nppm = 3", "3:1: fault.extra_ms: is missing; it must be milliseconds in 0.001..1000000\n8:7: fault.ppm: a delay does not have it; remove it"},
+      {"[[fault]]\nkind = 'delay'\nat_s = 1\nfor_s = 1\nnode = 'head'\nppm = 3", "3:1: fault.extra_ms: is missing; it must be milliseconds in 0.001..1000000\n8:7: fault.ppm: does not apply to a delay fault; remove this key"},
       {"[faults]\nrandom = {}", "4:10: faults.random: give either count or per_minute"},
       {"[faults]", "3:1: faults.random: is missing; give { count } or { per_minute }"},
   });

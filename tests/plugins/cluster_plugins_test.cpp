@@ -50,11 +50,11 @@ TEST_CASE("a policy that cannot be made is a problem of the file") {
   };
   const std::string start =
       "cluster.toml:7:12: policy.batching: plug-in 'example' (" TROUPE_EXAMPLE_PLUGIN ") ";
-  CHECK(made_of("bad") == start + "cannot make it: not today\n");
-  CHECK(made_of("none") == start + "made no policy\n");
+  CHECK(made_of("bad") == start + "cannot create the policy: not today\n");
+  CHECK(made_of("none") == start + "returned no policy\n");
   CHECK(problems_of(changed(with_plugin(), "[limits]", "matchmaking = \"example\"\n[limits]")) ==
         "cluster.toml:6:15: policy.matchmaking: plug-in 'example' (" TROUPE_EXAMPLE_PLUGIN
-        ") cannot make it: the parameter 'share' was not declared with this type\n");
+        ") cannot create the policy: the parameter 'share' was not declared with this type\n");
 }
 
 TEST_CASE("a library that cannot be loaded is the only problem, whatever needs it") {
@@ -65,7 +65,7 @@ TEST_CASE("a library that cannot be loaded is the only problem, whatever needs i
         "cluster.toml:3:13: plugins.libraries: " TROUPE_FIXTURES
         "/onnx/none.so cannot be read: No such file or directory\n");
   CHECK(problems_of(changed(with_plugin(), "libraries = [", "libraries = [7, ")) ==
-        "cluster.toml:3:13: plugins.libraries: must be an array of texts, not an array\n");
+        "cluster.toml:3:13: plugins.libraries: must be an array of strings, not an array\n");
   CHECK(problems_of(changed(with_plugin(), "\"]", "\", \"" TROUPE_EXAMPLE_PLUGIN "\"]"))
             .ends_with("names " TROUPE_EXAMPLE_PLUGIN " twice; remove one\n"));
 }
