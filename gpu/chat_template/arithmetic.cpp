@@ -172,7 +172,7 @@ value calculate(arithmetic op, const value& a, const value& b, budget& cost) {
   if (op == arithmetic::multiply && repeats(a) && integer_of(b, n)) return repeat(a, n, cost);
   if (op == arithmetic::multiply && integer_of(a, n) && repeats(b)) return repeat(b, n, cost);
   if (op == arithmetic::modulo && text_of(a) != nullptr && !is_undefined(b)) {
-    throw refusal("formatting a text with % is not supported: join texts with ~");
+    throw refusal("formatting a string with % is not supported: join strings with ~");
   }
   refuse_types(op, a, b);
 }

@@ -34,7 +34,7 @@ class budget {
 
   /// Call before a text of this many bytes is made or searched.
   void spend_bytes(uint64_t bytes) {
-    if (bytes > max_text_bytes) throw refusal("makes a text longer than 4 MiB: shorten the conversation");
+    if (bytes > max_text_bytes) throw refusal("renders more than 4 MiB: shorten the conversation");
     spend(1 + bytes / bytes_a_step);
   }
 

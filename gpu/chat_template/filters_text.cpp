@@ -123,7 +123,7 @@ value tojson(const filter_call& c) {
     const auto* pair = sequence_of(*separators);
     const bool sound = pair != nullptr && pair->items.size() == 2 && text_of(pair->items[0]) != nullptr &&
                        text_of(pair->items[1]) != nullptr;
-    if (!sound) throw refusal("'separators' of 'tojson' must be two texts, as (', ', ': ')");
+    if (!sound) throw refusal("'separators' of 'tojson' must be two strings, as (', ', ': ')");
     style.item_separator = *text_of(pair->items[0]);
     style.key_separator = *text_of(pair->items[1]);
   }

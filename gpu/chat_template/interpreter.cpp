@@ -52,7 +52,8 @@ void interpreter::assign(const target_name& to, const value& v) {
   const auto* found = scope_->find(to.name);
   auto* const* n = found != nullptr ? std::get_if<name_space*>(found) : nullptr;
   if (n == nullptr) {
-    throw refusal(fmt::format("'{}.{}' cannot be set: '{}' is no namespace", to.name, to.attribute, to.name));
+    throw refusal(
+        fmt::format("'{}.{}' cannot be set: '{}' is not a namespace", to.name, to.attribute, to.name));
   }
   session_.cost.spend();
   (*n)->attributes.insert_or_assign(to.attribute, v);

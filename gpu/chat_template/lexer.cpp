@@ -98,7 +98,7 @@ class lexer {
 
   void skip_comment(size_t begin) {
     const auto end = text_.find("#}", at_);
-    if (end == text_.npos) fail(begin, "the comment does not end", ": close it with #}");
+    if (end == text_.npos) fail(begin, "the comment is not closed", ": close it with #}");
     const auto sign = end > at_ && (text_[end - 1] == '-' || text_[end - 1] == '+') ? text_[end - 1] : '\0';
     at_ = end + 2;
     end_tag(sign, true);
@@ -136,7 +136,7 @@ class lexer {
       end_tag(end_sign, true);
       return;
     }
-    fail(begin, "the raw block does not end", ": close it with {% endraw %}");
+    fail(begin, "the raw block is not closed", ": close it with {% endraw %}");
   }
 
   /// Reads the content of a tag, and its end.
@@ -155,7 +155,7 @@ class lexer {
       skip_space();
       if (at_ == before) read_token(open);
     }
-    fail(begin, "the tag does not end", fmt::format(": close it with {}", end));
+    fail(begin, "the tag is not closed", fmt::format(": close it with {}", end));
   }
 
   void read_token(std::string& open) {
@@ -230,10 +230,9 @@ class lexer {
     const auto begin = at_;
     for (; at_ < text_.size() && text_[at_] != quote; ++at_)
       if (text_[at_] == '\\') ++at_;
-    if (at_ >= text_.size()) fail(from, "the text does not end", fmt::format(": close it with {}", quote));
+    if (at_ >= text_.size()) fail(from, "the string is not closed", fmt::format(": close it with {}", quote));
     const auto decoded = decode_escapes(text_.substr(begin, at_ - begin));
-    if (!decoded)
-      fail(from, "a \\ in the text begins no escape that is supported", ": write the character itself");
+    if (!decoded) fail(from, "an escape in the string is not supported", ": write the character itself");
     ++at_;
     add(token_kind::string, from, *decoded);
   }

@@ -85,7 +85,7 @@ class parser : expression_parser {
       if (loops_ == 0) fail(tag.at, fmt::format("'{}' outside of a loop", name));
       out.push_back({at, jump{name == "break"}});
     } else if (name.starts_with("end") || name == "else" || name == "elif") {
-      fail(tag.at, fmt::format("'{}' without what it belongs to", name));
+      fail(tag.at, fmt::format("'{}' without a matching tag before it", name));
     } else {
       fail(tag.at, fmt::format("tag '{}' is not supported", name),
            "; supported: break, continue, for, generation, if, macro, raw, set, with");
@@ -159,7 +159,7 @@ class parser : expression_parser {
       if (!m.parameters.empty()) expect_symbol(",");
       const auto at = current().at;
       auto name = parse_name();
-      if (!names.insert(name).second) fail(at, fmt::format("parameter '{}' comes twice", name));
+      if (!names.insert(name).second) fail(at, fmt::format("parameter '{}' is declared twice", name));
       expression_ptr otherwise;
       if (take_symbol("=")) {
         otherwise = parse_expression();
@@ -190,8 +190,7 @@ class parser : expression_parser {
     const auto at = current().at;
     auto name = expect_any_name("a name");
     for (const std::string_view constant : {"true", "True", "false", "False", "none", "None", "loop"})
-      if (name == constant)
-        fail(at, fmt::format("'{}' cannot be given a value", name), ": take another name");
+      if (name == constant) fail(at, fmt::format("cannot assign to '{}'", name), ": use another name");
     return name;
   }
 

@@ -41,7 +41,7 @@ const json* default_template(const json& list, const std::filesystem::path& file
     }
     if (item["name"] == "default") return &item["template"];
   }
-  fail(file, "no chat_template of its list has the name \"default\": name one so");
+  fail(file, "the chat_template list has no entry with the name \"default\": add one");
 }
 
 std::shared_ptr<const chat_template> read_json(const std::filesystem::path& file) {
@@ -57,7 +57,7 @@ std::shared_ptr<const chat_template> read_json(const std::filesystem::path& file
   const auto at = config.find("chat_template");
   if (at == config.end() || at->is_null()) return nullptr;
   const auto* source = at->is_array() ? default_template(*at, file) : &*at;
-  if (!source->is_string()) fail(file, "chat_template must be a text, or a list of named ones");
+  if (!source->is_string()) fail(file, "chat_template must be a string, or a list of named templates");
   return std::make_shared<const chat_template>(source->get_ref<const std::string&>(),
                                                file.string() + ": chat_template");
 }

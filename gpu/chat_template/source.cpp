@@ -26,7 +26,7 @@ source read_source(std::string_view text, const std::string& name) {
   }
   if (out.text.ends_with('\n')) out.text.pop_back();
   if (!text::is_utf8(out.text))
-    throw model_error(fmt::format("{}: the chat template is not UTF-8: encode it so", name));
+    throw model_error(fmt::format("{}: the chat template is not UTF-8: convert it", name));
   return out;
 }
 

@@ -52,8 +52,8 @@ std::optional<value> own_attribute(const value& v, std::string_view name) {
       return std::make_shared<const bound_method>(bound_method{v, std::string(name)});
     case method_kind::changes:
       return make_undefined(
-          fmt::format("'{}' would change the {}, which a template must not: make a new one, with + or |",
-                      name, type_name(v)));
+          fmt::format("'{}' would modify the {}, which is not supported: create a new one, with + or |", name,
+                      type_name(v)));
     case method_kind::unsupported:
       throw refusal(fmt::format("'{}' of a {} is not supported", name, type_name(v)));
     case method_kind::none: return std::nullopt;

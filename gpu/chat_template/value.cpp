@@ -67,7 +67,7 @@ bool dict_builder::put(const value& key, value v) {
   auto k = dict_key(key);
   if (!k) {
     throw refusal(
-        fmt::format("a {} cannot be the key of a dict here: take a text or a number", type_name(key)));
+        fmt::format("a {} cannot be the key of a dict here: use a string or a number", type_name(key)));
   }
   const auto [at, added] = d.index.try_emplace(std::move(*k), d.items.size());
   if (added) {
@@ -108,7 +108,7 @@ value from_json(const nlohmann::ordered_json& json, uint32_t depth) {
       for (const auto& [key, item] : json.items()) d.put(make_text(key), from_json(item, depth + 1));
       return d.take();
     }
-    default: throw refusal("the request holds what is no JSON");
+    default: throw refusal("the request holds a value that is not JSON");
   }
 }
 

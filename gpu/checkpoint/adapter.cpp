@@ -58,7 +58,7 @@ class reader {
     }
     const auto [rank, scale] = config_.of(module);
     if (a->shape.size() == 2 && a->shape[0] != rank) {
-      fail(fmt::format("'{}' has the rank {}, but {} says {} ('r' or 'rank_pattern')", a_name, a->shape[0],
+      fail(fmt::format("'{}' has the rank {}, but {} gives {} ('r' or 'rank_pattern')", a_name, a->shape[0],
                        config_file, rank));
     }
     out.parts.push_back({layer, p, rank, scale,
@@ -74,7 +74,7 @@ class reader {
     for (const auto& [name, tensor] : weights_.tensors()) {
       if (known_.contains(name)) continue;
       fail(fmt::format(
-          "{} is not served: adapters may change the seven projections (q_proj to down_proj) of the "
+          "{} is not supported: adapters may change the seven projections (q_proj to down_proj) of the "
           "model's {} layers, named base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight",
           shown_name(name), model_.layers));
     }

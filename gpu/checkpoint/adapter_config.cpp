@@ -21,7 +21,8 @@ bool is_off(const json_object& config, const char* key) {
 
 void refuse_unserved(const json_object& config) {
   const auto type = config.text("peft_type");
-  if (type != "LORA") config.fail("peft_type", fmt::format("is {}: only LORA is served", shown_name(type)));
+  if (type != "LORA")
+    config.fail("peft_type", fmt::format("is {}: only LORA is supported", shown_name(type)));
   const auto bias = config.text("bias", "none");
   if (bias != "none") {
     config.fail("bias", fmt::format("is {}: train the adapter with bias \"none\"", shown_name(bias)));
@@ -29,7 +30,8 @@ void refuse_unserved(const json_object& config) {
   for (const char* key : {"use_dora", "modules_to_save", "layer_replication", "fan_in_fan_out", "lora_bias",
                           "use_qalora", "use_bdlora", "target_parameters", "trainable_token_indices",
                           "alora_invocation_tokens", "arrow_config"}) {
-    if (!is_off(config, key)) config.fail(key, "is set, which is not served: train the adapter without it");
+    if (!is_off(config, key))
+      config.fail(key, "is set, which is not supported: train the adapter without it");
   }
 }
 

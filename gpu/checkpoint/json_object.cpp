@@ -30,16 +30,16 @@ ordered_json parse_object(std::string_view text, const std::string& file) {
   try {
     document = ordered_json::parse(text, limit);
   } catch (const ordered_json::parse_error& e) {
-    throw model_error(fmt::format("{}: is no JSON from byte {} on", file, e.byte));
+    throw model_error(fmt::format("{}: is not JSON from byte {} on", file, e.byte));
   } catch (const ordered_json::exception&) {
     throw model_error(fmt::format("{}: holds a number that is too large", file));
   }
   if (!small) {
     throw model_error(
-        fmt::format("{}: is no configuration: it has more than {} keys or is nested deeper than {}", file,
+        fmt::format("{}: is not a configuration: it has more than {} keys or is nested deeper than {}", file,
                     max_json_keys, deepest));
   }
-  if (!document.is_object()) throw model_error(fmt::format("{}: is no JSON object", file));
+  if (!document.is_object()) throw model_error(fmt::format("{}: is not a JSON object", file));
   return document;
 }
 
@@ -92,7 +92,7 @@ double json_object::number(const char* key, double low, double high) const {
 
 std::string json_object::text(const char* key) const {
   const auto& v = at(key);
-  if (!v.is_string()) refuse(key, v, "a text");
+  if (!v.is_string()) refuse(key, v, "a string");
   return v.get<std::string>();
 }
 

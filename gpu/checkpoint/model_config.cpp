@@ -73,7 +73,7 @@ void refuse_unsupported(const json_object& config) {
   }
   if (!config.lacks("quantization_config")) {
     config.fail("quantization_config",
-                "is there: quantized checkpoints are not supported, use one of F32, F16 or BF16");
+                "is set: quantized checkpoints are not supported, use one of F32, F16 or BF16");
   }
 }
 

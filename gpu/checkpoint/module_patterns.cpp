@@ -52,15 +52,14 @@ module_patterns::module_patterns(const json_object& patterns, double low, double
     }
     characters += key.size();
     if (key.size() > longest_expression || characters > max_pattern_characters)
-      patterns.fail(key,
-                    fmt::format("is too much of a pattern: use module names, or expressions of {} bytes, "
-                                "and {} together, at most",
-                                longest_expression, max_pattern_characters));
+      patterns.fail(
+          key, fmt::format("is too long: use module names, or expressions of at most {} bytes, {} together",
+                           longest_expression, max_pattern_characters));
     try {
       p.expression.emplace(fmt::format(R"((.*\.)?({}))", key));
     } catch (const model_error& e) {
-      patterns.fail(key, fmt::format("is no regular expression that can be used here ({}): use module names",
-                                     e.what()));
+      patterns.fail(key,
+                    fmt::format("is not a supported regular expression ({}): use module names", e.what()));
     }
     p.where = patterns.named(key);
   }

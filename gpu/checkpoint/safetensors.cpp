@@ -57,7 +57,7 @@ void safetensors::parse(std::span<const std::byte> bytes) {
   const auto fail = [&](const std::string& what) { throw model_error(fmt::format("{}: {}", name_, what)); };
   constexpr size_t prefix = 8;
   if (bytes.size() < prefix) {
-    fail(fmt::format("has {} bytes and is no safetensors file (damaged or truncated)", bytes.size()));
+    fail(fmt::format("has {} bytes and is not a safetensors file (damaged or truncated)", bytes.size()));
   }
   uint64_t length = 0;
   for (size_t i = prefix; i-- > 0;) length = length << 8 | std::to_integer<uint64_t>(bytes[i]);
@@ -70,7 +70,7 @@ void safetensors::parse(std::span<const std::byte> bytes) {
                      bytes.size() - prefix));
   }
   const std::string_view header{reinterpret_cast<const char*>(bytes.data()) + prefix, length};
-  if (!header.starts_with('{')) fail("the header does not begin with '{': no safetensors file");
+  if (!header.starts_with('{')) fail("the header does not begin with '{': not a safetensors file");
   auto entries = parse_safetensors_header(header, name_);
   const auto data = bytes.subspan(prefix + length);
 
@@ -91,7 +91,7 @@ void safetensors::parse(std::span<const std::byte> bytes) {
     }
     if (begin < covered) fail(fmt::format("{} begins at {}, within the one before it", where(), begin));
     if (begin > covered)
-      fail(fmt::format("bytes {} to {} before {} are no tensor's", covered, begin, where()));
+      fail(fmt::format("bytes {} to {} before {} belong to no tensor", covered, begin, where()));
     if (const auto bits = bits_of(type)) {
       const auto needed = byte_count(shape, *bits);
       if (!needed) fail(fmt::format("{} has an impossible shape", where()));
@@ -101,7 +101,8 @@ void safetensors::parse(std::span<const std::byte> bytes) {
     }
     covered = end;
   }
-  if (covered != data.size()) fail(fmt::format("the last {} bytes are no tensor's", data.size() - covered));
+  if (covered != data.size())
+    fail(fmt::format("the last {} bytes belong to no tensor", data.size() - covered));
 
   for (auto& [name, e] : entries) {
     tensors_.emplace_hint(

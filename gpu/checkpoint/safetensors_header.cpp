@@ -64,7 +64,7 @@ class header_reader : public nlohmann::json_sax<json> {
 
   bool string(std::string& text) override {
     if (place_ == place::metadata) return true;
-    if (place_ != place::entry || key_ != "dtype") return misplaced("a text");
+    if (place_ != place::entry || key_ != "dtype") return misplaced("a string");
     entry_->type = std::move(text);
     return true;
   }
@@ -97,13 +97,13 @@ class header_reader : public nlohmann::json_sax<json> {
   }
 
   bool null() override { return misplaced("null"); }
-  bool boolean(bool) override { return misplaced("a truth value"); }
+  bool boolean(bool) override { return misplaced("a boolean"); }
   bool number_integer(int64_t) override { return misplaced("a negative number"); }
   bool number_float(double, const std::string&) override { return misplaced("a fraction"); }
   bool binary(json::binary_t&) override { return misplaced("a binary value"); }
 
   bool parse_error(size_t position, const std::string&, const nlohmann::detail::exception&) override {
-    return fail(fmt::format("the header is no JSON from its byte {} on", position));
+    return fail(fmt::format("the header is not JSON from its byte {} on", position));
   }
 
  private:
@@ -121,7 +121,7 @@ class header_reader : public nlohmann::json_sax<json> {
   bool misplaced(std::string_view what) {
     if (place_ == place::outside) return fail(fmt::format("the header is {}, not an object", what));
     if (place_ == place::metadata)
-      return fail(fmt::format("'__metadata__' holds {}: only texts may be there", what));
+      return fail(fmt::format("'__metadata__' holds {}: it may hold only strings", what));
     if (place_ == place::header)
       return fail(fmt::format("{} is {} in the header, not an object", where(), what));
     return fail(fmt::format("{} has {} in its {}", where(), what, key_));

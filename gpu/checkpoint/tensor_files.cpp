@@ -41,7 +41,7 @@ weight_view weight_of(const stored_tensor& tensor, std::string_view name, const 
                                   shown_name(name), shown_name(tensor.type)));
   }
   if (tensor.shape != shape) {
-    throw model_error(fmt::format("{}: {} has the shape {} where the configuration asks for {}", file,
+    throw model_error(fmt::format("{}: {} has the shape {} where the configuration needs {}", file,
                                   shown_name(name), to_string(tensor.shape), to_string(shape)));
   }
   return {type->second, tensor.shape, tensor.bytes};
@@ -64,7 +64,7 @@ void tensor_files::read_index() {
   };
   const auto document = parse_json(read_text(path, largest_index));
   if (!document.is_object() || !document.contains("weight_map") || !document["weight_map"].is_object()) {
-    fail("is no index of shards: it is damaged or lacks its 'weight_map'");
+    fail("is not an index of shards: it is damaged or lacks its 'weight_map'");
   }
   for (const auto& [tensor, file] : document["weight_map"].items()) {
     if (!file.is_string()) fail(fmt::format("names no file for {}", shown_name(tensor)));
@@ -87,7 +87,7 @@ weight_view tensor_files::need(const std::string& tensor, const std::vector<uint
   if (sharded_) {
     const auto shard = shard_of_.find(tensor);
     if (shard == shard_of_.end()) {
-      throw model_error(fmt::format("{}: lacks '{}' {}, which config.json asks for",
+      throw model_error(fmt::format("{}: lacks '{}' {}, which config.json needs",
                                     (folder_ / index_file).string(), tensor, to_string(shape)));
     }
     file = shard->second;
@@ -95,9 +95,8 @@ weight_view tensor_files::need(const std::string& tensor, const std::vector<uint
   const auto& opened = open(file);
   const auto* found = opened.find(tensor);
   if (found == nullptr) {
-    throw model_error(
-        fmt::format("{}: lacks '{}' {}, which {}", opened.name(), tensor, to_string(shape),
-                    sharded_ ? std::string(index_file) + " says is in it" : "config.json asks for"));
+    throw model_error(fmt::format("{}: lacks '{}' {}, which {}", opened.name(), tensor, to_string(shape),
+                                  sharded_ ? std::string(index_file) + " lists in it" : "config.json needs"));
   }
   return weight_of(*found, tensor, shape, opened.name());
 }

@@ -244,11 +244,11 @@ struct computing_engine_device::worker {
   std::string problem_with(const ordered_step& s) const {
     for (const auto a : s.step->segment_adapters)
       if (a != base_model && !resident.contains(a))
-        return fmt::format("a step wants adapter {}, which is not on the device", a.value);
+        return fmt::format("a step needs adapter {}, which is not on the device", a.value);
     const uint32_t end = std::min(s.layers.end, facts.layers);
     return end <= facts.layers_ready
                ? std::string()
-               : fmt::format("a step wants layers up to {}, of which {} are ready", end, facts.layers_ready);
+               : fmt::format("a step needs {} layers, of which {} are loaded", end, facts.layers_ready);
   }
 
   /// Waits for the oldest step in flight.

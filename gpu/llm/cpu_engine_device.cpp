@@ -28,7 +28,7 @@ uint32_t blocks_of(const cpu_engine_options& o, const model_config& model) {
   const uint64_t blocks = o.kv_bytes / kv.page_bytes();
   if (blocks == 0)
     throw model_error(fmt::format(
-        "{}: a KV cache of {} bytes has no room for one block of {} tokens, {} bytes: give it more",
+        "{}: a KV cache of {} bytes has no room for one block of {} tokens, {} bytes: increase it",
         o.folder.string(), o.kv_bytes, o.block_tokens, kv.page_bytes()));
   return static_cast<uint32_t>(std::min<uint64_t>(blocks, std::numeric_limits<uint32_t>::max()));
 }

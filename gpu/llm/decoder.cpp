@@ -90,9 +90,8 @@ decoder::state::state(model_config c, decoder_options o)
     if (__builtin_mul_overflow(o.blocks, kv.page_bytes(), &bytes)) throw std::bad_alloc();
     pages = aligned_bytes(bytes);
   } catch (const std::bad_alloc&) {
-    throw model_error(
-        fmt::format("a KV cache of {} blocks of {} bytes does not fit into memory: ask for fewer tokens",
-                    o.blocks, kv.page_bytes()));
+    throw model_error(fmt::format("a KV cache of {} blocks of {} bytes does not fit into memory: reduce it",
+                                  o.blocks, kv.page_bytes()));
   }
   kv.pages = pages.data();
 }

@@ -26,10 +26,9 @@ emulated_engine_device::emulated_engine_device(const clock& c, emulated_engine_o
   engine_event e;
   e.problem = options_.problem;
   if (e.problem.empty() && blocks == 0)
-    e.problem = fmt::format(
-        "a KV cache of {} bytes has no room for one block of {} tokens, {} bytes: give "
-        "it more",
-        options_.kv_bytes, options_.block_tokens, block_bytes);
+    e.problem =
+        fmt::format("a KV cache of {} bytes has no room for one block of {} tokens, {} bytes: increase it",
+                    options_.kv_bytes, options_.block_tokens, block_bytes);
   if (!e.problem.empty()) {
     e.what = engine_event::kind::unusable;
     report(long_ago, std::move(e));
@@ -62,7 +61,7 @@ void emulated_engine_device::start(const llm_step& step, std::span<const token_s
     if (a == base_model) continue;
     const auto print = print_of(a);
     if (print == 0)
-      return fail(begins, fmt::format("a step wants adapter {}, which is not on the device", a.value));
+      return fail(begins, fmt::format("a step needs adapter {}, which is not on the device", a.value));
     r.adapters.emplace_back(a, print);
   }
   engine_event e;
@@ -171,7 +170,7 @@ void emulated_engine_device::end_step(engine_event& e) {
   for (const auto& [adapter, print] : ran.adapters)
     if (print_of(adapter) != print) {
       e.what = engine_event::kind::step_failed;
-      e.problem = fmt::format("adapter {} was taken away from a step", adapter.value);
+      e.problem = fmt::format("adapter {} was unloaded during a step", adapter.value);
       e.chosen.clear();
     }
 }

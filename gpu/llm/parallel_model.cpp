@@ -131,7 +131,7 @@ std::shared_ptr<const packed_adapter> parallel_model::pack(const adapter& read) 
 /// If one rank fails, all have failed, for good.
 template <class Work>
 void parallel_model::on_all_or_none(const Work& work) {
-  if (aborted_) throw device_lost("one of the devices that compute this model together has failed");
+  if (aborted_) throw device_lost("one device of this tensor-parallel model has failed");
   const auto abort = [this] {
     aborted_ = true;
     abort_ranks_();

@@ -16,7 +16,7 @@ size_t padded(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 uint32_t share(uint32_t all, uint32_t ranks, std::string_view what) {
   if (all % ranks != 0)
-    throw model_error(fmt::format("{} {} cannot be shared out over {} devices", all, what, ranks));
+    throw model_error(fmt::format("{} {} cannot be divided over {} devices", all, what, ranks));
   return all / ranks;
 }
 
@@ -54,7 +54,7 @@ tensor_shard::tensor_shard(const model_config& whole, uint32_t rank, uint32_t ra
   config_.heads = share(whole.heads, ranks, "heads");
   config_.kv_heads =
       whole.kv_heads < ranks && ranks % whole.kv_heads == 0 ? 1 : share(whole.kv_heads, ranks, "kv heads");
-  config_.intermediate = share(whole.intermediate, ranks, "numbers between gate and down");
+  config_.intermediate = share(whole.intermediate, ranks, "intermediate dimensions");
   heads_ = {rank * config_.heads, config_.heads};
   kv_heads_ = {whole.kv_heads < ranks ? rank * whole.kv_heads / ranks : rank * config_.kv_heads,
                config_.kv_heads};

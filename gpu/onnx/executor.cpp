@@ -81,8 +81,8 @@ activation executor::run(layer_range layers, const activation& in) {
   const size_t end = model_->layers().size();
   if (layers.first > layers.last || layers.last > end || in.empty() || in.front().dims.empty() ||
       in.front().dims.front() < 1 || in.front().dims.front() > UINT32_MAX) {
-    throw model_error(fmt::format("{}: cannot run layers [{}, {}) of {} on this", model_->program().file,
-                                  layers.first, layers.last, end));
+    throw model_error(fmt::format("{}: cannot run layers [{}, {}) of {} on this input",
+                                  model_->program().file, layers.first, layers.last, end));
   }
   check_ready(layers);
   auto& p = plan_for(static_cast<uint32_t>(in.front().dims.front()));
@@ -94,8 +94,8 @@ activation executor::run(layer_range layers, const activation& in) {
   const auto enters = ports_at(layers.first);
   for (size_t i = 0; i < enters.size(); ++i) {
     if (in.size() != enters.size() || in[i].type != enters[i].type || in[i].dims != enters[i].dims) {
-      throw model_error(
-          fmt::format("{}: layer {} takes other tensors than these", model_->program().file, layers.first));
+      throw model_error(fmt::format("{}: layer {} takes tensors of other types or shapes",
+                                    model_->program().file, layers.first));
     }
     enters[i].write(in[i].data->data());
   }

@@ -115,13 +115,13 @@ class reader {
              {}};
     const auto where = describe(out);
     if (!n.domain().empty() && n.domain() != "ai.onnx") {
-      fail(fmt::format("{} is of the operator set '{}': only the standard one is supported", where,
+      fail(fmt::format("{} is of the operator set '{}': only the standard set is supported", where,
                        n.domain()));
     }
     if (out.outputs.empty() || out.outputs.front().empty()) fail(where + " has no output");
     for (const auto& name : out.inputs) {
       if (!name.empty() && !defined_.contains(name)) {
-        fail(fmt::format("{} reads '{}', which nothing before it gives", where, name));
+        fail(fmt::format("{} reads '{}', which no node before it computes", where, name));
       }
     }
     for (const auto& a : n.attribute()) read_attribute(a, where, out);

@@ -51,7 +51,7 @@ void plan_builder::fail(const std::string& what) const {
 
 value plan_builder::make_value(data_type type, shape dims, size_t bytes) {
   if (bytes > max_plan_bytes)
-    fail(fmt::format("needs {} bytes for {}, which is beyond reason", bytes, to_string(dims)));
+    fail(fmt::format("needs {} bytes for {}, which is too much", bytes, to_string(dims)));
   auto& b = plan_->buffers_.emplace_back(buffer{bytes, time_, time_, 0, nullptr});
   value v{type, std::move(dims), &b.data, &b, {}, true, {}, {}};
   if (type == data_type::fp32) v.layout = plain_layout(v.dims);
@@ -159,7 +159,7 @@ void plan_builder::build_here(const node& n) {
   }
   for (size_t i = 1; i < n.outputs.size(); ++i) {
     if (!n.outputs[i].empty() && !values_.contains(n.outputs[i])) {
-      fail(fmt::format("its output '{}' is not supported, only the first one", n.outputs[i]));
+      fail(fmt::format("its output '{}' is not supported; only the first output is", n.outputs[i]));
     }
   }
   node_ = nullptr;
@@ -220,7 +220,7 @@ const value& plan_builder::output_in_place(const value& residual) {
 
 void plan_builder::output_alias(size_t i, const value& v, shape dims) {
   if (element_count(dims) != v.elements()) {
-    fail(fmt::format("cannot give {} the shape {}", to_string(v.dims), to_string(dims)));
+    fail(fmt::format("cannot reshape {} to {}", to_string(v.dims), to_string(dims)));
   }
   touch(v);
   value alias = v;
@@ -267,13 +267,13 @@ std::unique_ptr<plan> plan_builder::finish() {
   begin_layer();
   const size_t size = lay_out(plan_->buffers_);
   if (size > max_plan_bytes || scratch_size_ > max_plan_bytes) {
-    fail(fmt::format("needs {} bytes for its activations, which is beyond reason", size));
+    fail(fmt::format("needs {} bytes for its activations, which is too much", size));
   }
   try {
     plan_->arena_ = aligned_bytes(size);
     plan_->scratch_ = aligned_bytes(scratch_size_);
   } catch (const std::bad_alloc&) {
-    fail(fmt::format("there is no memory for {} bytes of activations", size + scratch_size_));
+    fail(fmt::format("{} bytes of activations do not fit into memory", size + scratch_size_));
   }
   plan_->scratch_data_ = plan_->scratch_.data();
   for (auto& b : plan_->buffers_) b.data = plan_->arena_.data() + b.offset;

@@ -13,9 +13,8 @@ std::string read_file(const std::filesystem::path& file, uint64_t max_bytes) {
   const auto size = std::filesystem::file_size(file, error);
   if (error) throw model_error(fmt::format("{}: cannot be read: {}", file.string(), error.message()));
   if (size > max_bytes)
-    throw model_error(
-        fmt::format("{}: has {} bytes, more than {} that such a file may have: is it the right one?",
-                    file.string(), size, max_bytes));
+    throw model_error(fmt::format("{}: has {} bytes, more than the {} of such a file: is it the right one?",
+                                  file.string(), size, max_bytes));
   std::string bytes(size, '\0');
   std::ifstream in(file, std::ios::binary);
   if (!in.read(bytes.data(), static_cast<std::streamsize>(size)))
@@ -63,7 +62,7 @@ const std::string& json_place::string() const {
 }
 
 bool json_place::boolean() const {
-  if (!value_->is_boolean()) refuse("is neither true nor false");
+  if (!value_->is_boolean()) refuse("is not true or false");
   return value_->get<bool>();
 }
 
@@ -74,7 +73,7 @@ bool json_place::boolean(const char* key, bool otherwise) const {
 
 token json_place::id() const {
   if (!value_->is_number_unsigned() || value_->get<uint64_t>() >= max_vocabulary_size)
-    refuse(fmt::format("is no token's id: a whole number below {}", max_vocabulary_size));
+    refuse(fmt::format("is not a token id: a whole number below {}", max_vocabulary_size));
   return static_cast<token>(value_->get<uint64_t>());
 }
 

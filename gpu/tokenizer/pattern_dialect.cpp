@@ -83,7 +83,7 @@ class translator {
     for (const auto g : groups) {
       if (rest_.starts_with(g)) return copy(g.size());
     }
-    refuse("is a kind of group that is not supported; there are (?:, (?i:, (?=, (?!, (?<=, (?<! and (?>");
+    refuse("is a kind of group that is not supported; supported are (?:, (?i:, (?=, (?!, (?<=, (?<! and (?>");
   }
 
   void repetition() {
@@ -96,9 +96,9 @@ class translator {
     const auto min = counts.substr(0, comma);
     const auto max = comma == std::string_view::npos ? "" : counts.substr(comma + 1);
     if (end == std::string_view::npos || min.empty() || !digits(min) || !digits(max))
-      refuse("is a '{' that begins no repetition like {1,3}: write \\{");
+      refuse("is a '{' without a repetition like {1,3}: write \\{");
     copy(end + 1);
-    if (rest_.starts_with('+')) refuse("is a '+' behind a repetition, which means something else elsewhere");
+    if (rest_.starts_with('+')) refuse("is a '+' after a repetition, which is not supported");
   }
 
   void class_member() {
@@ -110,7 +110,7 @@ class translator {
   }
 
   void escape() {
-    if (rest_.size() == 1) refuse("is a lonely '\\'");
+    if (rest_.size() == 1) refuse("is a '\\' at the end");
     const char c = rest_[1];
     if (c == 's' || c == 'S') return white_space(c == 's');
     if (c == 'p' || c == 'P') return property(c == 'P');

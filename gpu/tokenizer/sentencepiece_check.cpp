@@ -47,7 +47,7 @@ class reader {
  private:
   [[noreturn]] void refuse(std::string_view what) const {
     throw model_error(fmt::format(
-        "{}: is damaged or no sentencepiece model: {}. Copy it again from where it came from", file_, what));
+        "{}: is damaged or not a sentencepiece model: {}; copy it again from its source", file_, what));
   }
 
   uint64_t number(std::string_view& rest) const {
@@ -77,7 +77,7 @@ class reader {
         case 1: f.bytes = take(rest, 8); break;
         case 2: f.bytes = take(rest, number(rest)); break;
         case 5: f.bytes = take(rest, 4); break;
-        default: refuse(fmt::format("there is no wire type {}", tag & 7));
+        default: refuse(fmt::format("unknown wire type {}", tag & 7));
       }
       use(f);
     }
@@ -96,7 +96,7 @@ class reader {
     });
     if (text.empty() || text.size() > longest_piece || text.find('\0') != std::string_view::npos ||
         !is_utf8(text))
-      refuse(fmt::format("piece {} is no text of 1 to {} bytes", pieces_, longest_piece));
+      refuse(fmt::format("piece {} is not a string of 1 to {} bytes", pieces_, longest_piece));
     if (!sound) refuse(fmt::format("the score of piece {} is not finite", pieces_));
     if (++pieces_ >= max_vocabulary_size)
       refuse(fmt::format("it has {} pieces or more", max_vocabulary_size));
@@ -125,8 +125,8 @@ class reader {
   void read_denormalizer(std::string_view message) const {
     each_field(message, [&](const field& f) {
       if (f.number == 2 && !f.bytes.empty())
-        throw model_error(fmt::format(
-            "{}: it rewrites what was decoded (denormalizer_spec), which is not supported", file_));
+        throw model_error(
+            fmt::format("{}: it changes decoded text (denormalizer_spec), which is not supported", file_));
     });
   }
 
@@ -141,7 +141,7 @@ class reader {
       refuse("the array of its normalizations has a wrong size");
     const auto array = table.substr(sizeof size, size);
     const auto texts = table.substr(sizeof size + size);
-    if (texts.back() != '\0') refuse("the texts of its normalizations have no end");
+    if (texts.back() != '\0') refuse("the strings of its normalizations are not terminated");
     const size_t units = size / sizeof(uint32_t);
     if (units % 256 != 0) refuse("the array of its normalizations is cut off");
     const auto unit = [&](size_t at) {
@@ -153,14 +153,14 @@ class reader {
     for (size_t at = 0; at < units; ++at) {
       const auto u = unit(at);
       if (is_value(u)) {
-        if ((u & 0x7fffffff) >= texts.size()) refuse("a normalization leads outside of their texts");
+        if ((u & 0x7fffffff) >= texts.size()) refuse("a normalization points outside of their strings");
         continue;
       }
       // a step goes to the unit at (this one xor the offset xor a byte); byte 0 leads to a value
       const size_t next = at ^ static_cast<size_t>(u >> 10) << ((u & (1U << 9)) >> 6);
       const bool has_value = (u & (1U << 8)) != 0;
       if ((next | 0xff) >= units || (has_value && !is_value(unit(next))))
-        refuse("a step of its normalizations leads outside of them");
+        refuse("a step of its normalizations points outside of them");
     }
   }
 

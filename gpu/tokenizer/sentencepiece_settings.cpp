@@ -22,7 +22,7 @@ class settings_reader {
     const auto name = file.string();
     const auto document = parse_json(read_file(file, max_settings_bytes));
     if (document.is_discarded())
-      throw model_error(fmt::format("{}: is no JSON, or nested too deeply: is the file complete?", name));
+      throw model_error(fmt::format("{}: is not JSON, or is nested too deeply: is the file complete?", name));
     (this->*use)(json_place(name, document));
   }
 
@@ -37,7 +37,8 @@ class settings_reader {
       uint64_t id = max_vocabulary_size;
       const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
       if (error != std::errc{} || end != key.data() + key.size() || id >= max_vocabulary_size)
-        place.refuse(fmt::format("is under no token's id: a whole number below {}", max_vocabulary_size));
+        place.refuse(
+            fmt::format("has a key that is not a token id: a whole number below {}", max_vocabulary_size));
       const bool special = place.boolean("special", false);
       add(place,
           {static_cast<token>(id), place.at("content").string(), special, place.boolean("single_word", false),
@@ -60,11 +61,11 @@ class settings_reader {
  private:
   void add(const json_place& place, added_token t) {
     if (t.content.empty() || t.content.size() > longest_added_token)
-      place.refuse(fmt::format("has a content of {} bytes: there may be 1 to {}", t.content.size(),
+      place.refuse(fmt::format("has a content of {} bytes: it must have 1 to {}", t.content.size(),
                                longest_added_token));
     if (!contents_.insert(t.content).second)
-      place.refuse(fmt::format("is '{}', as another one is", t.content));
-    if (!ids_.insert(t.id).second) place.refuse(fmt::format("has the id {}, as another one has", t.id));
+      place.refuse(fmt::format("is '{}', like another token", t.content));
+    if (!ids_.insert(t.id).second) place.refuse(fmt::format("has the id {}, like another token", t.id));
     result_.added.push_back(std::move(t));
   }
 

@@ -42,7 +42,7 @@ class matcher {
     if (found == PCRE2_ERROR_NOMATCH) return std::nullopt;
     if (found < 0)
       throw request_refused(fmt::format(
-          "the tokenizer's pattern cannot cut this text ({}): send a shorter one", message(found)));
+          "the tokenizer's pattern cannot split this text ({}): send a shorter one", message(found)));
     const auto* at = pcre2_get_ovector_pointer(data_.get());
     return text_span{at[0], at[1]};
   }

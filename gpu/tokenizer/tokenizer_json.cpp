@@ -41,7 +41,7 @@ class tokenizer_reader {
     const auto model = root_.at("model");
     // files from before 2020 have no type
     if (const auto type = model.find("type"); type && type->string() != "BPE")
-      type->refuse(fmt::format("is '{}': only BPE can be read", type->string()));
+      type->refuse(fmt::format("is '{}': only BPE is supported", type->string()));
     read_options(model);
     read_vocabulary(model.at("vocab"));
     read_merges(model.at("merges"));
@@ -57,7 +57,8 @@ class tokenizer_reader {
 
  private:
   [[noreturn]] static void refuse_type(const json_place& place, std::string_view supported) {
-    place.at("type").refuse(fmt::format("is '{}': only {} can be read", place.type(), supported));
+    place.at("type").refuse(
+        fmt::format("is '{}', which is not supported; supported: {}", place.type(), supported));
   }
 
   static void must_be(const json_place& place, const char* key, bool value) {
@@ -70,11 +71,10 @@ class tokenizer_reader {
     for (const char* key : {"unk_token", "continuing_subword_prefix", "end_of_word_suffix"}) {
       const auto option = model.find(key);
       if (option && !option->string().empty())
-        option->refuse(
-            fmt::format("is '{}': byte-level BPE has none, and others are not supported", option->string()));
+        option->refuse(fmt::format("is '{}': it must be empty for byte-level BPE", option->string()));
     }
     if (const auto dropout = model.find("dropout"))
-      dropout->refuse("is set: texts would become other tokens each time");
+      dropout->refuse("is set: the tokens of a text would be random");
     result_.ignore_merges = model.boolean("ignore_merges", false);
   }
 
@@ -96,7 +96,7 @@ class tokenizer_reader {
     const auto index = static_cast<size_t>(id);
     auto& all = result_.vocabulary;
     if (index >= all.size()) all.resize(index + 1);
-    if (all[index].defined) place.refuse(fmt::format("has the id {}, as another token has", id));
+    if (all[index].defined) place.refuse(fmt::format("has the id {}, like another token", id));
     all[index].defined = true;
     return all[index];
   }
@@ -106,7 +106,7 @@ class tokenizer_reader {
     for (size_t i = 0; i < merges.array().size(); ++i) {
       const auto merge = read_merge(merges.element(i), merges.array()[i]);
       if (!pairs.insert(static_cast<uint64_t>(merge.left) << 32 | static_cast<uint32_t>(merge.right)).second)
-        merges.element(i).refuse("merges what an earlier one merges");
+        merges.element(i).refuse("repeats an earlier merge");
       result_.merges.push_back(merge);
     }
   }
@@ -114,14 +114,14 @@ class tokenizer_reader {
   bpe_merge read_merge(const json_place& place, const json& value) const {
     std::string left, right;
     if (value.is_array()) {
-      if (value.size() != 2) place.refuse("is no pair of tokens");
+      if (value.size() != 2) place.refuse("is not a pair of tokens");
       left = place.element(0).string();
       right = place.element(1).string();
     } else {
       const auto& both = place.string();
       const auto space = both.find(' ');
       if (space == std::string::npos || both.find(' ', space + 1) != std::string::npos)
-        place.refuse("is no pair of tokens like \"a b\"");
+        place.refuse("is not a pair of tokens like \"a b\"");
       left = both.substr(0, space);
       right = both.substr(space + 1);
     }
@@ -149,12 +149,12 @@ class tokenizer_reader {
       const auto place = list->element(i);
       const auto& content = place.at("content").string();
       if (content.empty() || content.size() > longest_added_token)
-        place.refuse(fmt::format("has a content of {} bytes: there may be 1 to {}", content.size(),
+        place.refuse(fmt::format("has a content of {} bytes: it must have 1 to {}", content.size(),
                                  longest_added_token));
       const auto id = place.at("id").id();
       if (!contents.insert(content).second)
-        place.refuse(fmt::format("is '{}', as an earlier one is", content));
-      if (!ids.insert(id).second) place.refuse(fmt::format("has the id {}, as an earlier one has", id));
+        place.refuse(fmt::format("is '{}', like an earlier token", content));
+      if (!ids.insert(id).second) place.refuse(fmt::format("has the id {}, like an earlier token", id));
       const bool special = place.boolean("special", false);
       const bool normalized = place.boolean("normalized", !special);
       const auto known = ids_.find(content);
@@ -185,14 +185,14 @@ class tokenizer_reader {
       if (step.type() != "Split") refuse_type(step, "Split and ByteLevel");
       must_be(step, "invert", false);
       if (const auto behavior = step.at("behavior"); behavior.string() != "Isolated")
-        behavior.refuse(fmt::format("is '{}': only Isolated can be read", behavior.string()));
+        behavior.refuse(fmt::format("is '{}': only Isolated is supported", behavior.string()));
       add_pattern(step, step.at("pattern").at("Regex").string());
     }
-    pre_tokenizer.refuse("does not end in ByteLevel: only byte-level BPE can be read");
+    pre_tokenizer.refuse("does not end in ByteLevel: only byte-level BPE is supported");
   }
 
   void add_pattern(const json_place& place, const std::string& pattern) {
-    if (result_.patterns.size() == max_split_patterns) place.refuse("is one pattern too many");
+    if (result_.patterns.size() == max_split_patterns) place.refuse("is one pattern more than are supported");
     try {
       result_.patterns.emplace_back(to_pcre2(pattern));
     } catch (const model_error& e) {
@@ -217,7 +217,7 @@ class tokenizer_reader {
       const auto item = single.element(i);
       if (const auto sequence = item.find("Sequence")) {
         if (text || sequence->at("id").string() != "A")
-          sequence->refuse("is not the one text A of the template");
+          sequence->refuse("must be the text A, once in the template");
         text = true;
         continue;
       }
@@ -243,7 +243,7 @@ class tokenizer_reader {
       const auto id = list.element(i).id();
       if (static_cast<size_t>(id) >= result_.vocabulary.size() ||
           !result_.vocabulary[static_cast<size_t>(id)].defined)
-        list.element(i).refuse(fmt::format("is {}, which no token has", id));
+        list.element(i).refuse(fmt::format("is {}, which is not the id of a token", id));
       ids.push_back(id);
     }
     return ids;
@@ -261,7 +261,7 @@ class tokenizer_reader {
 tokenizer_json read_tokenizer_json(std::string_view text, const std::string& file) {
   const auto document = parse_json(text);
   if (document.is_discarded())
-    throw model_error(fmt::format("{}: is no JSON, or nested too deeply: is the file complete?", file));
+    throw model_error(fmt::format("{}: is not JSON, or is nested too deeply: is the file complete?", file));
   return tokenizer_reader(json_place(file, document)).read();
 }
 

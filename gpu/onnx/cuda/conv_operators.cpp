@@ -126,7 +126,7 @@ void put_conv_transpose(program_builder& b) {
   for (size_t d = 0; d < spatial.size() && !even; ++d) {
     whole[2 + d] = std::max((spatial[d] - 1) * window.strides[d] + window.extent(d), before[d] + dims[2 + d]);
     window.before[d] = 0;
-    if (!fits(d, whole[2 + d], 0)) b.fail("its output reaches a stride beyond its last window");
+    if (!fits(d, whole[2 + d], 0)) b.fail("its output is a stride larger than its last window");
   }
   conv_args a;
   a.transposed = true;

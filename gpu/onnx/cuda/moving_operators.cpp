@@ -79,7 +79,7 @@ void put_gather(program_builder& b) {
   const auto from = b.plain(0), indices = b.plain(1);
   const auto axis = static_cast<size_t>(b.asked().axis(b.asked().integer("axis", 0), from.dims.size()));
   const auto bound = from.dims[axis];
-  if (bound == 0 && indices.elements() > 0) b.fail("there is nothing to pick from");
+  if (bound == 0 && indices.elements() > 0) b.fail("its input is empty along the axis");
   const auto fault =
       b.add_fault({onnx::describe(b.current()) + ": index ",
                    " is not in -" + std::to_string(bound) + ".." + std::to_string(bound - 1), true});

@@ -151,7 +151,7 @@ void put_batch_normalization(program_builder& b) {
   const auto scale = b.known_numbers(1), shift = b.known_numbers(2), mean = b.known_numbers(3),
              variance = b.known_numbers(4);
   if (scale.empty() || shift.empty() || mean.empty() || variance.empty())
-    b.fail("its numbers must be known when the model is loaded");
+    b.fail("its parameters must be known when the model is loaded");
   const double epsilon = b.asked().number("epsilon", 1e-5F);
   std::vector<float> factors, addends;
   for (size_t c = 0; c < scale.size(); ++c) {

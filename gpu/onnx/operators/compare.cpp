@@ -60,7 +60,7 @@ void build_compare(plan_builder& b) {
 
 void build_not(plan_builder& b) {
   const auto& x = b.plain(0);
-  if (x.type != data_type::boolean) b.fail(fmt::format("is of BOOL, not of {}", to_string(x.type)));
+  if (x.type != data_type::boolean) b.fail(fmt::format("takes BOOL, not {}", to_string(x.type)));
   const auto& out = b.output(0, x.type, x.dims);
   b.emit([in = x.data, to = out.data, n = x.elements()] {
     const auto* p = reinterpret_cast<const uint8_t*>(*in);

@@ -105,7 +105,7 @@ void build_matmul(plan_builder& b) {
 void build_gemm(plan_builder& b) {
   const auto &x = b.plain_fp32(0), &w = b.plain_fp32(1);
   const bool x_turned = b.integer("transA", 0) != 0, w_turned = b.integer("transB", 0) != 0;
-  if (x.dims.size() != 2 || w.dims.size() != 2) b.fail("multiplies matrices");
+  if (x.dims.size() != 2 || w.dims.size() != 2) b.fail("its inputs must have two dimensions");
   const int64_t rows = x.dims[x_turned], inner = x.dims[!x_turned], columns = w.dims[!w_turned];
   if (w.dims[w_turned] != inner) {
     b.fail(fmt::format("cannot multiply {} by {}", to_string(x.dims), to_string(w.dims)));

@@ -94,7 +94,7 @@ void build_pad(plan_builder& b) {
       b.fail(fmt::format("cannot pad {} by {} in mode {}", to_string(x.dims), to_string(pads), mode));
     }
     dims.push_back(x.dims[i] + before[i] + after);
-    if (dims[i] < 0 || (left <= 0 && mode != "constant")) b.fail("nothing would be left");
+    if (dims[i] < 0 || (left <= 0 && mode != "constant")) b.fail("its output would be empty");
     maps.push_back(mode == "constant" ? std::vector<int64_t>{}
                                       : shown_by_padding(x.dims[i], dims[i], before[i], mode == "reflect"));
   }

@@ -89,7 +89,7 @@ void build_pool(plan_builder& b) {
   if (!kernel) b.fail("attribute 'kernel_shape' is missing");
   const auto w = read_window(b, input, *kernel);
   for (size_t i = 0; i < input.size(); ++i) {
-    if (w.before[i] >= w.extent(i)) b.fail("a window lies in the padding alone");
+    if (w.before[i] >= w.extent(i)) b.fail("a window lies entirely in the padding");
   }
   if (b.current().op == "MaxPool") return emit_pool(b, x, dnnl::algorithm::pooling_max, w);
   if (b.integer("count_include_pad", 0) == 0) {

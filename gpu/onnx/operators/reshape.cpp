@@ -38,7 +38,7 @@ void build_reshape(plan_builder& b) {
   shape dims = b.constant_ints(1);
   const bool zero_means_zero = b.integer("allowzero", 0) != 0;
   const auto fail = [&] {
-    b.fail(fmt::format("cannot give {} the shape {}", to_string(x.dims), to_string(b.constant_ints(1))));
+    b.fail(fmt::format("cannot reshape {} to {}", to_string(x.dims), to_string(b.constant_ints(1))));
   };
   int64_t* inferred = nullptr;
   int64_t known = 1;
@@ -92,7 +92,7 @@ void build_unsqueeze(plan_builder& b) {
   const auto axes = read_axes(b);
   if (!axes) b.fail("its axes are missing");
   const size_t rank = x.dims.size() + axes->size();
-  if (rank > max_rank) b.fail("gives too many dimensions");
+  if (rank > max_rank) b.fail("its output would have too many dimensions");
   shape dims(rank, 0);
   for (const int64_t a : *axes) {
     auto& d = dims[static_cast<size_t>(b.axis(a, rank))];

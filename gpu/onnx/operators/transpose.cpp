@@ -13,7 +13,8 @@ void build_transpose(plan_builder& b) {
   for (size_t i = 0; i < rank; ++i) order[i] = static_cast<int64_t>(rank - 1 - i);
   order = b.integers("perm").value_or(order);
   std::vector<bool> seen(rank);
-  if (order.size() != rank) b.fail(fmt::format("cannot order {} by {}", to_string(x.dims), to_string(order)));
+  if (order.size() != rank)
+    b.fail(fmt::format("cannot transpose {} by {}", to_string(x.dims), to_string(order)));
   for (const int64_t o : order) {
     if (o < 0 || o >= static_cast<int64_t>(rank) || seen[static_cast<size_t>(o)]) {
       b.fail(fmt::format("{} is not a permutation", to_string(order)));

@@ -25,8 +25,8 @@ shape steps_within(const shape& own, const shape& dims) {
 void build_where(plan_builder& b) {
   const auto &condition = b.plain(0), &x = b.plain(1), &y = b.plain(2);
   if (condition.type != data_type::boolean || x.type != y.type) {
-    b.fail(fmt::format("picks by BOOL from two tensors of one type, not by {} from {} and {}",
-                       to_string(condition.type), to_string(x.type), to_string(y.type)));
+    b.fail(fmt::format("takes BOOL and two tensors of one type, not {}, {} and {}", to_string(condition.type),
+                       to_string(x.type), to_string(y.type)));
   }
   const auto picked = broadcast::of(x.dims, y.dims);
   const auto all = picked ? broadcast::of(condition.dims, picked->result) : std::nullopt;

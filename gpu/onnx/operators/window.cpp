@@ -14,7 +14,7 @@ shape read_sizes(plan_builder& b, const char* name, size_t count, int64_t otherw
   const auto sizes = b.integers(name).value_or(shape(count, otherwise));
   if (sizes.size() != count ||
       std::ranges::any_of(sizes, [&](int64_t s) { return s < min || s > largest; })) {
-    b.fail(fmt::format("{} = {} does not make sense here", name, to_string(sizes)));
+    b.fail(fmt::format("{} = {} is not valid here", name, to_string(sizes)));
   }
   return sizes;
 }
@@ -22,9 +22,9 @@ shape read_sizes(plan_builder& b, const char* name, size_t count, int64_t otherw
 /// Reads kernel, strides and dilations.
 window read_steps(plan_builder& b, size_t rank, const shape& kernel) {
   if (rank < 1 || rank > 3 || kernel.size() != rank)
-    b.fail("has 1 to 3 spatial dimensions and a kernel of as many");
+    b.fail("needs 1 to 3 spatial dimensions and as many in its kernel");
   for (const int64_t k : kernel) {
-    if (k < 1 || k > largest) b.fail(fmt::format("kernel shape {} does not make sense", to_string(kernel)));
+    if (k < 1 || k > largest) b.fail(fmt::format("kernel shape {} is not valid", to_string(kernel)));
   }
   window w;
   w.kernel = kernel;
@@ -37,7 +37,7 @@ window read_steps(plan_builder& b, size_t rank, const shape& kernel) {
 std::string read_pads(plan_builder& b, size_t rank, window& w) {
   const auto mode = b.text("auto_pad", "NOTSET");
   if (mode != "NOTSET" && mode != "VALID" && mode != "SAME_UPPER" && mode != "SAME_LOWER") {
-    b.fail(fmt::format("auto_pad = '{}' is not known", mode));
+    b.fail(fmt::format("auto_pad = '{}' is unknown", mode));
   }
   const shape pads = mode == "NOTSET" ? read_sizes(b, "pads", 2 * rank, 0, 0) : shape(2 * rank, 0);
   w.before = {pads.begin(), pads.begin() + static_cast<ptrdiff_t>(rank)};
@@ -97,7 +97,7 @@ window read_transposed_window(plan_builder& b, const shape& input, const shape& 
   const auto mode = read_pads(b, rank, w);
   const shape extra = read_sizes(b, "output_padding", rank, 0, 0);
   const auto stated = b.integers("output_shape");
-  if (stated && stated->size() != rank) b.fail("output_shape gives the spatial dimensions");
+  if (stated && stated->size() != rank) b.fail("output_shape must have the spatial dimensions");
   for (size_t i = 0; i < rank; ++i) {
     const int64_t full = (input[i] - 1) * w.strides[i] + w.extent(i) + extra[i];
     int64_t& out = w.output.emplace_back(full - w.before[i] - w.after[i]);

@@ -88,13 +88,13 @@ TEST_CASE("what is not supported is named with its place when the template is re
 TEST_CASE("a template that is no Jinja is refused with the place") {
   CHECK(says(parse_error("{% if x %}"),
              "expected {% endif %}, found the end of the template (line 1, column 11)"));
-  CHECK(says(parse_error("{{ 'x }}"), "the text does not end (line 1, column 4)"));
-  CHECK(says(parse_error("{{ x"), "the tag does not end"));
-  CHECK(says(parse_error("{# x"), "the comment does not end"));
+  CHECK(says(parse_error("{{ 'x }}"), "the string is not closed (line 1, column 4)"));
+  CHECK(says(parse_error("{{ x"), "the tag is not closed"));
+  CHECK(says(parse_error("{# x"), "the comment is not closed"));
   CHECK(says(parse_error("{{ (x] }}"), "unexpected ']' (line 1, column 6)"));
   CHECK(says(parse_error("{% break %}"), "'break' outside of a loop"));
-  CHECK(says(parse_error("{% endfor %}"), "'endfor' without what it belongs to"));
-  CHECK(says(parse_error("{% set true = 1 %}"), "'true' cannot be given a value"));
+  CHECK(says(parse_error("{% endfor %}"), "'endfor' without a matching tag before it"));
+  CHECK(says(parse_error("{% set true = 1 %}"), "cannot assign to 'true'"));
   CHECK(says(parse_error("{{ 99999999999999999999 }}"), "does not fit into 64 bits"));
   CHECK(says(parse_error("\xff"), "not UTF-8"));
   CHECK(says(parse_error(std::string(300'000, 'x')), "at most 262144"));
@@ -111,7 +111,7 @@ TEST_CASE("an error while rendering names the place and the reason") {
              "unsupported operand types for +: 'str' and 'int' (line 1, column 8)"));
   CHECK(says(why_refused("{{ 1 < 'a' }}"), "'<' not supported between 'int' and 'str'"));
   CHECK(says(why_refused("{{ 1 // 0 }}"), "division by zero"));
-  CHECK(says(why_refused("{{ x.append(1) }}", {{"x", json::array()}}), "'append' would change the list"));
+  CHECK(says(why_refused("{{ x.append(1) }}", {{"x", json::array()}}), "'append' would modify the list"));
   CHECK(says(why_refused("{{ 9223372036854775807 + 1 }}"), "does not fit into 64 bits"));
   CHECK(says(why_refused("{{ range(3) | map('trim') }}"), "a generator cannot be printed"));
   CHECK(says(why_refused("{{ 1 }}", json::array()), "must be a JSON object"));
@@ -152,13 +152,14 @@ TEST_CASE("namespaces that refer to each other in circles are no leak and no han
 }
 
 TEST_CASE("output without end is refused") {
-  CHECK(says(why_refused("{% for i in range(99999) %}{{ 'x' * 1000 }}{% endfor %}"), "longer than 4 MiB"));
+  CHECK(says(why_refused("{% for i in range(99999) %}{{ 'x' * 1000 }}{% endfor %}"),
+             "renders more than 4 MiB"));
   CHECK(says(
       why_refused(
           "{% set ns = namespace(t='ab') %}{% for i in range(99) %}{% set ns.t = ns.t ~ ns.t %}{% endfor %}"),
-      "longer than 4 MiB"));
-  CHECK(says(why_refused("{{ 'x' * 9000000000000000000 }}"), "longer than 4 MiB"));
-  CHECK(says(why_refused("{% set t = 'x' * 100000 %}{{ t | replace('', t) }}"), "longer than 4 MiB"));
+      "renders more than 4 MiB"));
+  CHECK(says(why_refused("{{ 'x' * 9000000000000000000 }}"), "renders more than 4 MiB"));
+  CHECK(says(why_refused("{% set t = 'x' * 100000 %}{{ t | replace('', t) }}"), "renders more than 4 MiB"));
 }
 
 TEST_CASE("work without end is refused") {

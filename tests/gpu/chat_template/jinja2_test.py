@@ -43,7 +43,7 @@ class Runner:
 KNOWN = {
     "does not fit into 64 bits": "integers without bounds",
     "cannot be printed": "addresses",
-    "formatting a text with %": "Python's % on texts",
+    "formatting a string with %": "Python's % on texts",
     "cannot be the key of a dict here": "tuples as keys",
     "the number is too large": "",
     "is not supported": "methods nobody needs",

@@ -68,7 +68,7 @@ TEST_CASE("of named chat templates the default one counts") {
       R"({"chat_template": [{"name": "tool_use", "template": "t"}, {"name": "default", "template": "d"}]})");
   CHECK(f.rendered() == "d");
   f.write("tokenizer_config.json", R"({"chat_template": [{"name": "tool_use", "template": "t"}]})");
-  CHECK(f.error().find("has the name \"default\"") != std::string::npos);
+  CHECK(f.error().find("no entry with the name \"default\"") != std::string::npos);
 }
 
 TEST_CASE("a broken file is refused with its name") {

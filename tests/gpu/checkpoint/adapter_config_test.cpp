@@ -62,11 +62,11 @@ TEST_CASE("what only training or the choice of modules needs is left alone") {
 }
 
 TEST_CASE("adapters that would be computed otherwise are refused with the key") {
-  CHECK(refused_config({{"peft_type", "IA3"}}) == "f: 'peft_type' is 'IA3': only LORA is served");
+  CHECK(refused_config({{"peft_type", "IA3"}}) == "f: 'peft_type' is 'IA3': only LORA is supported");
   CHECK(refused_config({{"peft_type", nullptr}}) == "f: 'peft_type' is missing");
   CHECK(refused_config({{"bias", "lora_only"}}) ==
         "f: 'bias' is 'lora_only': train the adapter with bias \"none\"");
-  const std::string not_served = "' is set, which is not served: train the adapter without it";
+  const std::string not_served = "' is set, which is not supported: train the adapter without it";
   for (const std::string key : {"use_dora", "fan_in_fan_out", "lora_bias", "use_qalora"}) {
     CHECK(refused_config({{key, true}}) == "f: '" + key + not_served);
   }
@@ -87,5 +87,5 @@ TEST_CASE("numbers that no adapter has are refused") {
   CHECK(refused_config({{"alpha_pattern", {{"q_proj", 1e9}}}}) ==
         "f: 'alpha_pattern.q_proj' is 1000000000.0: it must be a number from -1000000 to 1000000");
   CHECK(refused_config({{"rank_pattern", 5}}) == "f: 'rank_pattern' is 5: it must be an object");
-  CHECK(error_of([] { adapter_config("[]", "f"); }) == "f: is no JSON object");
+  CHECK(error_of([] { adapter_config("[]", "f"); }) == "f: is not a JSON object");
 }

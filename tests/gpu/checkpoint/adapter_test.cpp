@@ -146,13 +146,13 @@ TEST_CASE("shapes must fit the model") {
   };
   CHECK(with(0, down1 + ".lora_A.weight", {2, 8}) ==
         "a/adapter_model.safetensors: '" + down1 +
-            ".lora_A.weight' has the shape [2, 8] where the configuration asks for [2, 12]");
+            ".lora_A.weight' has the shape [2, 8] where the configuration needs [2, 12]");
   CHECK(with(3, q0 + ".lora_B.weight", {8, 3}) ==
         "a/adapter_model.safetensors: '" + q0 +
-            ".lora_B.weight' has the shape [8, 3] where the configuration asks for [8, 2]");
+            ".lora_B.weight' has the shape [8, 3] where the configuration needs [8, 2]");
   CHECK(with(2, q0 + ".lora_A.weight", {16}) ==
         "a/adapter_model.safetensors: '" + q0 +
-            ".lora_A.weight' has the shape [16] where the configuration asks for [2, 8]");
+            ".lora_A.weight' has the shape [16] where the configuration needs [2, 8]");
 }
 
 TEST_CASE("what an adapter holds beside the seven projections of the model's layers is refused") {
@@ -163,10 +163,9 @@ TEST_CASE("what an adapter holds beside the seven projections of the model's lay
         "base_model.model.model.embed_tokens.weight", "model.layers.0.self_attn.q_proj.lora_A.weight"}) {
     auto weights = small_adapter_weights();
     weights.push_back(counting(name, {2, 8}));
-    CHECK(refused_adapter(weights).starts_with(
-        "a/adapter_model.safetensors: '" + name +
-        "' is not served: adapters may change the seven projections (q_proj to "
-        "down_proj) of the model's 2 layers"));
+    CHECK(refused_adapter(weights).starts_with("a/adapter_model.safetensors: '" + name +
+                                               "' is not supported: adapters may change the seven "
+                                               "projections (q_proj to down_proj) of the model's 2 layers"));
   }
   CHECK(refused_adapter({}) == "a/adapter_model.safetensors: holds no LoRA weights");
 }
@@ -181,7 +180,7 @@ TEST_CASE("an adapter's folder must have both files") {
   folder.write("adapter_config.json", small_adapter().dump());
   CHECK(error() == weights.string() + ": No such file or directory");
   folder.write("adapter_model.safetensors", "PK");
-  CHECK(error() == weights.string() + ": has 2 bytes and is no safetensors file (damaged or truncated)");
+  CHECK(error() == weights.string() + ": has 2 bytes and is not a safetensors file (damaged or truncated)");
   folder.write("adapter_model.safetensors", file_of(small_adapter_weights()));
   CHECK(error() == "no error");
   folder.write("adapter_config.json", R"({"peft_type": "LORA", "r": 2})");

@@ -18,9 +18,9 @@ std::string parse_error(const std::string& text) {
 
 TEST_CASE("a configuration is a JSON object of a sane size") {
   CHECK(parse_error("{}") == "no error");
-  CHECK(parse_error("{\"a\": 1") == "f.json: is no JSON from byte 8 on");
-  CHECK(parse_error("") == "f.json: is no JSON from byte 1 on");
-  CHECK(parse_error("[1]") == "f.json: is no JSON object");
+  CHECK(parse_error("{\"a\": 1") == "f.json: is not JSON from byte 8 on");
+  CHECK(parse_error("") == "f.json: is not JSON from byte 1 on");
+  CHECK(parse_error("[1]") == "f.json: is not a JSON object");
   CHECK(parse_error("{\"a\": 1e999}") == "f.json: holds a number that is too large");
   CHECK(parse_error(std::string((4 << 20) + 1, ' ')) ==
         "f.json: has 4194305 bytes, more than the 4194304 of a configuration");
@@ -29,7 +29,7 @@ TEST_CASE("a configuration is a JSON object of a sane size") {
   for (int i = 1; i < 8192; ++i) many += ", \"" + std::to_string(i) + "\": 0";
   CHECK(parse_error(many + "}") == "no error");
   const std::string limits =
-      "f.json: is no configuration: it has more than 8192 keys or is nested deeper than 32";
+      "f.json: is not a configuration: it has more than 8192 keys or is nested deeper than 32";
   CHECK(parse_error(many + ", \"x\": 0}") == limits);
   CHECK(parse_error("{\"a\": " + std::string(1'000'000, '[') + std::string(1'000'000, ']') + "}") == limits);
 }
@@ -61,7 +61,7 @@ TEST_CASE("values are read with their limits, and null is as good as absent") {
   CHECK(refused([&] { o.integer("gone", 0, 9); }) == "f.json: 'gone' is missing");
   CHECK(refused([&] { o.number("s", 0, 1); }) == "f.json: 's' is \"text\": it must be a number from 0 to 1");
   CHECK(refused([&] { o.flag("n", false); }) == "f.json: 'n' is 3: it must be true or false");
-  CHECK(refused([&] { o.text("o"); }) == "f.json: 'o' is an object: it must be a text");
+  CHECK(refused([&] { o.text("o"); }) == "f.json: 'o' is an object: it must be a string");
   CHECK(refused([&] { o.object("b"); }) == "f.json: 'b' is true: it must be an object");
   CHECK(refused([&] { o.object("o")->integer("k", 0, 6); }) ==
         "f.json: 'o.k' is 7: it must be an integer from 0 to 6");

@@ -181,7 +181,7 @@ TEST_CASE("tokens of the generation's configuration prevail where it has any") {
   };
   CHECK(error(R"({"eos_token_id": [7, 10]})") ==
         "m/generation_config.json: 'eos_token_id' is 10: it must be a token from 0 to 9");
-  CHECK(error("[") == "m/generation_config.json: is no JSON from byte 2 on");
+  CHECK(error("[") == "m/generation_config.json: is not JSON from byte 2 on");
   CHECK(refused_model({{"bos_token_id", -1}}) ==
         "m/config.json: 'bos_token_id' is -1: it must be a token from 0 to 9");
   CHECK(refused_model({{"eos_token_id", "</s>"}}) ==
@@ -208,9 +208,8 @@ TEST_CASE("models that would be computed otherwise are refused with what is supp
   CHECK(refused_model({{"hidden_act", "gelu"}}) ==
         "m/config.json: 'hidden_act' is 'gelu': only silu is supported");
   CHECK(refused_model({{"quantization_config", {{"quant_method", "awq"}}}}) ==
-        "m/config.json: 'quantization_config' is there: quantized checkpoints are not supported, use one of "
-        "F32, "
-        "F16 or BF16");
+        "m/config.json: 'quantization_config' is set: quantized checkpoints are not supported, use one of "
+        "F32, F16 or BF16");
   CHECK(refused_model({{"quantization_config", nullptr}, {"hidden_act", "silu"}}) == "no error");
   CHECK(refused_model({{"rope_scaling", {{"type", "yarn"}}}}) ==
         "m/config.json: 'rope_scaling.type' is 'yarn': only default, linear and llama3 are supported");

@@ -147,7 +147,7 @@ TEST_CASE("a tied model needs no head and leaves alone one that its file has") {
   named(weights, "lm_head.weight").name = "else";
   CHECK(refused_checkpoint(config, weights) == "no error");
   CHECK(refused_checkpoint(small_config(), weights) ==
-        "lacks 'lm_head.weight' [10, 8], which config.json asks for");
+        "lacks 'lm_head.weight' [10, 8], which config.json needs");
 }
 
 TEST_CASE("every parameter must be there in the shape that the configuration asks for") {
@@ -160,17 +160,16 @@ TEST_CASE("every parameter must be there in the shape that the configuration ask
   named(weights, "model.layers.1.self_attn.k_proj.weight") =
       counting("model.layers.1.self_attn.k_proj.weight", {8, 4});
   CHECK(refused_checkpoint(small_config(), weights) ==
-        "'model.layers.1.self_attn.k_proj.weight' has the shape [8, 4] where the configuration asks for [4, "
-        "8]");
+        "'model.layers.1.self_attn.k_proj.weight' has the shape [8, 4] where the configuration needs [4, 8]");
 
   auto config = small_config();
   config["attention_bias"] = true;
   CHECK(refused_checkpoint(config, small_weights()) ==
-        "lacks 'model.layers.0.self_attn.q_proj.bias' [8], which config.json asks for");
+        "lacks 'model.layers.0.self_attn.q_proj.bias' [8], which config.json needs");
   config = small_config();
   config["mlp_bias"] = true;
   CHECK(refused_checkpoint(config, small_weights()) ==
-        "lacks 'model.layers.0.mlp.gate_proj.bias' [12], which config.json asks for");
+        "lacks 'model.layers.0.mlp.gate_proj.bias' [12], which config.json needs");
 }
 
 TEST_CASE("a damaged file is refused when the checkpoint is opened") {

@@ -104,7 +104,8 @@ TEST_CASE("numbers that make no rotary embedding are refused") {
   CHECK(refused_rope(R"({"rope_theta": 0})") ==
         "f: 'rope_theta' is 0: it must be a number from 1 to 1000000000000");
   CHECK(refused_rope(R"({"rope_scaling": 7})") == "f: 'rope_scaling' is 7: it must be an object");
-  CHECK(refused_rope(R"({"rope_scaling": {"type": 7}})") == "f: 'rope_scaling.type' is 7: it must be a text");
+  CHECK(refused_rope(R"({"rope_scaling": {"type": 7}})") ==
+        "f: 'rope_scaling.type' is 7: it must be a string");
   CHECK(refused_rope(R"({"rope_scaling": {"type": "linear"}})") == "f: 'rope_scaling.factor' is missing");
   CHECK(refused_rope(R"({"rope_scaling": {"type": "linear", "factor": 0}})") ==
         "f: 'rope_scaling.factor' is 0: it must be a number from 1 to 1000000");

@@ -57,22 +57,22 @@ TEST_CASE("a mapped file can be moved and keeps its tensors") {
 }
 
 TEST_CASE("a file that is cut off or is none at all is refused") {
-  CHECK(error_in("") == "f: has 0 bytes and is no safetensors file (damaged or truncated)");
-  CHECK(error_in("1234567") == "f: has 7 bytes and is no safetensors file (damaged or truncated)");
+  CHECK(error_in("") == "f: has 0 bytes and is not a safetensors file (damaged or truncated)");
+  CHECK(error_in("1234567") == "f: has 7 bytes and is not a safetensors file (damaged or truncated)");
   CHECK(error_in(std::string(8, '\xff') + "{}") ==
         "f: a header of 18446744073709551615 bytes is more than a safetensors file may have (100000000)");
   CHECK(error_in(std::string("\x01\xe1\xf5\x05\0\0\0\0{}", 10)) ==
         "f: a header of 100000001 bytes is more than a safetensors file may have (100000000)");
   CHECK(error_in(std::string("\x03\0\0\0\0\0\0\0{}", 10)) ==
         "f: the header needs 3 bytes, the file has 2 more (truncated: fetch it again)");
-  CHECK(error_in(with_header("", "")) == "f: the header does not begin with '{': no safetensors file");
-  CHECK(error_in(with_header(" {}", "")) == "f: the header does not begin with '{': no safetensors file");
+  CHECK(error_in(with_header("", "")) == "f: the header does not begin with '{': not a safetensors file");
+  CHECK(error_in(with_header(" {}", "")) == "f: the header does not begin with '{': not a safetensors file");
 }
 
 TEST_CASE("a header that is no JSON is refused with the place, however deep it goes") {
-  CHECK(error_in(with_header("{\"a\": ", "")) == "f: the header is no JSON from its byte 7 on");
-  CHECK(error_in(with_header("{} x", "")) == "f: the header is no JSON from its byte 4 on");
-  CHECK(error_in(with_header("{\"\xff\": 1}", "")) == "f: the header is no JSON from its byte 3 on");
+  CHECK(error_in(with_header("{\"a\": ", "")) == "f: the header is not JSON from its byte 7 on");
+  CHECK(error_in(with_header("{} x", "")) == "f: the header is not JSON from its byte 4 on");
+  CHECK(error_in(with_header("{\"\xff\": 1}", "")) == "f: the header is not JSON from its byte 3 on");
   CHECK(error_in(with_header("{\"a\":" + std::string(1'000'000, '['), "")) ==
         "f: tensor 'a' is a list in the header, not an object");
 }
@@ -97,7 +97,7 @@ TEST_CASE("a header of another form is refused with the tensor and the key") {
   CHECK(error_with(R"("a": {"dtype": "F32", "shape": [4]})") ==
         "f: tensor 'a' lacks its dtype, its shape or its data_offsets");
   CHECK(error_with(R"("__metadata__": {"n": 5})") ==
-        "f: '__metadata__' holds a number: only texts may be there");
+        "f: '__metadata__' holds a number: it may hold only strings");
   CHECK(error_with(R"("__metadata__": {}, "__metadata__": {})") ==
         "f: '__metadata__' is in the header twice");
 }
@@ -118,9 +118,9 @@ TEST_CASE("tensors must cover the bytes after the header exactly once") {
   CHECK(two(8, 16, 0, 8) == "no error");
   CHECK(two(0, 9, 8, 16) == "f: tensor 'b' begins at 8, within the one before it");
   CHECK(two(0, 16, 4, 8) == "f: tensor 'b' begins at 4, within the one before it");
-  CHECK(two(0, 7, 8, 16) == "f: bytes 7 to 8 before tensor 'b' are no tensor's");
-  CHECK(two(1, 8, 8, 16) == "f: bytes 0 to 1 before tensor 'a' are no tensor's");
-  CHECK(two(0, 8, 8, 15) == "f: the last 1 bytes are no tensor's");
+  CHECK(two(0, 7, 8, 16) == "f: bytes 7 to 8 before tensor 'b' belong to no tensor");
+  CHECK(two(1, 8, 8, 16) == "f: bytes 0 to 1 before tensor 'a' belong to no tensor");
+  CHECK(two(0, 8, 8, 15) == "f: the last 1 bytes belong to no tensor");
   CHECK(two(0, 8, 8, 17) == "f: tensor 'b' ends at byte 17 of 16 (truncated: fetch the file again)");
   CHECK(two(0, 8, 16, 8) == "f: tensor 'b' ends at 8, before its begin at 16");
   CHECK(error_with(R"("a": {"dtype": "U8", "shape": [1], "data_offsets": [0, 18446744073709551615]})") ==

@@ -83,16 +83,14 @@ TEST_CASE("a shard that is missing, damaged or without its tensor is refused") {
   CHECK(m.refused() == std::string(second) + ": No such file or directory");
   m.write(second, "short");
   CHECK(m.refused() ==
-        std::string(second) + ": has 5 bytes and is no safetensors file (damaged or truncated)");
+        std::string(second) + ": has 5 bytes and is not a safetensors file (damaged or truncated)");
   m.index["weight_map"]["model.norm.weight"] = second;
   m.save();
   CHECK(m.refused() == std::string(second) +
-                           ": lacks 'model.norm.weight' [8], which model.safetensors.index.json "
-                           "says is in it");
+                           ": lacks 'model.norm.weight' [8], which model.safetensors.index.json lists in it");
   m.index["weight_map"].erase("model.norm.weight");
   m.save();
-  CHECK(m.refused() ==
-        std::string(index_file) + ": lacks 'model.norm.weight' [8], which config.json asks for");
+  CHECK(m.refused() == std::string(index_file) + ": lacks 'model.norm.weight' [8], which config.json needs");
 }
 
 TEST_CASE("a shard outside the folder is refused, whether or not it is there") {
@@ -112,9 +110,8 @@ TEST_CASE("a shard outside the folder is refused, whether or not it is there") {
 
 TEST_CASE("an index that is damaged is refused") {
   const sharded_model m;
-  const std::string damaged = std::string(index_file) +
-                              ": is no index of shards: it is damaged or lacks its "
-                              "'weight_map'";
+  const std::string damaged =
+      std::string(index_file) + ": is not an index of shards: it is damaged or lacks its 'weight_map'";
   for (const std::string text : {"", "{", "[]", "{}", "{\"weight_map\": 5}", "{\"weight_map\": []}"}) {
     m.write(index_file, text);
     CHECK(m.refused() == damaged);

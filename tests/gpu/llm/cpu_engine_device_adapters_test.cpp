@@ -122,7 +122,7 @@ TEST_CASE("a step with an adapter that went fails, and the device goes on") {
   d->start(with, one_sampling);
   e = d.next();
   CHECK(e.what == kind::step_failed);
-  CHECK(e.problem == "a step wants adapter 7, which is not on the device");
+  CHECK(e.problem == "a step needs adapter 7, which is not on the device");
   CHECK(e.chosen.empty());
   d->start(without, one_sampling);
   e = d.next();

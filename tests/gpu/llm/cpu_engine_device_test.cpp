@@ -130,7 +130,7 @@ TEST_CASE("a model that cannot be loaded makes the device unusable, with the rea
   CHECK(problem(o) == "/nowhere/config.json: No such file or directory");
   o = options_of(1);
   o.kv_bytes = block_bytes - 1;
-  CHECK(problem(o).find("has no room for one block of 4 tokens, 12288 bytes: give it more") !=
+  CHECK(problem(o).find("has no room for one block of 4 tokens, 12288 bytes: increase it") !=
         std::string::npos);
   // sanitizers abort a process that requests this much
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)

@@ -273,7 +273,7 @@ TEST_CASE("emulated engine: a step whose adapter was taken away has failed, and 
   e.device.unload_adapter(adapter_id{1});
   const auto failed = e.next();
   CHECK(failed.what == kind::step_failed);
-  CHECK(failed.problem == "adapter 1 was taken away from a step");
+  CHECK(failed.problem == "adapter 1 was unloaded during a step");
   CHECK(e.device.poll_at() == never);
   e.device.start(rows_of(2, {5}, 0, 0), {&best, 1});
   CHECK(e.next().what == kind::step_done);
@@ -285,7 +285,7 @@ TEST_CASE("emulated engine: of steps that are started behind one that has failed
   e.device.start(rows_of(2, {5}, 0, 1, adapter_id{9}), {&best, 1});
   CHECK(e.next().what == kind::step_done);
   e.device.start(rows_of(3, {5}, 0, 2), {&best, 1});
-  CHECK(e.next().problem == "a step wants adapter 9, which is not on the device");
+  CHECK(e.next().problem == "a step needs adapter 9, which is not on the device");
   CHECK(e.device.poll_at() == never);
 }
 
@@ -309,7 +309,7 @@ TEST_CASE("emulated engine: adapters come after their time, and one that is not 
   d.start(s, {});
   REQUIRE(d.poll(time.at, e));
   CHECK(e.what == kind::step_failed);
-  CHECK(e.problem == "a step wants adapter 1, which is not on the device");
+  CHECK(e.problem == "a step needs adapter 1, which is not on the device");
   d.unload_adapter(adapter_id{1});
   CHECK(d.poll_at() == never);
 }
@@ -341,7 +341,7 @@ TEST_CASE("emulated engine: a model without room for a block, or with a problem,
   };
   auto o = emulated_options();
   o.kv_bytes = 399;
-  CHECK(said(o) == "a KV cache of 399 bytes has no room for one block of 4 tokens, 400 bytes: give it more");
+  CHECK(said(o) == "a KV cache of 399 bytes has no room for one block of 4 tokens, 400 bytes: increase it");
   o.problem = "no config.json";
   CHECK(said(o) == "no config.json");
 }

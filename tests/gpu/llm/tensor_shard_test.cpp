@@ -160,10 +160,9 @@ TEST_CASE("fewer kv heads than ranks: neighbours have the same one") {
 
 TEST_CASE("a model that cannot be shared out evenly is refused") {
   model_config config = checkpoint(fixtures / "random-llms" / "llama2-mha").config();
-  CHECK_THROWS_WITH_AS(tensor_shard(config, 0, 3), "4 heads cannot be shared out over 3 devices",
-                       model_error);
+  CHECK_THROWS_WITH_AS(tensor_shard(config, 0, 3), "4 heads cannot be divided over 3 devices", model_error);
   config.heads = config.kv_heads = 6, config.intermediate = 320;
-  CHECK_THROWS_WITH_AS(tensor_shard(config, 0, 3), doctest::Contains("320 numbers between gate and down"),
+  CHECK_THROWS_WITH_AS(tensor_shard(config, 0, 3), doctest::Contains("320 intermediate dimensions"),
                        model_error);
   config.kv_heads = 2;
   CHECK_THROWS_WITH_AS(tensor_shard(config, 0, 3), doctest::Contains("2 kv heads"), model_error);

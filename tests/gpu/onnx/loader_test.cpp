@@ -142,7 +142,7 @@ TEST_CASE("what is not a sound graph is refused with a message that names the pl
 
   m = small_model();
   m.mutable_graph()->mutable_node(0)->set_input(1, "later");
-  CHECK(error_of(m) == "f.onnx: node 'add' (Add) reads 'later', which nothing before it gives");
+  CHECK(error_of(m) == "f.onnx: node 'add' (Add) reads 'later', which no node before it computes");
 
   m = small_model();
   m.mutable_graph()->mutable_node(0)->set_output(0, "x");
@@ -151,7 +151,7 @@ TEST_CASE("what is not a sound graph is refused with a message that names the pl
   m = small_model();
   m.mutable_graph()->mutable_node(0)->set_domain("com.acme");
   CHECK(error_of(m) ==
-        "f.onnx: node 'add' (Add) is of the operator set 'com.acme': only the standard one is supported");
+        "f.onnx: node 'add' (Add) is of the operator set 'com.acme': only the standard set is supported");
 
   m = small_model();
   m.mutable_graph()->mutable_output(0)->set_name("z");

@@ -246,7 +246,7 @@ TEST_CASE("what the engine does not do is refused with the node, the operator an
   CHECK(error("Pad", {x, ints({4}, {0, -2, 0, 2})}, {{"mode", std::string{"reflect"}}}) ==
         "test: node 't' (Pad): cannot pad [3, 4] by [0, -2, 0, 2] in mode reflect");
   CHECK(error("Pad", {x, ints({4}, {0, -4, 0, 2})}, {{"mode", std::string{"edge"}}}) ==
-        "test: node 't' (Pad): nothing would be left");
+        "test: node 't' (Pad): its output would be empty");
   CHECK(error("Slice", {x, ints({1}, {0}), ints({1}, {9}), ints({1}, {1}), ints({1}, {0})}) ==
         "test: node 't' (Slice): has a step of 0");
   CHECK(error("Slice", {x, ints({1}, {0}), ints({2}, {9, 9})}) ==
@@ -255,7 +255,7 @@ TEST_CASE("what the engine does not do is refused with the node, the operator an
         "test: node 't' (Split): cannot split 4 into 1 outputs of [1, 2]");
   CHECK(error("Expand", {x, ints({2}, {1, 5})}) == "test: node 't' (Expand): cannot expand [3, 4] to [1, 5]");
   CHECK(error("Where", {x, x, x}) ==
-        "test: node 't' (Where): picks by BOOL from two tensors of one type, not by FP32 from FP32 and FP32");
+        "test: node 't' (Where): takes BOOL and two tensors of one type, not FP32, FP32 and FP32");
   CHECK_THROWS_WITH_AS(
       fold("ConstantOfShape", {ints({2}, {1 << 15, 1 << 14})}),
       "test: node 't' (ConstantOfShape): would fill 2147483648 bytes, at most 268435456 are allowed",

@@ -55,9 +55,9 @@ TEST_CASE("patterns that would match something else are refused by name") {
   CHECK(why("[a[b]]").find("class in a class") != std::string::npos);
   CHECK(why("[a&&b]").find("intersection") != std::string::npos);
   CHECK(why("[]a]").find("empty class") != std::string::npos);
-  CHECK(why("a{1,2}+").find("'+' behind a repetition") != std::string::npos);
-  CHECK(why("a{,2}").find("begins no repetition") != std::string::npos);
-  CHECK(why("a{99999}").find("begins no repetition") != std::string::npos);
+  CHECK(why("a{1,2}+").find("'+' after a repetition") != std::string::npos);
+  CHECK(why("a{,2}").find("without a repetition") != std::string::npos);
+  CHECK(why("a{99999}").find("without a repetition") != std::string::npos);
   CHECK(why(R"(\pL)").find("property") != std::string::npos);
   CHECK(why(R"(\xff)").find("is a byte") != std::string::npos);
   CHECK(why(R"(\u00)").find("without its digits") != std::string::npos);

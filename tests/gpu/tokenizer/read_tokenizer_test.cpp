@@ -29,9 +29,9 @@ TEST_CASE("a file that is far too large is not even read") {
     folder.write(name, "");
     std::filesystem::resize_file(folder.path / name, uint64_t{1} << 40);
     const auto what = refusal([&] { read_tokenizer(folder.path); });
-    CHECK(what == (folder.path / name).string() +
-                      ": has 1099511627776 bytes, more than 134217728 that such a file "
-                      "may have: is it the right one?");
+    CHECK(what ==
+          (folder.path / name).string() +
+              ": has 1099511627776 bytes, more than the 134217728 of such a file: is it the right one?");
   }
 }
 

@@ -13,8 +13,8 @@ namespace {
 
 std::string refused_model(const std::string& model) {
   const auto what = refusal([&] { check_sentencepiece(model, "m"); });
-  const std::string before = "m: is damaged or no sentencepiece model: ";
-  const std::string after = ". Copy it again from where it came from";
+  const std::string before = "m: is damaged or not a sentencepiece model: ";
+  const std::string after = "; copy it again from its source";
   if (!what.starts_with(before) || !what.ends_with(after)) return what;
   return what.substr(before.size(), what.size() - before.size() - after.size());
 }
@@ -62,16 +62,16 @@ TEST_CASE("what is no model, or is cut off, is refused") {
   CHECK(refused_model(whole.substr(0, 1000)) == "it ends inside of a field");
   CHECK(refused_model(whole + "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff") ==
         "it ends inside of a number");
-  CHECK(refused_model(whole + "\x0b") == "there is no wire type 3");
+  CHECK(refused_model(whole + "\x0b") == "unknown wire type 3");
   CHECK(refused_model(whole + "\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01") == "it ends inside of a field");
 }
 
 TEST_CASE("pieces that are no text or have no score are refused") {
   CHECK(with_piece({"ok"}) == "");
-  CHECK(with_piece({""}) == "piece 1 is no text of 1 to 4096 bytes");
-  CHECK(with_piece({"\xff"}) == "piece 1 is no text of 1 to 4096 bytes");
-  CHECK(with_piece({std::string("a\0b", 3)}) == "piece 1 is no text of 1 to 4096 bytes");
-  CHECK(with_piece({std::string(5000, 'x')}) == "piece 1 is no text of 1 to 4096 bytes");
+  CHECK(with_piece({""}) == "piece 1 is not a string of 1 to 4096 bytes");
+  CHECK(with_piece({"\xff"}) == "piece 1 is not a string of 1 to 4096 bytes");
+  CHECK(with_piece({std::string("a\0b", 3)}) == "piece 1 is not a string of 1 to 4096 bytes");
+  CHECK(with_piece({std::string(5000, 'x')}) == "piece 1 is not a string of 1 to 4096 bytes");
   CHECK(with_piece({"x", test_piece::normal, NAN}) == "the score of piece 1 is not finite");
   CHECK(with_piece({"x", test_piece::normal, INFINITY}) == "the score of piece 1 is not finite");
 }
@@ -84,14 +84,14 @@ TEST_CASE("normalizations that lead outside of their table are refused") {
   CHECK(with_table("ab") == "the array of its normalizations has a wrong size");
   CHECK(with_table(little_endian(1 << 30) + "abcd") == "the array of its normalizations has a wrong size");
   CHECK(with_table(table(255, 0, 0)) == "the array of its normalizations is cut off");
-  CHECK(with_table(table(512, 0, offset(1024))) == "a step of its normalizations leads outside of them");
-  CHECK(with_table(table(512, 0, offset(2) | far)) == "a step of its normalizations leads outside of them");
+  CHECK(with_table(table(512, 0, offset(1024))) == "a step of its normalizations points outside of them");
+  CHECK(with_table(table(512, 0, offset(2) | far)) == "a step of its normalizations points outside of them");
   CHECK(with_table(table(512, 0, has_value | offset(256))) ==
-        "a step of its normalizations leads outside of them");
-  CHECK(with_table(table(512, 1, is_value | 2)) == "a normalization leads outside of their texts");
+        "a step of its normalizations points outside of them");
+  CHECK(with_table(table(512, 1, is_value | 2)) == "a normalization points outside of their strings");
   auto open = table(512, 0, 0);
   open.back() = 'y';
-  CHECK(with_table(open) == "the texts of its normalizations have no end");
+  CHECK(with_table(open) == "the strings of its normalizations are not terminated");
 }
 
 TEST_CASE("models that decode in another way are refused") {

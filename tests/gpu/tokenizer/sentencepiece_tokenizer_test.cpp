@@ -189,15 +189,17 @@ TEST_CASE("settings that make no sense are refused with the place") {
     folder.write("tokenizer_config.json", content);
     return refusal([&] { read_sentencepiece_settings(folder.path); });
   };
-  CHECK(why("{") == file + ": is no JSON, or nested too deeply: is the file complete?");
+  CHECK(why("{") == file + ": is not JSON, or is nested too deeply: is the file complete?");
   CHECK(why("[]") == file + ": the document is not an object");
-  CHECK(why(R"({"add_bos_token": 1})") == file + ": add_bos_token is neither true nor false");
+  CHECK(why(R"({"add_bos_token": 1})") == file + ": add_bos_token is not true or false");
   CHECK(why(R"({"added_tokens_decoder": {"-1": {"content": "x"}}})") ==
-        file + ": added_tokens_decoder.-1 is under no token's id: a whole number below 2097152");
+        file + ": added_tokens_decoder.-1 has a key that is not a token id: a whole number below 2097152");
   CHECK(why(R"({"added_tokens_decoder": {"99999999999": {"content": "x"}}})") ==
-        file + ": added_tokens_decoder.99999999999 is under no token's id: a whole number below 2097152");
+        file +
+            ": added_tokens_decoder.99999999999 has a key that is not a token id: a whole number below "
+            "2097152");
   CHECK(why(R"({"added_tokens_decoder": {"1": {"content": "x"}, "2": {"content": "x"}}})") ==
-        file + ": added_tokens_decoder.2 is 'x', as another one is");
+        file + ": added_tokens_decoder.2 is 'x', like another token");
   CHECK(why(R"({"added_tokens_decoder": {"1": {"content": ""}}})") ==
-        file + ": added_tokens_decoder.1 has a content of 0 bytes: there may be 1 to 256");
+        file + ": added_tokens_decoder.1 has a content of 0 bytes: it must have 1 to 256");
 }

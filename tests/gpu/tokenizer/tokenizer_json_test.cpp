@@ -79,23 +79,24 @@ TEST_CASE("templates put tokens around a text, also one in another") {
 }
 
 TEST_CASE("other kinds of tokenizers are refused by name") {
-  CHECK_REFUSED("model.type is 'Unigram': only BPE can be read", d["model"]["type"] = "Unigram");
+  CHECK_REFUSED("model.type is 'Unigram': only BPE is supported", d["model"]["type"] = "Unigram");
   CHECK_REFUSED("model.byte_fallback is true, which is not supported", d["model"]["byte_fallback"] = true);
-  CHECK_REFUSED("model.unk_token is '<unk>': byte-level BPE has none, and others are not supported",
+  CHECK_REFUSED("model.unk_token is '<unk>': it must be empty for byte-level BPE",
                 d["model"]["unk_token"] = "<unk>");
-  CHECK_REFUSED("model.dropout is set: texts would become other tokens each time",
-                d["model"]["dropout"] = 0.1);
-  CHECK_REFUSED("normalizer.type is 'Lowercase': only NFC can be read",
+  CHECK_REFUSED("model.dropout is set: the tokens of a text would be random", d["model"]["dropout"] = 0.1);
+  CHECK_REFUSED("normalizer.type is 'Lowercase', which is not supported; supported: NFC",
                 d["normalizer"]["type"] = "Lowercase");
-  CHECK_REFUSED("pre_tokenizer.type is 'Whitespace': only Split and ByteLevel can be read",
+  CHECK_REFUSED("pre_tokenizer.type is 'Whitespace', which is not supported; supported: Split and ByteLevel",
                 d["pre_tokenizer"]["type"] = "Whitespace");
   CHECK_REFUSED("pre_tokenizer.add_prefix_space is true, which is not supported",
                 d["pre_tokenizer"]["add_prefix_space"] = true);
-  CHECK_REFUSED("decoder.type is 'WordPiece': only ByteLevel can be read",
+  CHECK_REFUSED("decoder.type is 'WordPiece', which is not supported; supported: ByteLevel",
                 d["decoder"]["type"] = "WordPiece");
-  CHECK_REFUSED("post_processor.type is 'BertProcessing': only ByteLevel and TemplateProcessing can be read",
-                d["post_processor"]["type"] = "BertProcessing");
-  CHECK_REFUSED("pre_tokenizer.pretokenizers[0].behavior is 'Removed': only Isolated can be read", {
+  CHECK_REFUSED(
+      "post_processor.type is 'BertProcessing', which is not supported; supported: ByteLevel and "
+      "TemplateProcessing",
+      d["post_processor"]["type"] = "BertProcessing");
+  CHECK_REFUSED("pre_tokenizer.pretokenizers[0].behavior is 'Removed': only Isolated is supported", {
     use_pattern(d, "a");
     d["pre_tokenizer"]["pretokenizers"][0]["behavior"] = "Removed";
   });
@@ -103,7 +104,7 @@ TEST_CASE("other kinds of tokenizers are refused by name") {
     use_pattern(d, "a");
     d["pre_tokenizer"]["pretokenizers"][0]["invert"] = true;
   });
-  CHECK_REFUSED("pre_tokenizer does not end in ByteLevel: only byte-level BPE can be read", {
+  CHECK_REFUSED("pre_tokenizer does not end in ByteLevel: only byte-level BPE is supported", {
     use_pattern(d, "a");
     d["pre_tokenizer"]["pretokenizers"].erase(1);
   });
@@ -113,7 +114,7 @@ TEST_CASE("other kinds of tokenizers are refused by name") {
 }
 
 TEST_CASE("files that are wrong or damaged are refused with the place") {
-  const auto damaged = "t.json: is no JSON, or nested too deeply: is the file complete?";
+  const auto damaged = "t.json: is not JSON, or is nested too deeply: is the file complete?";
   CHECK(refusal([] { read_tokenizer_json("", "t.json"); }) == damaged);
   const auto whole = byte_level_document().dump();
   CHECK(refusal([&] { read_tokenizer_json(whole.substr(0, whole.size() / 2), "t.json"); }) == damaged);
@@ -124,28 +125,28 @@ TEST_CASE("files that are wrong or damaged are refused with the place") {
   CHECK_REFUSED("model.vocab is not an object", d["model"]["vocab"] = "x");
   CHECK_REFUSED("model.vocab is empty", d["model"]["vocab"] = json::object());
   CHECK_REFUSED("added_tokens is not an array", d["added_tokens"] = 3);
-  CHECK_REFUSED("added_tokens[0].special is neither true nor false", d["added_tokens"][0]["special"] = 1);
+  CHECK_REFUSED("added_tokens[0].special is not true or false", d["added_tokens"][0]["special"] = 1);
 }
 
 TEST_CASE("ids that are absurd or taken are refused") {
-  const std::string range = " is no token's id: a whole number below 2097152";
+  const std::string range = " is not a token id: a whole number below 2097152";
   CHECK_REFUSED("model.vocab.a" + range, d["model"]["vocab"]["a"] = -1);
   CHECK_REFUSED("model.vocab.a" + range, d["model"]["vocab"]["a"] = 1e18);
   CHECK_REFUSED("model.vocab.a" + range, d["model"]["vocab"]["a"] = 18446744073709551615U);
   CHECK_REFUSED("model.vocab.a" + range, d["model"]["vocab"]["a"] = 2097152);
   CHECK_REFUSED("model.vocab.a" + range, d["model"]["vocab"]["a"] = "1");
-  CHECK_REFUSED("model.vocab.b has the id 97, as another token has", d["model"]["vocab"]["b"] = 97);
+  CHECK_REFUSED("model.vocab.b has the id 97, like another token", d["model"]["vocab"]["b"] = 97);
   CHECK_REFUSED("model.vocab. is an empty token", d["model"]["vocab"][""] = 1000);
-  CHECK_REFUSED("added_tokens[0] has the id 7, as another token has", d["added_tokens"][0]["id"] = 7);
+  CHECK_REFUSED("added_tokens[0] has the id 7, like another token", d["added_tokens"][0]["id"] = 7);
   CHECK_REFUSED("added_tokens[0] is 'ab' with the id 258, but in model.vocab that has 256",
                 d["added_tokens"][0]["content"] = "ab");
-  CHECK_REFUSED("added_tokens[1] is '<|eot|>', as an earlier one is", add_token(d, "<|eot|>"));
-  CHECK_REFUSED("added_tokens[1] has the id 258, as an earlier one has", {
+  CHECK_REFUSED("added_tokens[1] is '<|eot|>', like an earlier token", add_token(d, "<|eot|>"));
+  CHECK_REFUSED("added_tokens[1] has the id 258, like an earlier token", {
     add_token(d, "<x>");
     d["added_tokens"][1]["id"] = 258;
   });
-  CHECK_REFUSED("added_tokens[1] has a content of 0 bytes: there may be 1 to 256", add_token(d, ""));
-  CHECK_REFUSED("added_tokens[1] has a content of 300 bytes: there may be 1 to 256",
+  CHECK_REFUSED("added_tokens[1] has a content of 0 bytes: it must have 1 to 256", add_token(d, ""));
+  CHECK_REFUSED("added_tokens[1] has a content of 300 bytes: it must have 1 to 256",
                 add_token(d, std::string(300, 'x')));
 }
 
@@ -154,11 +155,11 @@ TEST_CASE("merges of unknown tokens and double ones are refused") {
                 d["model"]["merges"].push_back({"zz", "a"}));
   CHECK_REFUSED("model.merges[2] names 'ba', which model.vocab does not have",
                 d["model"]["merges"].push_back({"b", "a"}));
-  CHECK_REFUSED("model.merges[2] merges what an earlier one merges",
-                d["model"]["merges"].push_back({"a", "b"}));
-  CHECK_REFUSED("model.merges[2] is no pair of tokens", d["model"]["merges"].push_back({"a", "b", "c"}));
-  CHECK_REFUSED("model.merges[2] is no pair of tokens like \"a b\"", d["model"]["merges"].push_back("ab"));
-  CHECK_REFUSED("model.merges[2] is no pair of tokens like \"a b\"", d["model"]["merges"].push_back("a b c"));
+  CHECK_REFUSED("model.merges[2] repeats an earlier merge", d["model"]["merges"].push_back({"a", "b"}));
+  CHECK_REFUSED("model.merges[2] is not a pair of tokens", d["model"]["merges"].push_back({"a", "b", "c"}));
+  CHECK_REFUSED("model.merges[2] is not a pair of tokens like \"a b\"", d["model"]["merges"].push_back("ab"));
+  CHECK_REFUSED("model.merges[2] is not a pair of tokens like \"a b\"",
+                d["model"]["merges"].push_back("a b c"));
   CHECK_REFUSED("model.merges[2] is not a string", d["model"]["merges"].push_back(7));
 }
 
@@ -175,13 +176,13 @@ TEST_CASE("templates that name nothing are refused") {
   CHECK(with({x, text}, {1}) == "");
   CHECK(with(json::array({x}), {1}) == "t.json: post_processor.single has no place for the text");
   CHECK(with({text, text}, {1}) ==
-        "t.json: post_processor.single[1].Sequence is not the one text A of the template");
+        "t.json: post_processor.single[1].Sequence must be the text A, once in the template");
   CHECK(with(json::array({other}), {1}) ==
-        "t.json: post_processor.single[0].Sequence is not the one text A of the template");
+        "t.json: post_processor.single[0].Sequence must be the text A, once in the template");
   CHECK(with({y, text}, {1}) ==
         "t.json: post_processor.single[0].SpecialToken.id is 'y', which special_tokens does not have");
   CHECK(with({x, text}, {1000}) ==
-        "t.json: post_processor.special_tokens.x.ids[0] is 1000, which no token has");
+        "t.json: post_processor.special_tokens.x.ids[0] is 1000, which is not the id of a token");
   CHECK(with({x, text}, std::vector<int>(2000, 1)) ==
         "t.json: post_processor puts too many tokens around a text");
 }

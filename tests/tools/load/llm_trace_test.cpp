@@ -90,7 +90,7 @@ TEST_CASE("llm trace: what is wrong is said with its line") {
             .starts_with("t:1: 'input_length' must be a number"));
   CHECK(refused("{\"timestamp\": 1, \"input_length\": 2, \"output_length\": 2, \"hash_ids\": [-1]}")
             .find("hash_ids") != std::string::npos);
-  CHECK(refused("{\"timestamp\": 1\n").starts_with("t:1: is no JSON object"));
+  CHECK(refused("{\"timestamp\": 1\n").starts_with("t:1: is not a JSON object"));
   CHECK(refused("{" + std::string(2 << 20, ' ')) == "t:1: is longer than a mebibyte");
   CHECK(refused(azure + "2023-11-16 18:15:46,1,1\n2023-11-16 18:15:46,1,1\n", 1) ==
         "t:3: more than 1 requests");

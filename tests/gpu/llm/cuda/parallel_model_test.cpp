@@ -233,7 +233,7 @@ TEST_CASE("a rank that fails: an adapter or a step fails on all, for good") {
   SUBCASE("at an adapter") {
     CHECK_THROWS_WITH_AS(model.load(llm::adapter_id{2}, packed), "rank 1 is full", device_lost);
   }
-  CHECK_THROWS_WITH(run(1), "one of the devices that compute this model together has failed");
+  CHECK_THROWS_WITH(run(1), "one device of this tensor-parallel model has failed");
 }
 
 TEST_CASE("a model that one rank cannot make is not made, and the reason is that rank's") {

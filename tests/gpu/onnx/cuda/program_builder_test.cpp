@@ -75,7 +75,7 @@ TEST_CASE("program builder: picking from nothing is refused") {
   g.nodes = {node("Gather", {"table", "i"}, "y")};
   g.outputs = {"y"};
   const onnx::model m(std::move(g));
-  CHECK_THROWS_WITH(program_of(m), doctest::Contains("there is nothing to pick from, on a GPU"));
+  CHECK_THROWS_WITH(program_of(m), doctest::Contains("its input is empty along the axis, on a GPU"));
 }
 
 TEST_CASE("program builder: buffers that are needed at the same time lie apart, others share memory") {
