@@ -23,7 +23,7 @@ std::unique_ptr<actor> make_extension(const cluster_spec& cluster, const address
   const auto first_type = first_plugin_type(actor.plugin);
   const auto* kind = kind_of_extension(cluster, self.index);
   auto made = kind == nullptr ? nullptr : kind->make({self, out, cluster, from.settings, first_type});
-  if (!made) throw std::runtime_error("plug-in '" + from.name + "' made no actor '" + actor.kind + "'");
+  if (!made) throw std::runtime_error("plug-in '" + from.name + "' created no actor '" + actor.kind + "'");
   return std::make_unique<extension_guard>(std::move(made), out, first_type, kind->takes);
 }
 

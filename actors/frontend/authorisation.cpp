@@ -85,18 +85,19 @@ std::optional<http_response> authorisation::refusal(std::string_view pattern, co
 
   const auto key = presented_key(head);
   if (!key)
-    return refuse(pattern, refused::no_key, "this needs a key: send the header 'Authorization: Bearer KEY'");
+    return refuse(pattern, refused::no_key,
+                  "an API key is required: send the header 'Authorization: Bearer KEY'");
   const auto digest = digest_of(*key);
   if (keys->admin && same_key(digest, *keys->admin)) return {};
   const api_keys::tenant* who = nullptr;
   for (const auto& t : keys->tenants)
     if (same_key(digest, t.key)) who = &t;
-  if (who == nullptr) return refuse(pattern, refused::unknown_key, "nobody has this key");
+  if (who == nullptr) return refuse(pattern, refused::unknown_key, "the API key is unknown");
   if (needed == access::admin)
     return refuse(pattern, refused::forbidden,
                   keys->admin
-                      ? "this needs the admin key, not a tenant's"
-                      : "this needs the admin key, and the cluster file has none; give it one in [admin]");
+                      ? "the admin key is required; this is the key of a tenant"
+                      : "the admin key is required, and the cluster file has none; add one in [admin]");
   const auto& model = path["model"];
   if (!model.empty() && !who->may_use(model))
     return refuse(pattern, refused::forbidden,

@@ -8,7 +8,7 @@ namespace troupe {
 openai::error completion_refusal(const outcome& how) {
   const auto r = refusal_of(how);
   if (how.reason == drop_reason::undeployed)
-    return {404, "the model or adapter is served no more", "model", "model_not_found"};
+    return {404, "the model or adapter is no longer served", "model", "model_not_found"};
   const bool adapter = how.error == failure::adapter_unusable;
   return {r.status, r.text, adapter ? "model" : "", r.reason};
 }

@@ -58,9 +58,9 @@ void completion_clients::adapter_changed(const troupe::adapter_changed& a) {
     }
     case adapter_answer::exists:
       return reply.send(openai::error_response(
-          {400, "there is an adapter or a model of this name already; unload it first", "lora_name", {}}));
+          {400, "an adapter or model of this name is loaded already; unload it first", "lora_name", {}}));
     case adapter_answer::unknown:
-      return reply.send(openai::error_response({404, "there is no adapter of this name", "lora_name", {}}));
+      return reply.send(openai::error_response({404, "no adapter of this name is loaded", "lora_name", {}}));
     case adapter_answer::refused:
       return reply.send(openai::error_response({400, a.message, "lora_path", {}}));
   }

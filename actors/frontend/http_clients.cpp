@@ -10,14 +10,14 @@ refusal_text refusal_of(const outcome& how) {
   if (how.kind == outcome_kind::dropped) {
     reason = to_string(how.reason);
     switch (how.reason) {
-      case drop_reason::late:
-        status = 503, text = "it could not have been answered by its deadline any more";
+      case drop_reason::late: status = 503, text = "it cannot be answered by its deadline"; break;
+      case drop_reason::shed:
+        status = 503, text = "it was shed so that other requests meet their deadlines";
         break;
-      case drop_reason::shed: status = 503, text = "it was shed so that others meet their deadlines"; break;
-      case drop_reason::queue_full: status = 429, text = "too many requests wait already"; break;
+      case drop_reason::queue_full: status = 429, text = "too many requests are waiting"; break;
       case drop_reason::no_capacity: status = 503, text = "no worker serves the model at the moment"; break;
-      case drop_reason::undeployed: status = 404, text = "the model is served no more"; break;
-      case drop_reason::quota: status = 429, text = "its tenant has reached its limit"; break;
+      case drop_reason::undeployed: status = 404, text = "the model is no longer served"; break;
+      case drop_reason::quota: status = 429, text = "the tenant has reached its limit"; break;
       case drop_reason::draining: status = 503, text = "the server is shutting down"; break;
       default: status = 499, text = "cancelled";
     }
@@ -28,7 +28,7 @@ refusal_text refusal_of(const outcome& how) {
                          how.error == failure::adapter_unusable;
     status = how.error == failure::timeout ? 504 : its_own ? 500 : 503;
     text = how.error == failure::poison
-               ? "two workers were lost with it, the second while it ran alone; do not send it again"
+               ? "two workers failed while they ran it, the second with it alone; do not send it again"
            : how.detail.empty() ? reason
                                 : std::string(how.detail);
     text = "request failed: " + text;

@@ -110,8 +110,8 @@ openai::result<std::vector<llm::token>> openai_api::encode(const chosen& of, con
   // text that cannot fit is refused before tokenization, which would delay other clients
   if (text.size() / of.words->longest_token > of.target.max_model_len)
     return openai::error{400,
-                         fmt::format("{}: {} bytes are more than the {} tokens that model '{}' takes here",
-                                     field, text.size(), of.target.max_model_len, of.spec->name),
+                         fmt::format("{}: {} bytes exceed the {} tokens of model '{}'", field, text.size(),
+                                     of.target.max_model_len, of.spec->name),
                          field, "context_length_exceeded"};
   try {
     return of.words->words->encode(text, special, true);

@@ -81,16 +81,14 @@ void openai_api::load_adapter(const http_request& request, http_reply reply) {
   const auto open = [](const llm_spec& m) { return m.adapter_api; };
   const auto first = std::ranges::find_if(models, open);
   if (first == models.end())
-    return refuse(
-        reply,
-        {403, "adapters are not loaded by clients here; set adapter_api = true of an [[llm]]", {}, {}});
+    return refuse(reply,
+                  {403, "clients may not load adapters; set adapter_api = true in an [[llm]]", {}, {}});
   if (std::ranges::count_if(models, open) > 1)
-    return refuse(
-        reply,
-        {400, "several models take adapters from clients; set adapter_api of one of them only", {}, {}});
+    return refuse(reply, {400, "several models have adapter_api = true; set it in one [[llm]] only", {}, {}});
   if (parts_.node.language_models().find(asked->name) || parts_.node.models().find(asked->name))
     return refuse(
-        reply, {400, fmt::format("lora_name: there is a model '{}' already", asked->name), "lora_name", {}});
+        reply,
+        {400, fmt::format("lora_name: '{}' is already the name of a model", asked->name), "lora_name", {}});
   change(llm_id{static_cast<uint32_t>(first - models.begin())}, true, {asked->name, asked->path},
          std::move(reply));
 }
@@ -101,9 +99,8 @@ void openai_api::unload_adapter(const http_request& request, http_reply reply) {
   const auto known = parts_.node.language_models().find(*name);
   if (!known || known->adapter.empty()) return refuse(reply, openai::model_not_found(*name));
   if (!parts_.cluster.llms[known->model.value].adapter_api)
-    return refuse(
-        reply,
-        {403, "adapters are not unloaded by clients here; set adapter_api = true of the [[llm]]", {}, {}});
+    return refuse(reply,
+                  {403, "clients may not unload adapters; set adapter_api = true in the [[llm]]", {}, {}});
   change(known->model, false, {*name, {}}, std::move(reply));
 }
 

@@ -32,7 +32,7 @@ std::optional<openai::error> openai_api::problem_with(const openai::base_request
   const auto& name = to.spec->name;
   if (!to.target.up) return not_ready(to);
   if (asked.n > to.spec->max_choices)
-    return error{400, fmt::format("n: at most {} here", to.spec->max_choices), "n", {}};
+    return error{400, fmt::format("n: must be at most {}", to.spec->max_choices), "n", {}};
   for (const auto& b : asked.sampling.biases)
     if (!to.target.knows(b.which))
       return error{400, fmt::format("logit_bias: the vocabulary has no token {}", b.which), "logit_bias", {}};
@@ -42,12 +42,10 @@ std::optional<openai::error> openai_api::problem_with(const openai::base_request
     if (const auto bad = to.target.first_unknown_token(p.tokens))
       return error{400, fmt::format("{}: the vocabulary has no token {}", field, *bad), field, {}};
     if (p.tokens.size() + wanted > room)
-      return error{
-          400,
-          fmt::format("the prompt's {} tokens and {} to generate are more than the {} that model '{}' "
-                      "takes here",
-                      p.tokens.size(), wanted, room, name),
-          field, "context_length_exceeded"};
+      return error{400,
+                   fmt::format("{} tokens of prompt and {} to generate exceed the {} tokens of model '{}'",
+                               p.tokens.size(), wanted, room, name),
+                   field, "context_length_exceeded"};
   }
   // The gateway has the same bound; here it also covers requests on their way to it.
   if (parts_.clients.waiting_now() + prompts.size() > parts_.cluster.limits.requests_in_flight)

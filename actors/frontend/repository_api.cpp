@@ -10,7 +10,7 @@ namespace {
 
 http_response response_to(const change_reply& r) {
   if (!r.ok) return http_error_response(400, r.detail);
-  if (!r.complete) return http_error_response(504, r.detail + "; it goes on");
+  if (!r.complete) return http_error_response(504, r.detail + "; the change continues");
   http_response done;
   done.body = "{}";
   return done;
@@ -25,7 +25,7 @@ void ask(const repository_api::parts& parts, Change c, std::function<bool()> see
                       timeout](caf::event_based_actor* self) {
     // A deployer that ends does not answer; without this handler the process would wait for the timeout.
     self->set_down_handler([self, shared](const caf::down_msg&) {
-      shared->send(http_error_response(503, "this node is ending"));
+      shared->send(http_error_response(503, "this node is shutting down"));
       self->quit();
     });
     self->monitor(to);
@@ -37,7 +37,7 @@ void ask(const repository_api::parts& parts, Change c, std::function<bool()> see
                 r.complete = seen();
                 if (!r.complete && --looks > 0) return self->delayed_send(self, 10ms, wake_atom_v);
                 if (!r.complete)
-                  r.detail = "it is deployed, but no worker has told this gateway that it serves it";
+                  r.detail = "it is deployed, but no worker has reported it ready to this gateway";
                 shared->send(response_to(r));
                 self->quit();
               });

@@ -23,7 +23,9 @@ class ui_feed::subscribers {
     std::lock_guard lock(mutex_);
     leave();
     if (over_ || subscriptions_.size() >= max_watchers) {
-      reply.send(http_error_response(503, over_ ? "this node is ending" : "too many watch already", 10s));
+      reply.send(http_error_response(
+          503, over_ ? "this node is shutting down" : "too many clients read this feed; try again later",
+          10s));
       return false;
     }
     reply.on_cancel([seat] { *seat = false; });

@@ -113,7 +113,7 @@ void llm_engine::accept(const generation& g) {
   if (!g.adapter.empty() && adapter == nullptr) return drop(drop_reason::undeployed);
   if (auto wrong = llm::problem_with(g, {facts_.vocabulary, facts_.max_positions, options_.adapter_slots}))
     return refuse(std::move(*wrong));
-  if (batch_->find(g.id) != nullptr) return refuse("the request is here already");
+  if (batch_->find(g.id) != nullptr) return refuse("the engine has this request already");
   if (batch_->scheduler().waiting() + llm::sequences_of(g) > options_.max_waiting)
     return drop(drop_reason::queue_full);
   if (!batch_->add(g, adapter == nullptr ? llm::base_model : adapter->id))
@@ -190,11 +190,9 @@ void llm_engine::on_step(const llm::engine_event& e, time_point now) {
   clock_.end(now, batch_->scheduler().decodes_of_step(), prompt_rows(batch_->scheduler()), e.took);
   for (const auto& got : batch_->done(e.chosen)) {
     if (got.chosen == nullptr) {
-      answers_.add(got.gateway, result{got.id,
-                                       got.attempt,
-                                       failure::device_error,
-                                       {},
-                                       "the model gave no numbers to choose a token from"});
+      answers_.add(
+          got.gateway,
+          result{got.id, got.attempt, failure::device_error, {}, "the model returned no usable logits"});
     } else {
       ++generated_tokens_;
       answers_.add(got.gateway, generated_token{got.id, got.attempt, got.choice, got.chosen->which,

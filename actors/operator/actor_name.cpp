@@ -33,7 +33,7 @@ std::vector<node_id> nodes_of(const cluster_spec& cluster, role kind, uint32_t i
 std::string unknown_kind(std::string_view kind) {
   std::vector<std::string_view> known;
   for (size_t i = 0; i < role_count; ++i) known.push_back(to_string(static_cast<role>(i)));
-  return "there are no actors of the kind '" + std::string(kind) + "'" + hint(kind, known);
+  return "unknown kind of actor '" + std::string(kind) + "'" + hint(kind, known);
 }
 
 std::string unknown_node(const cluster_spec& cluster, std::string_view node) {
@@ -69,8 +69,8 @@ std::variant<address, std::string> parse_actor_name(std::string_view text, const
     if (number.ec != std::errc{} || number.ptr != end) {
       const auto model = out.kind == role::model_queue ? models(which) : std::nullopt;
       if (!model)
-        return "'" + std::string(which) + "' is no " +
-               (out.kind == role::model_queue ? "model and no number" : "number") +
+        return "'" + std::string(which) + "' is not " +
+               (out.kind == role::model_queue ? "a model or a number" : "a number") +
                "; troupe actors lists the actors";
       out.index = model->value;
     }
@@ -83,15 +83,14 @@ std::variant<address, std::string> parse_actor_name(std::string_view text, const
   }
   const auto nodes = nodes_of(cluster, out.kind, out.index);
   if (nodes.empty())
-    return "no node of the cluster has such an actor as '" + std::string(text) +
-           "'; troupe actors lists the actors";
+    return "no node of the cluster has an actor '" + std::string(text) + "'; troupe actors lists the actors";
   if (nodes.size() > 1) {
     std::string names;
     for (const auto id : nodes) {
       out.node = id;
-      names += (names.empty() ? "" : " or ") + actor_name(cluster, out);
+      names += (names.empty() ? "" : ", ") + actor_name(cluster, out);
     }
-    return "say which one: " + names;
+    return "several nodes have this actor; name one of " + names;
   }
   out.node = nodes.front();
   return out;

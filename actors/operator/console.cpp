@@ -76,7 +76,7 @@ void console::begin(const command& c, requester who) {
     ++refused_;
     answer(number, false, std::move(why));
   };
-  if (open_.size() > max_open) return refuse("too many commands are under way at this node; try again");
+  if (open_.size() > max_open) return refuse("too many commands are in progress at this node; try again");
   if (c.argument.size() > longest_command) return refuse("the command is too long");
   if (c.verb == "status" || c.verb == "actors")
     query(number);
@@ -99,7 +99,7 @@ void console::to_deployer(const command& c, uint64_t number) {
     if (c.verb != Change::type_name) return;
     self_->request(facts_.deployments, caf::infinite, message_of<Change>(c))
         .then([this, number](const change_reply& r) { answer(number, true, json_text(to_json(r))); },
-              [this, number](const caf::error&) { answer(number, false, "the node is ending"); });
+              [this, number](const caf::error&) { answer(number, false, "the node is shutting down"); });
   };
   try {
     pass_on(std::type_identity<deploy>{});
@@ -121,8 +121,8 @@ void console::give_order(const command& c, uint64_t number, bool from_console) {
   auto& [to, actor, what] = std::get<console_command>(read);
   find(number)->actor = actor;
   if (to.node != facts_.self) {
-    if (from_console) return answer(number, false, "that actor is on yet another node");
-    // A scheduler that has just started decides after three node timeouts at the earliest.
+    if (from_console) return answer(number, false, "the actor is not on this node");
+    // A scheduler that has just started decides only after three node timeouts.
     if (to.kind == role::deployer)
       find(number)->limit += wait_of(what) + 3 * facts_.cluster.limits.node_timeout;
     auto body = c;
@@ -187,7 +187,7 @@ void console::answer(uint64_t number, bool ok, std::string body) {
 
 void console::forget() {
   while (!open_.empty())
-    answer(open_.front().number, false, "the console broke over a command and forgot this one; try again");
+    answer(open_.front().number, false, "the console failed and dropped this command; try again");
 }
 
 console::open* console::find(uint64_t number) {

@@ -37,7 +37,7 @@ bool survives(const on_broken& broken, Work&& work) {
     why = e.what();
   } catch (...) {
   }
-  if (broken) broken(actor_exception("a CAF host", "what concerns all its actors", why).what());
+  if (broken) broken(actor_exception("a CAF host", "work for all its actors", why).what());
   return false;
 }
 

@@ -72,8 +72,8 @@ void post::hand_over(size_t caf_host, message_batch& messages) {
       }
       if (dropped_.fetch_add(1, std::memory_order_relaxed) == 0)
         spdlog::warn(
-            "event=extension_behind node={} actor={} reason=\"{} MiB wait for it; what comes beyond "
-            "that is dropped and counted\"",
+            "event=extension_behind node={} actor={} reason=\"{} MiB wait for it; further messages are "
+            "dropped and counted\"",
             self_.value, e.to.index, max_waiting >> 20);
       return true;
     });

@@ -43,7 +43,7 @@ void report_exceptions(caf::scheduled_actor& actor, on_broken broken) {
 
 void detail::survive(const char* actor, const char* reason) {
   survived.fetch_add(1, std::memory_order_relaxed);
-  spdlog::error("event=exception actor={} reason=\"{}\" action=\"forgot its queries and goes on\"", actor,
+  spdlog::error("event=exception actor={} reason=\"{}\" action=\"dropped its queries and continues\"", actor,
                 reason);
 }
 

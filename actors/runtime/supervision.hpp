@@ -27,7 +27,7 @@ inline constexpr int exit_broken = 70;
 /// An exception, with the actor that threw it and the message that it handled.
 struct actor_exception : std::runtime_error {
   actor_exception(const std::string& actor, const std::string& message, const std::string& reason)
-      : std::runtime_error(actor + " broke over " + message + ": " + reason) {}
+      : std::runtime_error(actor + " failed on " + message + ": " + reason) {}
 };
 
 /// Called with the text of an `actor_exception`, on the thread of the actor that threw; once for each actor.

@@ -27,8 +27,8 @@ std::unique_ptr<batching_policy> make(const set_batching& s, const batching_para
   std::unique_ptr<batching_policy> policy;
   try {
     policy = make_batching(s.batching, s.shedding, p);
-  } catch (const std::exception& e) {  // from a plug-in
-    throw command_refused("set_batching: '" + s.batching + "' cannot be made: " + e.what());
+  } catch (const std::exception& e) {  // a plug-in's
+    throw command_refused("set_batching: '" + s.batching + "' cannot be created: " + e.what());
   }
   if (!policy)
     throw command_refused("set_batching: there is no policy '" + s.batching + "' with shedding '" +

@@ -28,7 +28,7 @@ batching_parameters parameters_of(const cluster_spec& cluster, const model_spec&
 
 std::unique_ptr<batching_policy> make_policy(const cluster_spec& cluster, const model_spec& model) {
   const auto& chosen = cluster.policy;
-  auto why = std::string("it made none");
+  auto why = std::string("it returned none");
   try {
     if (auto made = make_batching(chosen.batching, chosen.shedding, parameters_of(cluster, model)))
       return made;
@@ -37,8 +37,8 @@ std::unique_ptr<batching_policy> make_policy(const cluster_spec& cluster, const 
   } catch (...) {
     why = "an exception of an unknown type";
   }
-  throw std::runtime_error("model '" + model.name + "' cannot have the batching policy '" + chosen.batching +
-                           "': " + why);
+  throw std::runtime_error("model '" + model.name + "': cannot create the batching policy '" +
+                           chosen.batching + "': " + why);
 }
 
 }  // namespace troupe

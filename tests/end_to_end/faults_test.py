@@ -193,7 +193,7 @@ class Faults(ClusterTest):
                 if text == "poison":
                     self.assertEqual(status, 500, answer)
                     self.assertEqual(answer["reason"], "poison")
-                    self.assertIn("two workers were lost with it", answer["error"])
+                    self.assertIn("two workers failed while they ran it", answer["error"])
                 else:
                     self.assertEqual(status, 200, answer)
             for name in ("left", "right"):

@@ -64,7 +64,7 @@ TEST_CASE("deployer: a model for which a plug-in makes no policy is refused, and
   const auto reply = all.ask(left, deploy{0, "resnet", 10s});
   REQUIRE(*reply);
   CHECK_FALSE((*reply)->ok);
-  CHECK((*reply)->detail == "model 'resnet' cannot have the batching policy 'for nobody': not today");
+  CHECK((*reply)->detail == "model 'resnet': cannot create the batching policy 'for nobody': not today");
   CHECK(all.loads(left) == 0);
 }
 

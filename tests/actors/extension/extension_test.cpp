@@ -23,7 +23,7 @@ TEST_CASE("extension: a kind that no plug-in brought makes no actor, and takes n
   const auto cluster = counting_cluster();
   no_outbox out;
   CHECK_THROWS_WITH(make_extension(cluster, {node_id{0}, incarnation_id{1}, role::extension, 0}, out),
-                    "plug-in 'counting' made no actor 'nobody'");
+                    "plug-in 'counting' created no actor 'nobody'");
   CHECK(kind_of_extension(cluster, 0) == nullptr);
   CHECK(kind_of_extension(cluster, 1) != nullptr);
   CHECK(kind_of_extension(cluster, 2) == nullptr);

@@ -149,7 +149,7 @@ TEST_CASE("repository: who waits for a change when the node ends is told at once
   r.scheduler().run();
   REQUIRE(waiting->done);
   CHECK(waiting->status == 503);
-  CHECK(waiting->body == R"({"error":"this node is ending"})");
+  CHECK(waiting->body == R"({"error":"this node is shutting down"})");
 }
 
 TEST_CASE("repository: a change may take its own time and that in which a new scheduler decides nothing") {

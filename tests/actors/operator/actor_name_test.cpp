@@ -52,14 +52,14 @@ TEST_CASE("actor_name: the node may be left out where it can be only one") {
   CHECK(named("rank_arbiter") == address{node_id{0}, {}, role::rank_arbiter, 0});
   CHECK(named("gpu_worker/1").node == node_id{2});
   CHECK(named("model_queue/mlp").node == node_id{0});
-  CHECK(problem("gateway") == "say which one: gateway/0@head or gateway/0@frontend");
+  CHECK(problem("gateway") ==
+        "several nodes have this actor; name one of gateway/0@head, gateway/0@frontend");
 }
 
 TEST_CASE("actor_name: what is wrong with a name is said, with what was perhaps meant") {
-  CHECK(problem("gpu_wroker/1@left") ==
-        "there are no actors of the kind 'gpu_wroker'; did you mean 'gpu_worker'?");
+  CHECK(problem("gpu_wroker/1@left") == "unknown kind of actor 'gpu_wroker'; did you mean 'gpu_worker'?");
   CHECK(problem("gpu_worker/1@lift") == "the cluster has no node 'lift'; did you mean 'left'?");
   CHECK(problem("gpu_worker/mlp@left").starts_with("'mlp' is no number"));
   CHECK(problem("model_queue/nix").starts_with("'nix' is no model and no number"));
-  CHECK(problem("gpu_worker/7").starts_with("no node of the cluster has such an actor as 'gpu_worker/7'"));
+  CHECK(problem("gpu_worker/7").starts_with("no node of the cluster has an actor 'gpu_worker/7'"));
 }

@@ -208,7 +208,7 @@ TEST_CASE("console: when it throws, everybody who asked is told that there is no
   for (auto* asked : {&elsewhere, &status}) {
     const auto r = console_stage::reply_to(*asked);
     CHECK_FALSE(r.ok);
-    CHECK(r.body == "the console broke over a command and forgot this one; try again");
+    CHECK(r.body == "the console failed and dropped this command; try again");
   }
   s.broken = false;
   auto again = s.ask({3, "status", {}});
@@ -226,7 +226,7 @@ TEST_CASE("console: commands that nobody waits for have a bound, too, until thei
   std::vector<decltype(send())> replies;
   for (size_t i = 0; i < console::max_open; ++i) replies.push_back(send());
   auto beyond = send();
-  CHECK(console_stage::reply_to(beyond).body == "too many commands are under way at this node; try again");
+  CHECK(console_stage::reply_to(beyond).body == "too many commands are in progress at this node; try again");
   go.set_value();
   for (auto& t : replies) CHECK(console_stage::reply_to(t).ok);
 }

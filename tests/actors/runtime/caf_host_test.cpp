@@ -80,7 +80,7 @@ TEST_CASE("threaded_caf_host: wakes an actor when it asked for it, not before an
 TEST_CASE("threaded_caf_host: an actor that throws ends it, with the actor, the message and the reason") {
   hosted_probe h;
   h.send(release{});
-  CHECK(h.broken.get_future().get() == "model_queue 0 broke over release: no idea");
+  CHECK(h.broken.get_future().get() == "model_queue 0 failed on release: no idea");
   CHECK(eventually([&] { return h.log.alive == 0; }));
 }
 
@@ -88,8 +88,7 @@ TEST_CASE("threaded_caf_host: what throws for the group as a whole ends it just 
   hosted_probe changed;
   caf::anon_send(changed.caf_host,
                  regrouping{[](actor_group&, time_point) { throw std::runtime_error("no queue for it"); }});
-  CHECK(changed.broken.get_future().get() ==
-        "a CAF host broke over what concerns all its actors: no queue for it");
+  CHECK(changed.broken.get_future().get() == "a CAF host failed on work for all its actors: no queue for it");
   CHECK(eventually([&] { return changed.log.alive == 0; }));
   hosted_probe odd;
   caf::anon_send(odd.caf_host, regrouping{[](actor_group&, time_point) { throw 7; }});
@@ -162,10 +161,10 @@ TEST_CASE(
   };
   delivery d;
   d.messages.push_back({{}, the_probe, release{}});
-  CHECK(why(caf::make_message(std::move(d))) == "model_queue 0 broke over release: no idea");
+  CHECK(why(caf::make_message(std::move(d))) == "model_queue 0 failed on release: no idea");
   CHECK(why(caf::make_message(regrouping{[](actor_group&, time_point) {
           throw std::runtime_error("no queue for it");
-        }})) == "a CAF host broke over what concerns all its actors: no queue for it");
+        }})) == "a CAF host failed on work for all its actors: no queue for it");
   log.no_report = true;
   CHECK(why(caf::make_message(report_query{[](const group_report&) {}})).ends_with("no report"));
   CHECK(log.alive == 0);

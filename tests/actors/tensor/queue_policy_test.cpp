@@ -29,8 +29,8 @@ TEST_CASE("queue_policy: what a plug-in will not make for a model is said with t
   CHECK(make_policy(cluster, m) != nullptr);
   m.max_batch = 9;
   CHECK_THROWS_WITH(make_policy(cluster, m),
-                    "model 'resnet' cannot have the batching policy 'small only': it made none");
+                    "model 'resnet': cannot create the batching policy 'small only': it returned none");
   m.max_batch = 0;
   CHECK_THROWS_WITH(make_policy(cluster, m),
-                    "model 'resnet' cannot have the batching policy 'small only': a batch has rows");
+                    "model 'resnet': cannot create the batching policy 'small only': a batch has rows");
 }
