@@ -91,7 +91,7 @@ class Certificates(ClusterTest):
                 stranger(tls(others / "head"))
             with self.subTest("a certificate of ours that has expired"):
                 stranger(tls(expired(certs, "worker")))
-                self.assertIn("certificate has expired; the peer needs a new one from troupe certs", refusals()[-1])
+                self.assertIn("certificate has expired; the peer needs a new certificate from troupe certs", refusals()[-1])
             with self.subTest("nothing at all, many times: nobody else waits for them"):
                 idle = [socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) for _ in range(200)]
                 try:

@@ -304,7 +304,7 @@ class Repository(unittest.TestCase):
             for change in (client.load_model, client.unload_model):
                 with self.assertRaisesRegex(InferenceServerException, "needs a key"):
                     change("mlp")
-                with self.assertRaisesRegex(InferenceServerException, "needs the admin key"):
+                with self.assertRaisesRegex(InferenceServerException, "admin key is required"):
                     change("mlp", headers=by(tenant))
             client.unload_model("mlp", headers=by(admin))
             self.assertFalse(client.is_model_ready("mlp", headers=by(tenant)))
@@ -320,7 +320,7 @@ class Repository(unittest.TestCase):
             client.load_model("sums", headers=by(admin), config='{"source": "sums.onnx", "slo_ms": 10000, "max_batch": 8}')
             self.assertEqual(states(), dict.fromkeys(("mlp", "encoder", "sums"), "READY"))
             self.assertEqual(client.get_model_config("sums", headers=by(tenant))["max_batch_size"], 8)
-            with self.assertRaisesRegex(InferenceServerException, "only config is known"):
+            with self.assertRaisesRegex(InferenceServerException, "only config is supported"):
                 client.load_model("other", headers=by(admin), config="{}", files={"file:1/model.onnx": b"bytes"})
             with self.assertRaisesRegex(InferenceServerException, "nobody"):
                 client.load_model("nobody", headers=by(admin))

@@ -107,7 +107,8 @@ class inproc_fabric final : public fabric {
       if (found == network_->fabrics.end()) {
         lock.unlock();
         peers_.erase(peer);
-        return events_->on_lost(peer, incarnation, fmt::format("nobody is at the address \"{}\"", address));
+        return events_->on_lost(peer, incarnation,
+                                fmt::format("no node listens at the address \"{}\"", address));
       }
       peers_[peer] = {incarnation, found->second, found->second->inbox_, found->second->pool_};
     });

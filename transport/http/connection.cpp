@@ -109,7 +109,7 @@ std::optional<http_response> http_connection::admit() {
   try {
     return loop_.shared.handler.admit(reader_.head());
   } catch (...) {
-    return http_error_response(500, "the server could not look at the request");
+    return http_error_response(500, "the server could not check the request");
   }
 }
 

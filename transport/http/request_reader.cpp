@@ -94,14 +94,12 @@ std::optional<http_error> transfer_coding_error(const Message& message) {
   auto last = std::string_view(codings).substr(codings.rfind(',') + 1);  // npos + 1 is 0
   last.remove_prefix(std::min(last.find_first_not_of(" \t"), last.size()));
   if (!same(last, "chunked"))
-    return http_error{400,
-                      fmt::format("Transfer-Encoding is {}, which does not end with chunked, so that the "
-                                  "end of the body is not known; send chunked, or Content-Length",
-                                  quoted_start(codings))};
-  return http_error{501,
-                    fmt::format("Transfer-Encoding is {}, of which only chunked is implemented; send that "
-                                "alone, with Content-Encoding if the body is compressed",
-                                quoted_start(codings))};
+    return http_error{400, fmt::format("Transfer-Encoding is {}, which does not end with chunked, so the end "
+                                       "of the body is unknown; send chunked, or Content-Length",
+                                       quoted_start(codings))};
+  return http_error{501, fmt::format("Transfer-Encoding is {}, but only chunked is implemented; send that "
+                                     "alone, with Content-Encoding if the body is compressed",
+                                     quoted_start(codings))};
 }
 
 /// A body that takes no more memory than it has received (a Content-Length may promise anything), and asks

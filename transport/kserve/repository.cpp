@@ -10,20 +10,20 @@ http_result<repository_load> parse_repository_load(std::string_view body) {
   constexpr size_t longest = 64 << 10;
   if (body.size() > longest)
     return http_error{413, "the body has " + std::to_string(body.size()) +
-                               " bytes, it may have 65536; models are loaded from the server's own files"};
+                               " bytes, more than 65536; models are loaded from the server's own files"};
   if (body.empty()) return repository_load{};
   const auto document = parse_json(body);
-  if (!document.is_object()) return http_error{400, "the body is no JSON object, or nested too deeply"};
+  if (!document.is_object()) return http_error{400, "the body is not a JSON object, or is nested too deeply"};
   const auto parameters = document.find("parameters");
   if (parameters == document.end()) return repository_load{};
   if (!parameters->is_object()) return http_error{400, "parameters: must be an object"};
   for (const auto& [key, value] : parameters->items())
     if (key != "config")
-      return http_error{
-          400, "parameters." + key + ": only config is known; models are loaded from the server's own files"};
+      return http_error{400, "parameters." + key +
+                                 ": only config is supported; models are loaded from the server's own files"};
   const auto config = parameters->find("config");
   if (config == parameters->end()) return repository_load{};
-  if (!config->is_string()) return http_error{400, "parameters.config: must be JSON, as text"};
+  if (!config->is_string()) return http_error{400, "parameters.config: must be a string with JSON"};
   return repository_load{config->get<std::string>()};
 }
 

@@ -91,7 +91,7 @@ class request_reader {
         keys.once(id, key);
         request_.id = in_.read_string();
         if (request_.id.size() > longest_id)
-          refuse("id has {} bytes; it may have {}", request_.id.size(), longest_id);
+          refuse("id has {} bytes; at most {} are allowed", request_.id.size(), longest_id);
       } else if (key == "parameters") {
         keys.once(parameters, key);
         read_parameters();
@@ -124,7 +124,7 @@ class request_reader {
     const auto& t = signature_.inputs[0];
     const auto row = row_bytes(t);
     if (row == 0 || binary_.size() % row != 0)
-      refuse("input {}: {} bytes are no whole number of rows of {} bytes; its type and shape are {} {}",
+      refuse("input {}: {} bytes are not a whole number of rows of {} bytes; its type and shape are {} {}",
              json_quote(t.name), binary_.size(), row, to_string(t.type), shape_text(with_batch(-1, t)));
     take_rows(json_quote(t.name), static_cast<int64_t>(binary_.size() / row));
     take_binary(t, request_.inputs[0], binary_.size());
@@ -141,10 +141,11 @@ class request_reader {
     auto& into = request_.inputs[*index];
     const auto name = json_quote(t.name);
     if (into.given) refuse("input {} occurs twice", name);
-    if (!x.has_type) refuse("input {}: \"datatype\" is missing; it is {}", name, to_string(t.type));
+    if (!x.has_type) refuse("input {}: \"datatype\" is missing; it must be {}", name, to_string(t.type));
     if (x.type != to_string(t.type))
       refuse("input {}: datatype {} given, {} expected", name, shortened(x.type), to_string(t.type));
-    if (!x.has_shape) refuse("input {}: \"shape\" is missing; it is {}", name, shape_text(with_batch(-1, t)));
+    if (!x.has_shape)
+      refuse("input {}: \"shape\" is missing; it must be {}", name, shape_text(with_batch(-1, t)));
     if (x.shape.empty() || x.shape != with_batch(x.shape[0], t))
       refuse("input {}: shape {} given, {} expected, where -1 is the number of rows", name,
              shape_text(x.shape), shape_text(with_batch(-1, t)));
@@ -204,7 +205,7 @@ class request_reader {
     if (!has_name) refuse("{}\"name\" is missing", where);
     const auto output = find(signature_.outputs, name);
     if (!output)
-      refuse("output {} is unknown; the model gives {}", shortened(name), names_of(signature_.outputs));
+      refuse("output {} is unknown; the model has {}", shortened(name), names_of(signature_.outputs));
     for (const auto& earlier : request_.outputs)
       if (earlier.output == *output) refuse("output {} occurs twice", json_quote(name));
     request_.outputs.push_back(

@@ -50,7 +50,7 @@ void take_stop(base_request& request, body_reader& in) {
     request.stop.push_back(std::move(text));
   };
   if (in.peek() == '"') return one("stop");
-  if (in.peek() != '[') in.wrong("stop", "must be text, or a list of texts");
+  if (in.peek() != '[') in.wrong("stop", "must be a string or a list of strings");
   in.list("stop", max_stops, one);
 }
 
@@ -60,11 +60,10 @@ void take_biases(std::vector<llm::token_bias>& biases, body_reader& in) {
     const auto* end = key.data() + key.size();
     const auto [at, ec] = std::from_chars(key.data(), end, which);
     if (ec != std::errc{} || at != end || which < 0)
-      refuse("logit_bias",
-             fmt::format("logit_bias: its keys must be tokens, whole numbers; {} is none", shortened(key)));
+      refuse("logit_bias", fmt::format("logit_bias: its keys must be token ids; {} is not", shortened(key)));
     const auto bias = in.number(fmt::format("logit_bias.{}", which), -100, 100);
     if (biases.size() == max_biases)
-      refuse("logit_bias", fmt::format("logit_bias: has more than the {} tokens it may have", max_biases));
+      refuse("logit_bias", fmt::format("logit_bias: has more than {} tokens", max_biases));
     biases.push_back({which, static_cast<float>(bias)});
   });
   std::ranges::sort(biases, {}, &llm::token_bias::which);
@@ -88,7 +87,7 @@ float temperature_of(double value) { return value < 1e-5 ? 0 : static_cast<float
 // In (0, most], as a float too.
 float share_above_zero(body_reader& in, const std::string& param) {
   const auto value = in.number(param, 0, 1);
-  if (value == 0) refuse(param, param + ": must be over 0, and 1 at most");
+  if (value == 0) refuse(param, param + ": must be above 0 and at most 1");
   return std::max(static_cast<float>(value), std::numeric_limits<float>::min());
 }
 
@@ -175,9 +174,9 @@ bool take_shared(base_request& request, body_reader& in, const std::string& key)
 
 void check_shared(const base_request& request, const body_reader& in) {
   if (!in.has("model") || request.model.empty())
-    refuse("model", "model: is missing; GET /v1/models lists them");
+    refuse("model", "model: is missing; GET /v1/models lists the models");
   if (in.has("stream_options") && !request.stream)
-    refuse("stream_options", "stream_options: is only for streamed answers; set stream to true");
+    refuse("stream_options", "stream_options: is only for streamed responses; set stream to true");
 }
 
 bool take_unsupported(body_reader& in, const std::string& key) {

@@ -87,10 +87,10 @@ double body_reader::number(place at, double min, double max) {
 }
 
 std::string body_reader::text(place at, size_t longest) {
-  if (peek() != '"') wrong(at, "must be text");
+  if (peek() != '"') wrong(at, "must be a string");
   auto s = in_.read_string();
   if (s.size() > longest)
-    refuse(at.text(), fmt::format("{}: has {} bytes, it may have {}", at.text(), s.size(), longest));
+    refuse(at.text(), fmt::format("{}: has {} bytes; at most {} are allowed", at.text(), s.size(), longest));
   return s;
 }
 

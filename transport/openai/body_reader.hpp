@@ -85,8 +85,7 @@ class body_reader {
     if (peek() != '[') wrong(name, "must be a list");
     size_t count = 0;
     in_.read_array([&] {
-      if (count == max)
-        refuse(name, name + ": has more than the " + std::to_string(max) + " elements it may have");
+      if (count == max) refuse(name, name + ": has more than " + std::to_string(max) + " elements");
       element(place(name, count++));
     });
   }

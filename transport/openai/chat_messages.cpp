@@ -33,15 +33,15 @@ std::string part_text(body_reader& in, const std::string& param) {
       in.raw();
   });
   if (type != "text")
-    refuse(param + ".type", fmt::format("{}.type: must be \"text\", it is {}; models here read text only",
-                                        param, shortened(type)));
-  if (!given) refuse(param + ".text", param + ".text: must be text");
+    refuse(param + ".type",
+           fmt::format("{}.type: must be \"text\", it is {}; models read text only", param, shortened(type)));
+  if (!given) refuse(param + ".text", param + ".text: must be a string");
   return text;
 }
 
 std::string content_text(body_reader& in, const std::string& param) {
   if (in.peek() == '"') return in.text(param);
-  if (in.peek() != '[') in.wrong(param, R"(must be text, or a list of {"type": "text", "text": ...})");
+  if (in.peek() != '[') in.wrong(param, R"(must be a string, or a list of {"type": "text", "text": ...})");
   std::string all;
   bool first = true;
   in.list(param, any_length, [&](place at) {
@@ -62,7 +62,7 @@ json arguments_of(body_reader& in, const std::string& param) {
     inner.end();
     return document(param, raw);
   });
-  if (!parsed) refuse(param, param + ": must be a JSON object, as text");
+  if (!parsed) refuse(param, param + ": must be a string with a JSON object");
   return std::move(*parsed);
 }
 
@@ -87,7 +87,7 @@ json call_of(body_reader& in, const std::string& param) {
     }
   });
   if (!function.contains("name") || !function.contains("arguments"))
-    refuse(param + ".function", param + ".function: must be an object of name and arguments");
+    refuse(param + ".function", param + ".function: must be an object with name and arguments");
   call["function"] = std::move(function);
   return call;
 }
@@ -125,7 +125,8 @@ json take_messages(body_reader& in) {
   if (in.peek() != '[') in.wrong(name, "must be a list of messages");
   const auto raw = in.raw();
   if (raw.size() > max_messages_bytes)
-    refuse(name, fmt::format("messages: have {} bytes, they may have {}", raw.size(), max_messages_bytes));
+    refuse(name,
+           fmt::format("messages: has {} bytes; at most {} are allowed", raw.size(), max_messages_bytes));
   body_reader inner(raw);
   auto messages = json::array();
   inner.list(name, any_length, [&](place at) { messages.push_back(message_of(inner, at.text())); });

@@ -9,8 +9,7 @@ namespace {
 void take_modalities(body_reader& in) {
   in.list("modalities", 16, [&](place at) {
     const auto modality = in.text(at);
-    if (modality != "text")
-      refuse("modalities", "modalities: models here write text, not " + shortened(modality));
+    if (modality != "text") refuse("modalities", "modalities: models write text, not " + shortened(modality));
   });
 }
 
@@ -38,7 +37,7 @@ result<chat_request> parse_chat(std::string_view body) {
       } else if (key == "add_generation_prompt") {
         request.add_generation_prompt = in.boolean(key);
       } else if (key == "echo") {
-        if (in.boolean(key)) refuse("echo", "echo: is for completions");
+        if (in.boolean(key)) refuse("echo", "echo: is for /v1/completions only");
       } else if (key == "modalities") {
         take_modalities(in);
       } else {
@@ -49,7 +48,7 @@ result<chat_request> parse_chat(std::string_view body) {
     check_shared(request, in);
     if (!in.has("messages")) refuse("messages", "messages: is missing");
     if (request.top_logprobs > 0 && !request.logprobs)
-      refuse("top_logprobs", "top_logprobs: only comes with logprobs; set it to true");
+      refuse("top_logprobs", "top_logprobs: needs logprobs; set logprobs to true");
     return request;
   });
 }

@@ -21,20 +21,20 @@ void take_prompts(std::vector<prompt>& prompts, body_reader& in) {
     prompts.emplace_back(in.text("prompt"));
     return;
   }
-  if (in.peek() != '[') in.wrong("prompt", "must be text, a list of tokens, or a list of such prompts");
+  if (in.peek() != '[') in.wrong("prompt", "must be a string, a list of tokens, or a list of these");
   std::vector<llm::token> tokens;
   in.list("prompt", any_number, [&](place at) {
     const char next = in.peek();
     if (next == '"' || next == '[') {
-      if (!tokens.empty()) in.wrong(at, "must be a token, as those before it are");
+      if (!tokens.empty()) in.wrong(at, "must be a token, like the elements before it");
       if (prompts.size() == max_prompts)
-        refuse("prompt", "prompt: has more than the " + std::to_string(max_prompts) + " prompts it may have");
+        refuse("prompt", "prompt: has more than " + std::to_string(max_prompts) + " prompts");
       if (next == '"')
         prompts.emplace_back(in.text(at));
       else
         prompts.emplace_back(take_tokens(in, at.text()));
     } else {
-      if (!prompts.empty()) in.wrong(at, "must be a prompt, as those before it are");
+      if (!prompts.empty()) in.wrong(at, "must be a prompt, like the elements before it");
       tokens.push_back(in.whole<llm::token>(at, 0));
     }
   });
@@ -70,9 +70,9 @@ result<completion_request> parse_completion(std::string_view body) {
     check_shared(request, in);
     if (!in.has("prompt")) refuse("prompt", "prompt: is missing");
     if (best_of != 0 && best_of != request.n)
-      refuse("best_of", "best_of: is not supported; leave it out, all texts are given");
+      refuse("best_of", "best_of: is not supported unless it equals n; leave it out");
     if (request.echo && request.logprobs)
-      refuse("echo", "echo: does not go with logprobs; those of a prompt are not known");
+      refuse("echo", "echo: is not supported with logprobs; leave one out");
     return request;
   });
 }

@@ -33,8 +33,8 @@ result<tokenize_request> parse_tokenize(std::string_view body) {
       return true;
     });
     if (in.has("prompt") == in.has("messages"))
-      refuse("prompt", in.has("prompt") ? "prompt: does not go with messages; give one of them"
-                                        : "prompt: is missing, and there are no messages");
+      refuse("prompt", in.has("prompt") ? "prompt: cannot be combined with messages; give one of them"
+                                        : "prompt: is missing; give prompt or messages");
     request.add_special_tokens = special.value_or(request.prompt.has_value());
     return request;
   });

@@ -209,7 +209,7 @@ std::string certificate_problem(const tls_files& files, const std::string& host,
   if (!key) return unreadable(files.key, "private key");
   struct stat s {};
   if (stat(files.key.c_str(), &s) == 0 && (s.st_mode & S_IROTH) != 0)
-    return files.key + ": everybody on this host can read it; chmod o-r " + files.key;
+    return files.key + ": every user of this host can read it; chmod o-r " + files.key;
   if (X509_check_private_key(certificate.get(), key.get()) != 1) {
     ERR_clear_error();
     return files.key + ": is not the key of " + files.certificate;
@@ -225,7 +225,8 @@ std::string certificate_problem(const tls_files& files, const std::string& host,
     const auto& culprit = X509_STORE_CTX_get_error_depth(check.get()) > 0 ? files.ca : files.certificate;
     ERR_clear_error();
     return culprit + ": " + X509_verify_cert_error_string(why) +
-           (why == X509_V_ERR_CERT_HAS_EXPIRED ? "; remove it and its key and make new ones with troupe certs"
+           (why == X509_V_ERR_CERT_HAS_EXPIRED
+                ? "; remove it and its key, and make new ones with troupe certs"
             : why == X509_V_ERR_CERT_NOT_YET_VALID ? ""
                                                    : "; it must be signed by " + files.ca);
   }

@@ -67,7 +67,7 @@ tls_session::tls_session(const tls_context& context, int socket, const std::stri
   if (X509_VERIFY_PARAM_set1_ip_asc(wanted, host.c_str()) == 1) return;
   ERR_clear_error();  // no address, so a name
   if (X509_VERIFY_PARAM_set1_host(wanted, host.data(), host.size()) != 1)
-    throw std::runtime_error("'" + host + "' is no host name");
+    throw std::runtime_error("'" + host + "' is not a host name");
 }
 
 tls_session::progress tls_session::handshake() {
@@ -84,7 +84,7 @@ bool tls_session::handshake_within(int socket, const clock& time, duration timeo
     const auto left = to_ms(until - time.now());
     pollfd wanted{socket, static_cast<short>(p == progress::want_read ? POLLIN : POLLOUT), 0};
     if (left <= 0 || poll(&wanted, 1, static_cast<int>(left) + 1) == 0) {
-      error_ = "no TLS handshake in time";
+      error_ = "the TLS handshake timed out";
       return false;
     }
   }
@@ -117,7 +117,8 @@ tls_session::progress tls_session::outcome(int result) {
       error_ = newest_error();
       const auto verified = SSL_get_verify_result(session_.get());
       if (verified != X509_V_OK) error_ += std::string(": ") + X509_verify_cert_error_string(verified);
-      if (verified == X509_V_ERR_CERT_HAS_EXPIRED) error_ += "; the peer needs a new one from troupe certs";
+      if (verified == X509_V_ERR_CERT_HAS_EXPIRED)
+        error_ += "; the peer needs a new certificate from troupe certs";
     }
   }
   return progress::failed;

@@ -20,7 +20,7 @@ std::string peer_of(int socket) {
   if (getpeername(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0 ||
       getnameinfo(reinterpret_cast<sockaddr*>(&address), size, host, sizeof host, port, sizeof port,
                   NI_NUMERICHOST | NI_NUMERICSERV) != 0)
-    return "a peer that is gone";
+    return "a disconnected peer";
   return std::string(host) + ":" + port;
 }
 
@@ -70,7 +70,7 @@ void tls_handshaker::run() {
       auto& g = handshakes_[i];
       if (fds[i + 1].revents != 0 && !advance(g)) continue;
       if (g.until <= now) {
-        reject(g, "no TLS handshake in time");
+        reject(g, "the TLS handshake timed out");
         continue;
       }
       if (kept != i) handshakes_[kept] = std::move(g);
@@ -103,7 +103,7 @@ void tls_handshaker::evict_one() {
   auto goes = std::find_if(handshakes_.begin(), handshakes_.end(),
                            [](const handshake& g) { return g.session->silent(); });
   if (goes == handshakes_.end()) goes = handshakes_.begin();
-  reject(*goes, "others came meanwhile");
+  reject(*goes, "evicted in favor of newer connections");
   handshakes_.erase(goes);
 }
 

@@ -117,7 +117,7 @@ TEST_CASE("an address where nobody is, is reported as lost") {
   p.a->connect(node_id{7}, incarnation_id{1}, "inproc:7:1");
   const auto [peer, incarnation, why] = p.events_a.lost.get_future().get();
   CHECK(peer == node_id{7});
-  CHECK(why == "nobody is at the address \"inproc:7:1\"");
+  CHECK(why == "no node listens at the address \"inproc:7:1\"");
 }
 
 TEST_CASE("an in-process fabric ticks when asked to") {

@@ -54,7 +54,7 @@ TEST_CASE("a damaged address is refused with a reason and never reaches UCX") {
   REQUIRE(us.events.wait_for_losses(refused + 2));
   const auto losses = us.events.losses();
   CHECK(losses[20].why == "its address is damaged (checksum)");
-  CHECK(losses[refused].why == "its address is cut short (0 bytes)");
+  CHECK(losses[refused].why == "its address is truncated (0 bytes)");
   CHECK(losses[refused + 1].why == "its address is that of node 1");
   us.meet(child, 7);
   us.carrier->send(there, bytes_of(1));

@@ -227,8 +227,9 @@ TEST_CASE("without JSON the body is the rows of the only input") {
   CHECK(o.request.rows == 2);
   CHECK(o.bytes == bytes_of<int16_t>({1, 2, 3, 4}));
   CHECK(o.request.outputs == std::vector<infer_request::wanted>{{0, true, 0}});
-  CHECK(refusal("", "abc", s) ==
-        R"(input "x": 3 bytes are no whole number of rows of 4 bytes; its type and shape are INT16 [-1,2])");
+  CHECK(
+      refusal("", "abc", s) ==
+      R"(input "x": 3 bytes are not a whole number of rows of 4 bytes; its type and shape are INT16 [-1,2])");
   CHECK(refusal("", std::string(4 * 9, 'x'), s) ==
         R"(input "x": 9 rows given; the model takes at most 8 in one request)");
   auto two = s;

@@ -15,18 +15,18 @@ TEST_CASE("a load names nothing, or a definition as text") {
   CHECK_FALSE(parse_repository_load("{}")->config);
   CHECK_FALSE(parse_repository_load(R"({"parameters": {}, "more": 1})")->config);
   CHECK(parse_repository_load(R"({"parameters": {"config": "{}"}})")->config == "{}");
-  CHECK(why("nonsense").starts_with("400 the body is no JSON object"));
-  CHECK(why("[]").starts_with("400 the body is no JSON object"));
+  CHECK(why("nonsense").starts_with("400 the body is not a JSON object"));
+  CHECK(why("[]").starts_with("400 the body is not a JSON object"));
   CHECK(why(R"({"parameters": 1})") == "400 parameters: must be an object");
-  CHECK(why(R"({"parameters": {"config": {}}})") == "400 parameters.config: must be JSON, as text");
+  CHECK(why(R"({"parameters": {"config": {}}})") == "400 parameters.config: must be a string with JSON");
   CHECK(why(R"({"parameters": {"file:1/m.onnx": "x"}})").starts_with("400 parameters.file:1/m.onnx: only"));
 }
 
 TEST_CASE("a load that is large or deep is refused before anybody walks through it") {
   const std::string deep(30'000, '[');
-  CHECK(why(R"({"parameters": )" + deep + "}").starts_with("400 the body is no JSON object"));
+  CHECK(why(R"({"parameters": )" + deep + "}").starts_with("400 the body is not a JSON object"));
   CHECK(why(R"({"parameters": )" + deep + std::string(30'000, ']') + "}")
-            .starts_with("400 the body is no JSON object"));
+            .starts_with("400 the body is not a JSON object"));
   CHECK(
       why(R"({"parameters": )" + std::string(8'000'000, '[')).starts_with("413 the body has 8000015 bytes"));
   CHECK(why("{}" + std::string(65'534, ' ')).empty());

@@ -52,11 +52,11 @@ TEST_CASE("inputs that do not fit the model are refused, each with its reason") 
   const std::string x = R"({"name":"x","datatype":"FP32","shape":[1,3],"data":[1,2,3]})";
   CHECK(refusal(R"({"inputs":[)" + x + "," + x + "]}") == R"(input "x" occurs twice)");
   CHECK(refusal(x_with(R"("shape":[1,3],"data":[1,2,3])")) ==
-        R"(input "x": "datatype" is missing; it is FP32)");
+        R"(input "x": "datatype" is missing; it must be FP32)");
   CHECK(refusal(x_with(R"("datatype":"FP64","shape":[1,3],"data":[1,2,3])")) ==
         R"(input "x": datatype "FP64" given, FP32 expected)");
   CHECK(refusal(x_with(R"("datatype":"FP32","data":[1,2,3])")) ==
-        R"(input "x": "shape" is missing; it is [-1,3])");
+        R"(input "x": "shape" is missing; it must be [-1,3])");
   CHECK(refusal(x_with(R"("datatype":"FP32","shape":[3],"data":[1,2,3])")) ==
         R"(input "x": shape [3] given, [-1,3] expected, where -1 is the number of rows)");
   CHECK(refusal(x_with(R"("datatype":"FP32","shape":[],"data":[1,2,3])")) ==
@@ -82,7 +82,7 @@ TEST_CASE("inputs that do not fit the model are refused, each with its reason") 
 TEST_CASE("outputs and parameters are checked") {
   const std::string x = R"("inputs":[{"name":"x","datatype":"FP32","shape":[1,3],"data":[1,2,3]}])";
   CHECK(refusal(R"({"outputs":[{"name":"w"}],)" + x + "}") ==
-        R"(output "w" is unknown; the model gives "y", "z")");
+        R"(output "w" is unknown; the model has "y", "z")");
   CHECK(refusal(R"({"outputs":[{"name":"y"},{"name":"y"}],)" + x + "}") == R"(output "y" occurs twice)");
   CHECK(refusal(R"({"outputs":[{}],)" + x + "}") == R"(outputs[0]: "name" is missing)");
   for (auto us : {"-1", "1.5", "\"soon\"", "null"})
@@ -136,8 +136,8 @@ TEST_CASE("malformed JSON is refused with its place") {
 TEST_CASE("an id that would take memory while its request waits is refused") {
   const auto with_id = [](size_t bytes) { return refusal(R"({"id":")" + std::string(bytes, 'i') + R"("})"); };
   CHECK(with_id(1024) == R"("inputs" is missing)");
-  CHECK(with_id(1025) == "id has 1025 bytes; it may have 1024");
-  CHECK(with_id(40'000'000) == "id has 40000000 bytes; it may have 1024");
+  CHECK(with_id(1025) == "id has 1025 bytes; at most 1024 are allowed");
+  CHECK(with_id(40'000'000) == "id has 40000000 bytes; at most 1024 are allowed");
 }
 
 TEST_CASE("a response carries what was asked for, in that order") {

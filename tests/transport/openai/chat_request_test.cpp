@@ -47,7 +47,7 @@ TEST_CASE("log-probabilities of a chat are a yes or no, and a number of others")
   CHECK(refused(R"("logprobs": 1)").starts_with("logprobs | "));
   CHECK(refused(R"("logprobs": true, "top_logprobs": 21)").starts_with("top_logprobs | "));
   CHECK(refused(R"("top_logprobs": 1)") ==
-        "top_logprobs | top_logprobs: only comes with logprobs; set it to true");
+        "top_logprobs | top_logprobs: needs logprobs; set logprobs to true");
 }
 
 TEST_CASE("a chat takes the fields that completions take") {
@@ -79,7 +79,7 @@ TEST_CASE("parts of text are joined with line ends, others are refused") {
   CHECK(refused_messages(
             R"([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}])") ==
         "messages[0].content[0].type | messages[0].content[0].type: must be \"text\", it is \"image_url\"; "
-        "models here read text only");
+        "models read text only");
   CHECK(blamed_message(R"([{"role": "user", "content": [{"type": "text"}]}])") ==
         "messages[0].content[0].text");
   CHECK(blamed_message(R"([{"role": "user", "content": [{"type": "text", "text": 1}]}])") ==

@@ -118,11 +118,11 @@ TEST_CASE("a prompt is text, tokens, or a list of either") {
   CHECK(refused_prompt("[]") == "prompt | prompt: must not be empty");
   CHECK(refused_prompt("[[1], []]") == "prompt[1] | prompt[1]: has no tokens");
   CHECK(refused_prompt("{}") ==
-        "prompt | prompt: must be text, a list of tokens, or a list of such prompts, it is {}");
+        "prompt | prompt: must be a string, a list of tokens, or a list of these, it is {}");
   CHECK(refused_prompt(R"([1, "a"])") ==
-        R"(prompt[1] | prompt[1]: must be a token, as those before it are, it is "a")");
+        R"(prompt[1] | prompt[1]: must be a token, like the elements before it, it is "a")");
   CHECK(refused_prompt(R"(["a", 1])") ==
-        "prompt[1] | prompt[1]: must be a prompt, as those before it are, it is 1");
+        "prompt[1] | prompt[1]: must be a prompt, like the elements before it, it is 1");
   CHECK(refused_prompt("[[1, [2]]]")
             .starts_with("prompt[0][1] | prompt[0][1]: must be a whole number from 0 to"));
   CHECK(refused_prompt("[-1]").starts_with(
@@ -138,8 +138,8 @@ TEST_CASE("a prompt is text, tokens, or a list of either") {
     return all + "]";
   };
   CHECK(prompts(many(128, R"("a")")).size() == 128);
-  CHECK(refused_prompt(many(129, R"("a")")) == "prompt | prompt: has more than the 128 prompts it may have");
-  CHECK(refused_prompt(many(129, "[1]")) == "prompt | prompt: has more than the 128 prompts it may have");
+  CHECK(refused_prompt(many(129, R"("a")")) == "prompt | prompt: has more than 128 prompts");
+  CHECK(refused_prompt(many(129, "[1]")) == "prompt | prompt: has more than 128 prompts");
   CHECK(std::get<token_list>(prompts(many(100'000, "9"))[0]).size() == 100'000);
 }
 
@@ -186,16 +186,16 @@ TEST_CASE("stop strings are one or a few, and never empty") {
   CHECK(take_completion(R"("stop": [])").stop.empty());
   CHECK(refused_completion(R"("stop": "")") == "stop | stop: must not be empty");
   CHECK(refused_completion(R"("stop": ["a", ""])") == "stop[1] | stop[1]: must not be empty");
-  CHECK(refused_completion(R"("stop": ["a", 1])") == "stop[1] | stop[1]: must be text, it is 1");
-  CHECK(refused_completion(R"("stop": 1)") == "stop | stop: must be text, or a list of texts, it is 1");
+  CHECK(refused_completion(R"("stop": ["a", 1])") == "stop[1] | stop[1]: must be a string, it is 1");
+  CHECK(refused_completion(R"("stop": 1)") == "stop | stop: must be a string or a list of strings, it is 1");
   CHECK(take_completion(R"("stop": [)" + std::string(R"("a",)") + R"("b"])").stop.size() == 2);
   std::string many = R"("stop": ["0")";
   for (int i = 1; i < 16; ++i) many += R"(,"x")";
   CHECK(take_completion(many + "]").stop.size() == 16);
-  CHECK(refused_completion(many + R"(,"y"])") == "stop | stop: has more than the 16 elements it may have");
+  CHECK(refused_completion(many + R"(,"y"])") == "stop | stop: has more than 16 elements");
   CHECK(take_completion(R"("stop": ")" + std::string(1024, 'x') + '"').stop[0].size() == 1024);
   CHECK(refused_completion(R"("stop": ")" + std::string(1025, 'x') + '"') ==
-        "stop | stop: has 1025 bytes, it may have 1024");
+        "stop | stop: has 1025 bytes; at most 1024 are allowed");
   CHECK(blamed_for(R"("stop_token_ids": [1, -1])") == "stop_token_ids[1]");
   CHECK(blamed_for(R"("stop_token_ids": 1)") == "stop_token_ids");
 }
@@ -203,7 +203,7 @@ TEST_CASE("stop strings are one or a few, and never empty") {
 TEST_CASE("biases are of tokens, each once, and bounded") {
   CHECK(take_completion(R"("logit_bias": {})").sampling.biases.empty());
   CHECK(refused_completion(R"("logit_bias": {"a": 1})") ==
-        R"(logit_bias | logit_bias: its keys must be tokens, whole numbers; "a" is none)");
+        R"(logit_bias | logit_bias: its keys must be token ids; "a" is not)");
   for (const char* key : {"-1", "", "2147483648", "1.0", "+1", " 1", "1 "})
     CHECK(blamed_for(R"("logit_bias": {")" + std::string(key) + R"(": 1})") == "logit_bias");
   CHECK(refused_completion(R"("logit_bias": {"1": 1, "01": 2})") ==
@@ -215,8 +215,7 @@ TEST_CASE("biases are of tokens, each once, and bounded") {
   std::string many = R"("logit_bias": {"0": 0)";
   for (int i = 1; i < 1024; ++i) many += ",\"" + std::to_string(i) + "\": 0";
   CHECK(take_completion(many + "}").sampling.biases.size() == 1024);
-  CHECK(refused_completion(many + R"(,"1024": 0})") ==
-        "logit_bias | logit_bias: has more than the 1024 tokens it may have");
+  CHECK(refused_completion(many + R"(,"1024": 0})") == "logit_bias | logit_bias: has more than 1024 tokens");
 }
 
 TEST_CASE("fields that do not go together are refused") {

@@ -55,7 +55,7 @@ std::string encode(const ucx_address& a) {
 
 std::string decode(std::string_view bytes, ucx_address& out) {
   head h;
-  if (bytes.size() < sizeof h) return fmt::format("its address is cut short ({} bytes)", bytes.size());
+  if (bytes.size() < sizeof h) return fmt::format("its address is truncated ({} bytes)", bytes.size());
   std::memcpy(&h, bytes.data(), sizeof h);
   if (h.magic != magic) return "its address is not one of this version of troupe";
   if (h.checksum != checksum(bytes.substr(unsummed))) return "its address is damaged (checksum)";

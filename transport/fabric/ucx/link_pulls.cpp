@@ -167,7 +167,7 @@ ucs_status_t link::on_part(message_kind kind, uint32_t pull_number, void* data, 
   const size_t wanted = middle ? size - 2 * end_bytes : small ? size : 2 * end_bytes;
   bool& came = middle ? pull.middle : pull.ends;
   if (kind == message_kind::pull_refused || bytes != wanted || (middle ? small : rendezvous) || came) {
-    break_off("it answered a pull with what was not asked for");
+    break_off("its answer to a pull does not match the request");
     return UCS_OK;
   }
   came = true;

@@ -31,7 +31,7 @@ void neighbours::connect(node_id node, incarnation_id incarnation, const std::st
   if (problem.empty() && at.node != node)
     problem = fmt::format("its address is that of node {}", at.node.value);
   auto* p = find(node.value);
-  if (p == nullptr) problem = "no node has so high a number";
+  if (p == nullptr) problem = "its node number is too high";
   if (p != nullptr && p->out) leave(std::move(p->out));
   if (problem.empty()) {
     try {
