@@ -41,11 +41,11 @@ void add_cluster_commands(CLI::App& app, cli_job& chosen) {
       add_subcommand(app, "up", "Start a cluster: one process for each node of the file on this host",
                      "troupe up examples/quickstart/cluster.toml");
   up_command->add_option("file", a->file, "Cluster file")->required();
-  up_command->add_option("--node", a->node, "Only this node, in this process");
+  up_command->add_option("--node", a->node, "Run only this node, in this process");
   up_command->add_flag("--json", a->json, "Print the ready line as a JSON document");
   up_command->add_option("--clock-offset-ms", a->clock_offset_ms, "Shift this process's clock (for tests)")
       ->check(finite_in(-1e9, 1e9));
-  up_command->add_flag("--no-restart", a->no_restart, "Leave a node that dies as it is");
+  up_command->add_flag("--no-restart", a->no_restart, "Do not restart a node that crashes");
   // Passed by the supervisor:
   up_command->add_option("--restarts", a->restarts)->check(whole_in(0, UINT32_MAX))->group("");
   up_command->add_option("--last-end", a->last_end)->group("");
@@ -60,30 +60,29 @@ void add_cluster_commands(CLI::App& app, cli_job& chosen) {
     };
   });
 
-  auto* check = add_subcommand(app, "check", "Check a cluster file: every problem with its place",
+  auto* check = add_subcommand(app, "check", "Check a cluster file and print every problem with its place",
                                "troupe check examples/quickstart/cluster.toml");
   check->add_option("file", a->file, "Cluster file")->required();
   check->add_flag("--json", a->json, "Print one JSON document");
   check->callback(
       [a, &chosen] { chosen = [a] { return check_config(a->file, a->json, std::cout, std::cerr); }; });
 
-  auto* config = add_subcommand(app, "config", "Look into a cluster file",
+  auto* config = add_subcommand(app, "config", "Inspect a cluster file",
                                 "troupe config dump examples/quickstart/cluster.toml");
   config->require_subcommand(1);
-  auto* dump = add_subcommand(*config, "dump", "Print every effective value and where it comes from",
+  auto* dump = add_subcommand(*config, "dump", "Print every effective value with its source",
                               "troupe config dump examples/quickstart/cluster.toml");
   dump->add_option("file", a->file, "Cluster file")->required();
   dump->add_flag("--json", a->json, "Print one JSON document");
   dump->callback(
       [a, &chosen] { chosen = [a] { return dump_config(a->file, a->json, std::cout, std::cerr); }; });
 
-  auto* status_command = add_subcommand(app, "status", "Ask every node of a running cluster how it is",
+  auto* status_command = add_subcommand(app, "status", "Print the state of every node of a running cluster",
                                         "troupe status examples/quickstart/cluster.toml");
   status_command->add_option("file", a->file, "Cluster file")->required();
   status_command->add_flag("--json", a->json, "Print one JSON document");
   status_command
-      ->add_option("--wait", a->wait,
-                   "Until the cluster is `ready` or `down`, for so many SECONDS (60) at most")
+      ->add_option("--wait", a->wait, "Wait until the cluster is `ready` or `down`, at most SECONDS (60)")
       ->expected(1, 2)
       ->type_name("CONDITION [SECONDS]");
   status_command->callback([a, &chosen] {
@@ -97,10 +96,10 @@ void add_certs(CLI::App& app, cli_job& chosen) {
   auto c = std::make_shared<make_certs_options>();
   auto* certs = add_subcommand(app, "certs", "Make the certificates of a cluster's nodes and of its operator",
                                "troupe certs certs --cluster examples/quickstart/cluster.toml");
-  certs->add_option("folder", c->folder, "Where they go")->required();
-  certs->add_option("--cluster", c->cluster_file, "For every node of this cluster file");
-  certs->add_option("--node", c->nodes, "For NAME, or for NAME=HOST,HOST... (may be repeated)");
-  certs->add_option("--days", c->days, "How long they are valid")
+  certs->add_option("folder", c->folder, "Output folder")->required();
+  certs->add_option("--cluster", c->cluster_file, "Make one for every node of this cluster file");
+  certs->add_option("--node", c->nodes, "Make one for NAME, or for NAME=HOST,HOST... (may be repeated)");
+  certs->add_option("--days", c->days, "Days of validity")
       ->check(CLI::Range(1, 36500))
       ->capture_default_str();
   certs->add_flag("--json", c->json, "Print one JSON document");
@@ -117,7 +116,7 @@ void add_changes(CLI::App& app, cli_job& chosen) {
   auto a = std::make_shared<arguments>();
   const auto common = [a](CLI::App& to) {
     to.add_option("cluster", a->file, "Cluster file")->required();
-    to.add_option("--wait", a->how.wait_s, "Return when it is done, at the latest after so many seconds")
+    to.add_option("--wait", a->how.wait_s, "Wait until the change is complete, at most this many seconds")
         ->check(finite_in(0, 86'400))
         ->expected(0, 1)
         ->default_str("60");
@@ -125,10 +124,11 @@ void add_changes(CLI::App& app, cli_job& chosen) {
   };
 
   auto* deploy =
-      add_subcommand(app, "deploy", "Serve one more model",
+      add_subcommand(app, "deploy", "Deploy a model on a running cluster",
                      "troupe deploy cluster.toml --name mlp2 --source mlp.onnx --slo-ms 50 --wait");
   common(*deploy);
-  deploy->add_option("--file", a->model.file, "TOML file with keys of a [[model]] table; flags give others");
+  deploy->add_option("--file", a->model.file,
+                     "TOML file with keys of a [[model]] table; options give others");
   const auto key = [a, deploy](const char* flag, const char* name, bool text, const char* what) {
     deploy->add_option_function<std::string>(
         flag,
@@ -137,13 +137,13 @@ void add_changes(CLI::App& app, cli_job& chosen) {
         },
         what);
   };
-  key("--name", "name", true, "Of the model, part of its URL");
+  key("--name", "name", true, "Name of the model, part of its URL");
   key("--source", "source", true, "ONNX file");
-  key("--slo-ms", "slo_ms", false, "Latency objective");
-  key("--domain", "domain", true, "Where it is served, if the cluster has scheduling domains");
-  key("--max-batch", "max_batch", false, "The largest batch, in rows");
+  key("--slo-ms", "slo_ms", false, "Latency objective, in ms");
+  key("--domain", "domain", true, "Scheduling domain of the model, if the cluster has domains");
+  key("--max-batch", "max_batch", false, "Largest batch, in rows");
   key("--profile", "profile", false, "'{ alpha_ms = 1, beta_ms = 5 }'; measured by default");
-  key("--input-bytes", "input_bytes", false, "A row, for emulated models without a source");
+  key("--input-bytes", "input_bytes", false, "Bytes of a row, for emulated models without a source");
   key("--output-bytes", "output_bytes", false, "Likewise");
   deploy->callback([a, &chosen] {
     chosen = [a] {
@@ -152,32 +152,31 @@ void add_changes(CLI::App& app, cli_job& chosen) {
   });
 
   auto* undeploy =
-      add_subcommand(app, "undeploy", "Serve a model no more; what was accepted is still answered",
+      add_subcommand(app, "undeploy", "Stop serving a model; accepted requests are still answered",
                      "troupe undeploy cluster.toml mlp2 --wait");
   common(*undeploy);
-  undeploy->add_option("model", a->name, "Its name")->required();
+  undeploy->add_option("model", a->name, "Name of the model")->required();
   undeploy->callback([a, &chosen] {
     chosen = [a] {
       return with_cluster(a->file, [&](const cluster_spec& c) { return undeploy_model(c, a->name, a->how); });
     };
   });
 
-  auto* migrate = add_subcommand(
-      app, "migrate",
-      "Serve a model on the devices of another scheduling domain, or have another engine go on with a "
-      "request; no request is lost, no stream breaks",
-      "troupe migrate cluster.toml mlp2 right --wait");
+  auto* migrate = add_subcommand(app, "migrate",
+                                 "Move a model to another scheduling domain, or a generation request to "
+                                 "another engine; no request or stream is lost",
+                                 "troupe migrate cluster.toml mlp2 right --wait");
   common(*migrate);
   migrate->add_option("what", a->name, "Name of a model; with --engine: id of a generation request")
       ->required();
   auto* domain = migrate->add_option("domain", a->domain, "Name of a [[domain]]");
   auto* engine =
-      migrate->add_option("--engine", a->to.engine, "Where the request goes on, by the engine's number")
+      migrate->add_option("--engine", a->to.engine, "Number of the engine that the request moves to")
           ->check(whole_in(0, UINT32_MAX));
   engine->excludes(domain);
   migrate->callback([a, domain, engine, &chosen] {
     if (engine->empty() && domain->empty())
-      throw CLI::ValidationError("domain", "name one for a model; give --engine for a request");
+      throw CLI::ValidationError("domain", "give a domain for a model, or --engine for a request");
     chosen = [a, is_request = !engine->empty()] {
       a->to.json = a->how.json;
       return with_cluster(a->file, [&](const cluster_spec& c) {
@@ -186,19 +185,19 @@ void add_changes(CLI::App& app, cli_job& chosen) {
     };
   });
 
-  auto* drain = add_subcommand(
-      app, "drain",
-      "Let a node finish what it has and leave: its process ends. Or empty an engine of a language "
-      "model: others go on with its sequences",
-      "troupe drain cluster.toml worker --wait");
+  auto* drain = add_subcommand(app, "drain",
+                               "Drain a node: it finishes its requests and its process ends. With --engine, "
+                               "drain an engine: its sequences move to other engines",
+                               "troupe drain cluster.toml worker --wait");
   common(*drain);
-  auto* node = drain->add_option("node", a->name, "Its name");
-  auto* emptied = drain->add_option("--engine", a->to.engine, "The number of an engine, instead of a node")
-                      ->check(whole_in(0, UINT32_MAX));
+  auto* node = drain->add_option("node", a->name, "Name of the node");
+  auto* emptied =
+      drain->add_option("--engine", a->to.engine, "Number of the engine to drain, instead of a node")
+          ->check(whole_in(0, UINT32_MAX));
   emptied->excludes(node);
-  drain->add_flag("--open", a->to.open, "The engine takes sequences again")->needs(emptied);
+  drain->add_flag("--open", a->to.open, "Let the engine take sequences again")->needs(emptied);
   drain->callback([a, node, emptied, &chosen] {
-    if (node->empty() && emptied->empty()) throw CLI::ValidationError("node", "name one, or give --engine");
+    if (node->empty() && emptied->empty()) throw CLI::ValidationError("node", "give a node, or --engine");
     chosen = [a, engine = !emptied->empty()] {
       a->to.json = a->how.json;
       a->to.wait_s = a->how.wait_s;
@@ -217,10 +216,10 @@ void add_simulate(CLI::App& app, cli_job& chosen) {
                      "examples/quickstart/workload.toml --seed 7");
   sub->add_option("file", s->cluster_file, "Cluster file")->required();
   sub->add_option("--workload", s->workload_file, "Workload file")->required();
-  sub->add_option("--seed", s->seed, "Instead of the workload's")->check(whole_in(0, INT64_MAX));
-  sub->add_option("--why", s->why, "Print what was decided about the request with this id instead")
+  sub->add_option("--seed", s->seed, "Seed, instead of the workload's")->check(whole_in(0, INT64_MAX));
+  sub->add_option("--why", s->why, "Print the decisions about the request with this id instead")
       ->check(whole_in(1, UINT64_MAX));
-  sub->add_option("--trace", s->trace_file, "Write what requests and batches went through, for Perfetto");
+  sub->add_option("--trace", s->trace_file, "Write a trace of requests and batches, for Perfetto");
   sub->add_flag("--json", s->json, "Print one JSON document");
   sub->callback([s, &chosen] { chosen = [s] { return simulate(*s); }; });
 }
@@ -240,7 +239,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.add_flag_callback(
       "--verbose", [] { spdlog::set_level(spdlog::level::info); },
-      "Log what happens, not only what is wrong");
+      "Log events, not only warnings and errors");
   app.fallthrough();
   cli_job chosen;
   add_cluster_commands(app, chosen);

@@ -86,11 +86,11 @@ class Actors(ClusterTest):
             self.assertEqual((story["model"], story["state"]), ("mlp", "finished"))
             self.assertEqual([e["event"] for e in story["events"] if e["event"] != "candidate"],
                              ["arrived", "queued", "granted", "ordered", "started", "done"])
-            self.assertIn("is dropped as cancelled: its client went away",
+            self.assertIn("is dropped as cancelled: its client disconnected",
                           run("why", c.file, held["requests"][0]["id"], "--model", "mlp"))
-            self.assertIn("nobody remembers request 77", run("why", c.file, 77, code=1))
-            self.assertIn("the queue of 'mlp' does not remember request 77", run("why", c.file, 77, "--model", "mlp", code=1))
-            self.assertIn("'nonsense' is no request id", run("why", c.file, "nonsense", code=2))
+            self.assertIn("no queue has a record of request 77", run("why", c.file, 77, code=1))
+            self.assertIn("the queue of 'mlp' has no record of request 77", run("why", c.file, 77, "--model", "mlp", code=1))
+            self.assertIn("'nonsense' is not a request id", run("why", c.file, "nonsense", code=2))
             ledger = json.loads(run("ask", c.file, "gateway", "get_ledger"))
             self.assertEqual(ledger["models"][0]["dropped"], [{"reason": "cancelled", "count": 1}])
 
@@ -123,7 +123,7 @@ class Actors(ClusterTest):
             self.assertIn("no node of the cluster answers", run("ask", c.file, "gateway", "get_state", code=1))
             run("actors", c.file, "--json", "--interval", 0.1, code=1)
             run("top", c.file, "--once", "--json", "--interval", 0.1, code=1)
-            self.assertEqual(run("status", c.file, "--wait", "down", "1").count("nobody answers"), 2)
+            self.assertEqual(run("status", c.file, "--wait", "down", "1").count("no node answers"), 2)
 
 
 EMULATED = """

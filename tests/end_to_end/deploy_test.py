@@ -83,7 +83,7 @@ class Deploy(ClusterTest):
             text = f'name = "encoder"\nsource = "{FIXTURES}/encoder.onnx"\n[profile]\nalpha_ms = 1\nbeta_ms = 5'
             file.write_text(text)  # ends in a table, without a newline
             self.assertIn(f"{file}:1:1: slo_ms: is missing", troupe(c, "deploy", "--file", file, code=2))
-            self.assertIn(f"{file}:1:8: name: --name gives it, too; remove one of the two",
+            self.assertIn(f"{file}:1:8: name: --name gives it too; remove one of the two",
                           troupe(c, "deploy", "--file", file, "--name", "x", "--slo-ms", 10000, code=2))
             self.assertIn("troupe: max_batch: must be an integer in 1..65536, not 0",
                           troupe(c, "deploy", "--file", file, "--slo-ms", 10000, "--max-batch", 0, code=2))

@@ -78,7 +78,7 @@ class Generate(unittest.TestCase):
                 (["--model", FIXTURES / "random-llms" / "llama2-mha", "--ids", "1", "--adapter", TASKS], "adapter_config.json"),
                 (["--model", TASKS / "base", "--ids", "1,2", "--json", "--logits-at", 2], "--logits-at 2"),
                 (["--model", TASKS / "base", "--ids", "1,2", "--logits-at", 1], "--json"),
-                (["--model", TASKS / "base", "--ids", "1", "--dtype", "int4"], "f32, bf16 and f16"),
+                (["--model", TASKS / "base", "--ids", "1", "--dtype", "int4"], "f32, bf16 or f16"),
                 (["--model", TASKS / "base", "--ids", "1", "--device", "cuda"], "--device cuda"),
                 (["--model", FIXTURES / "random-llms" / "llama2-mha", "--prompt", "a"], "--ids instead of --prompt"),
                 (["--model", TASKS / "base"], "--prompt or --ids"),

@@ -90,7 +90,7 @@ class Keys(ClusterTest):
                 self.assertIn("quota", late[-1][2])
                 code, story, err = run("why", c.file, late[-1][1]["Troupe-Request-Id"])
                 self.assertEqual(code, 0, err)
-                self.assertRegex(story, r"turns it away as quota: tenant 'ads' is at its rate; to come again in \d+\.\d+ ms")
+                self.assertRegex(story, r"rejects it as quota: tenant 'ads' is at its rate; retry after \d+\.\d+ ms")
                 time.sleep(wait)
                 self.assertEqual(c.ask("POST", infer, body, ADS)[0], 200)
 

@@ -52,8 +52,8 @@ command_reply control_client::ask(const node_spec& node, command asked, std::chr
                      const std::set<std::string>&) { endpoint = caf::actor_cast<caf::actor>(there); },
                  [](const caf::error&) {});
   if (!endpoint)
-    return failed(fmt::format("nobody answers at {}:{}{}", node.host, node.control_port,
-                              state_->tls ? ", or not to this certificate" : ""));
+    return failed(fmt::format("no node answers at {}:{}{}", node.host, node.control_port,
+                              state_->tls ? ", or it rejects this certificate" : ""));
   auto reply = failed(fmt::format("no answer within {} s", to_seconds(timeout)));
   self->request(endpoint, timeout, std::move(asked))
       .receive([&](command_reply& r) { reply = std::move(r); },

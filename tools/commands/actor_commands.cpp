@@ -22,16 +22,16 @@ void add_actors(CLI::App& app, cli_job& chosen) {
   };
   auto a = std::make_shared<arguments>();
   auto* sub = add_subcommand(app, "actors",
-                             "List the actors of a running cluster: state, mailboxes, messages a second",
+                             "List the actors of a running cluster: state, mailboxes, messages per second",
                              "troupe actors examples/quickstart/cluster.toml\n  troupe actors --kinds");
   sub->add_option("file", a->file, "Cluster file");
-  sub->add_flag("--kinds", a->kinds, "Print which kinds of actors there are, of no cluster");
+  sub->add_flag("--kinds", a->kinds, "Print the kinds of actors; needs no cluster");
   sub->add_option("--node", a->list.node, "Only this node");
-  sub->add_option("--interval", a->interval_s, "Seconds over which messages are counted")
+  sub->add_option("--interval", a->interval_s, "Seconds of the message count")
       ->check(finite_in(0.01, 3600))
       ->capture_default_str();
-  sub->add_flag("--watch", a->list.watch, "Again and again; q or Ctrl-C leaves");
-  sub->add_flag("--json", a->list.json, "Print one JSON document (with --watch: one a line)");
+  sub->add_flag("--watch", a->list.watch, "Repeat until q or Ctrl-C");
+  sub->add_flag("--json", a->list.json, "Print one JSON document (with --watch: one per line)");
   sub->callback([a, &chosen] {
     if (!a->kinds && a->file.empty()) throw CLI::RequiredError("file");
     chosen = [a] {
@@ -60,19 +60,18 @@ void add_ask(CLI::App& app, cli_job& chosen, bool wait) {
                  app, "tell", "Send a command to an actor of a running cluster and do not wait for it",
                  "troupe tell examples/quickstart/cluster.toml model_queue/mlp@head pause_batching");
   sub->add_option("file", a->file,
-                  wait ? "Cluster file (with --schema: a kind of actor, or nothing, too)" : "Cluster file");
+                  wait ? "Cluster file; with --schema optional, or a kind of actor" : "Cluster file");
   sub->add_option("actor", a->ask.actor, "KIND/INDEX@NODE, as `troupe actors` lists them");
-  sub->add_option("type", a->ask.type, "The command, or all of it: '{\"TYPE\": {fields}}'");
-  sub->add_option("fields", a->ask.fields, "Its fields, a JSON object");
-  sub->add_option("--via", a->ask.via, "Knock at this node; the first that answers unless said");
+  sub->add_option("type", a->ask.type, "Command, or command and fields: '{\"TYPE\": {fields}}'");
+  sub->add_option("fields", a->ask.fields, "Fields of the command, a JSON object");
+  sub->add_option("--via", a->ask.via, "Connect to this node; default: the first that answers");
   sub->add_flag("--json", a->ask.json, "Print one JSON document, on one line");
   if (wait)
     sub->add_option("--wait", a->ask.until,
-                    "Ask again until FIELD OP VALUE is true of the answer, for so many SECONDS (60) at most")
+                    "Repeat until FIELD OP VALUE holds in the answer, at most SECONDS (60)")
         ->expected(1, 2)
         ->type_name("CONDITION [SECONDS]");
-  if (wait)
-    sub->add_flag("--schema", a->schema, "Print the commands that actors take, or that this one does");
+  if (wait) sub->add_flag("--schema", a->schema, "Print the commands of all actors, or of one kind");
   sub->callback([a, &chosen] {
     if (!a->schema && (a->file.empty() || a->ask.actor.empty() || a->ask.type.empty()))
       throw CLI::RequiredError("file, actor and type: --help shows an example");
@@ -100,8 +99,8 @@ void add_top(CLI::App& app, cli_job& chosen) {
   sub->add_option("--interval", a->interval_s, "Seconds")
       ->check(finite_in(0.05, 3600))
       ->capture_default_str();
-  sub->add_flag("--once", a->top.once, "One page; so it is, too, if standard output is no terminal");
-  sub->add_flag("--json", a->top.json, "Print one JSON document a page");
+  sub->add_flag("--once", a->top.once, "Print one page; the default if standard output is not a terminal");
+  sub->add_flag("--json", a->top.json, "Print one JSON document per page");
   sub->callback([a, &chosen] {
     chosen = [a] {
       a->top.interval = from_ms(a->interval_s * 1000);
@@ -117,19 +116,19 @@ void add_trace(CLI::App& app, cli_job& chosen) {
     double seconds = 5;
   };
   auto a = std::make_shared<arguments>();
-  auto* sub = add_subcommand(app, "trace", "Record what requests and batches go through, for ui.perfetto.dev",
+  auto* sub = add_subcommand(app, "trace", "Record the stages of requests and batches, for ui.perfetto.dev",
                              "troupe trace examples/quickstart/cluster.toml --seconds 5 -o trace.json");
   sub->add_option("file", a->file, "Cluster file")->required();
-  sub->add_option("--seconds", a->seconds, "How long, at most")
+  sub->add_option("--seconds", a->seconds, "Longest duration, in seconds")
       ->check(finite_in(0.001, 86'400))
       ->capture_default_str();
-  sub->add_option("--requests", a->trace.requests, "Stop after so many requests")
+  sub->add_option("--requests", a->trace.requests, "Stop after this many requests")
       ->check(whole_in(1, INT64_MAX));
-  sub->add_option("--sample", a->trace.sample, "Record every so manieth request")
+  sub->add_option("--sample", a->trace.sample, "Record one of this many requests")
       ->check(whole_in(1, UINT32_MAX))
       ->capture_default_str();
-  sub->add_option("-o,--output", a->trace.file, "Where it goes")->capture_default_str();
-  sub->add_flag("--json", a->trace.json, "Say what was written as one JSON document");
+  sub->add_option("-o,--output", a->trace.file, "Output file")->capture_default_str();
+  sub->add_flag("--json", a->trace.json, "Print a summary as one JSON document");
   sub->callback([a, &chosen] {
     chosen = [a] {
       a->trace.length = from_ms(a->seconds * 1000);
@@ -144,10 +143,10 @@ void add_why(CLI::App& app, cli_job& chosen) {
     why_options why;
   };
   auto a = std::make_shared<arguments>();
-  auto* sub = add_subcommand(app, "why", "Tell what was decided about a request, by which rules and numbers",
+  auto* sub = add_subcommand(app, "why", "Explain the decisions about a request: rules and numbers",
                              "troupe why examples/quickstart/cluster.toml 281479271677953");
   sub->add_option("file", a->file, "Cluster file")->required();
-  sub->add_option("request", a->why.request, "Its id: the header Troupe-Request-Id of its answer")
+  sub->add_option("request", a->why.request, "Request id: the header Troupe-Request-Id of the response")
       ->required();
   sub->add_option("--model", a->why.model, "Ask only the queue of this model");
   sub->add_flag("--json", a->why.json, "Print one JSON document");

@@ -59,8 +59,8 @@ time_to_wait read_wait(const std::vector<std::string>& words) {
   char* end = nullptr;
   const double seconds = std::strtod(words[1].c_str(), &end);
   if (*end != '\0' || !(seconds >= 0 && seconds <= 86'400))  // false for NaN
-    throw std::invalid_argument("after its condition, --wait takes the seconds at most, not '" + words[1] +
-                                "'");
+    throw std::invalid_argument("--wait takes CONDITION [SECONDS], with at most 86400 seconds, not '" +
+                                words[1] + "'");
   out.max_wait = from_ms(1000 * seconds);
   return out;
 }
@@ -118,7 +118,7 @@ int ask_actor(const cluster_spec& cluster, const ask_options& o) {
   if (o.via.empty()) {
     via = consoles.first_up();
     if (via.value == cluster.nodes.size()) {
-      fmt::print(stderr, "troupe: no node of the cluster answers; is it up?\n");
+      fmt::print(stderr, "troupe: no node of the cluster answers; start it with troupe up\n");
       return exit_failed;
     }
   } else {
@@ -157,7 +157,7 @@ int print_schema(const std::string& kind, bool as_json) {
     kinds.push_back(to_string(r));
     if (kind.empty() || kind == kinds.back()) all[std::string(kinds.back())] = command_schema(r);
   }
-  if (all.empty()) return bad_usage("there are no actors of the kind '" + kind + "'" + hint(kind, kinds));
+  if (all.empty()) return bad_usage("unknown kind of actor '" + kind + "'" + hint(kind, kinds));
   return print_commands(all, as_json);
 }
 

@@ -90,12 +90,12 @@ int drain_one(const cluster_spec& cluster, const std::string& node, const change
   const auto end = std::chrono::steady_clock::now() + as_duration(options.wait_s);
   const auto is_there = [&] {
     const auto status = client.ask(*found, command{2, "status", ""});
-    return status.ok || !status.body.starts_with("nobody answers");
+    return status.ok || !status.body.starts_with("no node answers");
   };
   while (is_there()) {
     if (std::chrono::steady_clock::now() > end)
       return tell_outcome(false, false, 0,
-                          fmt::format("{}; it is still there after {} s", r.detail, options.wait_s),
+                          fmt::format("{}; it still runs after {} s", r.detail, options.wait_s),
                           options.json);
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }

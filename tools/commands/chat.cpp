@@ -98,11 +98,11 @@ std::unique_ptr<chat_backend> chat_backend_of(const chat_options& o, std::ostrea
       return nullptr;
     }
   if (!o.adapter.empty()) {
-    err << "chat: --adapter is for a folder; of a server name the adapter with --model\n";
+    err << "chat: --adapter is for a checkpoint folder; give an adapter of a server with --model\n";
     return nullptr;
   }
   if (auto url = parse_http_url(o.where)) return std::make_unique<remote_chat_backend>(o, std::move(*url));
-  err << fmt::format("chat: \"{}\" is no http://HOST:PORT, and no folder\n", o.where);
+  err << fmt::format("chat: \"{}\" is neither http://HOST:PORT nor a folder\n", o.where);
   return nullptr;
 }
 

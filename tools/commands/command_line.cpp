@@ -54,12 +54,11 @@ void add_device(CLI::App& to, device_choice& where, CLI::Option* file) {
     if (file != nullptr) o->needs(file);
     return o;
   };
-  needs_file(to.add_option("--device", where.device, "Where it runs: cpu, or cuda in builds with it"))
+  needs_file(to.add_option("--device", where.device, "Device: cpu, or cuda in builds with CUDA"))
       ->capture_default_str();
-  needs_file(to.add_option("--gpu", where.gpu, "With --device cuda: which GPU, from 0"))
+  needs_file(to.add_option("--gpu", where.gpu, "With --device cuda: number of the GPU, from 0"))
       ->check(whole_in(0, 4095));
-  needs_file(to.add_flag("--exact", where.exact,
-                         "With --device cuda: products of f32 numbers as such, not rounded to TF32"));
+  needs_file(to.add_flag("--exact", where.exact, "With --device cuda: exact f32 products instead of TF32"));
 }
 
 int with_cluster(const std::string& file, const std::function<int(const cluster_spec&)>& use) {

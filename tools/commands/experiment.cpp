@@ -103,7 +103,7 @@ std::optional<std::vector<lab::experiment>> chosen_experiments(const experiment_
   }
   if (!right) return {};
   if (out.empty()) {
-    std::cerr << "troupe experiment: name an experiment, or say --all; troupe experiment list shows them\n";
+    std::cerr << "troupe experiment: name an experiment, or give --all; troupe experiment list shows them\n";
     return {};
   }
   return out;

@@ -75,8 +75,8 @@ std::string points_table(const lab::results& r) {
 
 std::string_view verdict(const lab::claim_result& c) {
   if (!c.checked) return "[not checked]";
-  if (c.points == 0) return "[FAILS: no point is meant]";
-  if (!c.what.reproduced) return c.holds ? "[HOLDS, though it is said not to]" : "[not reproduced]";
+  if (c.points == 0) return "[FAILS: no points selected]";
+  if (!c.what.reproduced) return c.holds ? "[HOLDS, but is marked as not reproduced]" : "[not reproduced]";
   return c.holds ? "[holds]" : "[FAILS]";
 }
 

@@ -28,7 +28,7 @@ using namespace llm;
 
 element weights_of(const std::string& dtype) {
   if (const auto type = element_called(dtype)) return *type;
-  throw request_refused(fmt::format("--dtype {}: known are f32, bf16 and f16", dtype));
+  throw request_refused(fmt::format("--dtype {}: must be f32, bf16 or f16", dtype));
 }
 
 /// Null: the folder has none.
@@ -53,7 +53,7 @@ asked_sequence request_of(const generate_options& o, const model_config& model, 
     throw request_refused(fmt::format(
         "{}: has no tokenizer.json and no tokenizer.model; give the prompt as --ids instead of --prompt",
         o.model));
-  if (r.prompt.empty()) throw request_refused("the prompt has no tokens: give it a text, or --ids");
+  if (r.prompt.empty()) throw request_refused("the prompt has no tokens: give a longer --prompt, or --ids");
   r.max_tokens = o.max_tokens;
   r.sampling = o.sampling;
   if (!o.ignore_eos) r.stop = model.eos;
@@ -62,7 +62,7 @@ asked_sequence request_of(const generate_options& o, const model_config& model, 
   for (const auto at : o.logits_at) {
     if (at >= length || at < -length)
       throw request_refused(
-          fmt::format("--logits-at {}: the prompt's positions are 0 to {}, or from its end -1 to {}", at,
+          fmt::format("--logits-at {}: positions of the prompt are 0 to {}, or -1 to {} from its end", at,
                       length - 1, -length));
     logits_at.push_back(static_cast<uint32_t>(at < 0 ? length + at : at));
   }
@@ -71,8 +71,7 @@ asked_sequence request_of(const generate_options& o, const model_config& model, 
 
 int run(const generate_options& o) {
   const auto type = weights_of(o.dtype);
-  if (o.device != "cpu")
-    throw request_refused(fmt::format("--device {}: cpu is the only one today", o.device));
+  if (o.device != "cpu") throw request_refused(fmt::format("--device {}: only cpu is supported", o.device));
   const checkpoint files(o.model);
   const auto& model = files.config();
   const auto words = tokenizer_of(o.model);
@@ -103,7 +102,7 @@ int run(const generate_options& o) {
   for (size_t seen = 0; generator.step();)
     for (; spoken && seen < out.tokens.size(); ++seen) say(spoken->add(out.tokens[seen]));
   if (spoken) say(spoken->finish());
-  if (out.failed) fmt::print(stderr, "{}: the model gave no numbers to choose a token from\n", o.model);
+  if (out.failed) fmt::print(stderr, "{}: the model returned no usable logits\n", o.model);
 
   if (!o.json) {
     if (!spoken) fmt::print("{}", fmt::join(out.tokens, ","));

@@ -48,8 +48,9 @@ constexpr double max_run_requests = 1e9;  // of a run
 /// Why the options do not fit the scenario. Empty: they fit.
 std::string contradiction(const goodput_options& options, const lab::scenario& s, double rate) {
   if (s.load && (options.requests || options.duration_s))
-    return fmt::format("{} has no effect: changing_load.length_s of {} says how long a run is; leave it out",
-                       options.requests ? "--requests" : "--duration", options.file);
+    return fmt::format(
+        "{} has no effect: changing_load.length_s of {} sets the length of a run; leave it out",
+        options.requests ? "--requests" : "--duration", options.file);
   if (options.duration_s && *options.duration_s * rate > max_run_requests)
     return fmt::format("--duration {}: a run would have about {:.2g} requests; give at most {:.3g} seconds",
                        *options.duration_s, *options.duration_s * rate, max_run_requests / rate);
@@ -135,8 +136,9 @@ int goodput(const goodput_options& options) {
   options.json ? print_json(options, *how, s, found) : print_table(options, *how, s, found);
   if (found.rate() > 0) return exit_done;
   std::cerr << "troupe goodput: "
-            << (options.rate ? fmt::format("of {} requests a second none ends well", *options.rate)
-                             : fmt::format("no rate has at most {:g} % bad", 100 * s.search.max_bad))
+            << (options.rate
+                    ? fmt::format("no request is within its SLO at {} requests a second", *options.rate)
+                    : fmt::format("no rate has at most {:g} % bad", 100 * s.search.max_bad))
             << '\n';
   return exit_failed;
 }

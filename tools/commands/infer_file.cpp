@@ -52,7 +52,7 @@ int infer_file(const infer_file_options& options) {
   const uint64_t row = input_row_bytes(signature);
   const uint64_t rows = input.size() / row;
   if (input.empty() || input.size() % row != 0 || rows > UINT32_MAX) {
-    return refuse(fmt::format("{}: {} bytes are no whole number of rows of {} bytes", options.input,
+    return refuse(fmt::format("{}: {} bytes are not a whole number of rows of {} bytes", options.input,
                               input.size(), row));
   }
 

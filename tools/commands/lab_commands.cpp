@@ -14,7 +14,7 @@ constexpr uint64_t max_jobs = 4096;
 void add_goodput(CLI::App& app, cli_job& chosen) {
   auto o = std::make_shared<goodput_options>();
   auto* sub =
-      add_subcommand(app, "goodput", "Search the highest rate that a scheduler serves, in virtual time",
+      add_subcommand(app, "goodput", "Search for the highest rate that a scheduler serves, in virtual time",
                      "troupe goodput examples/experiments/table2-resnet50.toml --policy deferred --seeds 8");
   sub->add_option("scenario", o->file, "Scenario file")->required();
   sub->add_option("--policy", o->policy,
@@ -26,69 +26,68 @@ void add_goodput(CLI::App& app, cli_job& chosen) {
   sub->add_option("--engine", o->engine, "direct: the policies alone; actors: the whole cluster, simulated")
       ->check(CLI::IsMember({"direct", "actors"}))
       ->capture_default_str();
-  sub->add_option("--criterion", o->criterion, "Whose bad rate counts: worst (model) or average")
+  sub->add_option("--criterion", o->criterion, "Bad rate to limit: of the worst model, or the average")
       ->check(CLI::IsMember({"worst", "average"}));
-  sub->add_option("--bad", o->max_bad, "The fraction of requests that may end badly")
+  sub->add_option("--bad", o->max_bad, "Largest bad rate, as a fraction of the requests")
       ->check(finite_in(0, 0.5));
-  sub->add_option("--seeds", o->seeds, "How many")->check(CLI::Range(1, 10'000));
-  sub->add_option("--first-seed", o->first_seed, "Seeds count up from this one")
+  sub->add_option("--seeds", o->seeds, "Number of seeds")->check(CLI::Range(1, 10'000));
+  sub->add_option("--first-seed", o->first_seed, "First seed; the others follow it")
       ->check(whole_in(0, INT64_MAX / 2));
-  auto* duration = sub->add_option("--duration", o->duration_s, "Measured seconds of a run, about")
+  auto* duration = sub->add_option("--duration", o->duration_s, "Approximate measured seconds of a run")
                        ->check(finite_in(0.1, 1e6));
   sub->add_option("--requests", o->requests, "Measured requests of a run")
       ->check(CLI::Range(100, 1'000'000'000))
       ->excludes(duration);
-  sub->add_option("--precision", o->precision, "Of the rate, as a fraction")->check(finite_in(1e-5, 0.5));
-  sub->add_option("--rate", o->rate, "Only this many requests a second, instead of searching")
+  sub->add_option("--precision", o->precision, "Precision of the rate, as a fraction")
+      ->check(finite_in(1e-5, 0.5));
+  sub->add_option("--rate", o->rate, "Run this many requests per second, instead of searching")
       ->check(finite_in(min_rate, max_rate));
-  sub->add_option("--jobs", o->jobs, "Runs at a time; by default as many as there are cores")
-      ->check(whole_in(0, max_jobs));
+  sub->add_option("--jobs", o->jobs, "Concurrent runs; default: one per core")->check(whole_in(0, max_jobs));
   sub->add_flag("--json", o->json, "Print one JSON document");
   sub->callback([o, &chosen] { chosen = [o] { return goodput(*o); }; });
 }
 
 void add_experiment(CLI::App& app, cli_job& chosen) {
   auto o = std::make_shared<experiment_options>();
-  auto* sub =
-      add_subcommand(app, "experiment", "Run what papers and docs measure again, from files that say how",
-                     "troupe experiment run figure6a");
+  auto* sub = add_subcommand(app, "experiment",
+                             "Reproduce the measurements of papers and docs, from experiment files",
+                             "troupe experiment run figure6a");
   sub->require_subcommand(1);
   const auto folder = [o](CLI::App& to) {
-    to.add_option("--folder", o->folder, "Where experiments are; by default examples/experiments");
+    to.add_option("--folder", o->folder, "Folder of the experiments; default: examples/experiments");
     to.add_flag("--json", o->json, "Print one JSON document");
   };
   const auto names = [o](CLI::App& to) {
-    to.add_option("name", o->names, "Experiments, or files");
+    to.add_option("name", o->names, "Names of experiments, or files");
     to.add_flag("--all", o->all, "All experiments of the folder");
     to.add_option("--output", o->output, "Folder of the results")->capture_default_str();
   };
 
-  auto* list = add_subcommand(*sub, "list", "The experiments that there are", "troupe experiment list");
+  auto* list = add_subcommand(*sub, "list", "List the experiments", "troupe experiment list");
   folder(*list);
   list->callback([o, &chosen] { chosen = [o] { return list_experiments(*o); }; });
 
   auto* run =
-      add_subcommand(*sub, "run", "Run experiments: CSV, JSON, a plot, and the paper's claims checked",
+      add_subcommand(*sub, "run", "Run experiments: write CSV, JSON and a plot, and check the paper's claims",
                      "troupe experiment run table2 figure6a --output results");
   folder(*run);
   names(*run);
   auto* quick = run->add_flag("--quick", o->quick,
-                              "Fewer points, requests and seeds: only the direction of the results");
-  run->add_flag("--full", o->full, "All workloads, also where an experiment takes a sample of them")
+                              "Fewer points, requests and seeds, for the trend of the results only");
+  run->add_flag("--full", o->full, "Run all workloads, also of experiments that sample them")
       ->excludes(quick);
   run->add_option("--engine", o->engine, "direct: the policies alone; actors: the whole cluster, simulated")
       ->check(CLI::IsMember({"direct", "actors"}))
       ->capture_default_str();
   run->add_option("--requests", o->requests, "Measured requests of a run")
       ->check(CLI::Range(100, 1'000'000'000));
-  run->add_option("--seeds", o->seeds, "Of each point")->check(CLI::Range(1, 10'000));
-  run->add_option("--jobs", o->jobs, "Runs at a time; by default as many as there are cores")
-      ->check(whole_in(0, max_jobs));
-  run->add_flag("--no-plot", o->no_plot, "Draw nothing");
+  run->add_option("--seeds", o->seeds, "Seeds per point")->check(CLI::Range(1, 10'000));
+  run->add_option("--jobs", o->jobs, "Concurrent runs; default: one per core")->check(whole_in(0, max_jobs));
+  run->add_flag("--no-plot", o->no_plot, "Do not draw plots");
   run->callback([o, &chosen] { chosen = [o] { return run_experiments(*o); }; });
 
-  auto* plot =
-      add_subcommand(*sub, "plot", "Draw results again", "troupe experiment plot table2 --output results");
+  auto* plot = add_subcommand(*sub, "plot", "Redraw the plots of results",
+                              "troupe experiment plot table2 --output results");
   folder(*plot);
   names(*plot);
   plot->callback([o, &chosen] { chosen = [o] { return plot_experiments(*o); }; });

@@ -44,10 +44,10 @@ int run(load_arguments& a) {
 
 /// Options of completions only.
 void add_completions(CLI::App& load, load_arguments& a) {
-  auto* completions = load.add_flag("--completions", a.completes,
-                                    "Stream completions from /v1/completions; TTFT: first token - send, ITL: "
-                                    "between tokens, TPOT: (last - first) / (output tokens - 1), E2E: end - "
-                                    "send, goodput: what meets both objectives, per second");
+  auto* completions = load.add_flag(
+      "--completions", a.completes,
+      "Stream completions from /v1/completions; TTFT: first token - send, ITL: between tokens, TPOT: (last - "
+      "first) / (output tokens - 1), E2E: end - send, goodput: requests per second within both objectives");
   for (const auto* option : {"--arrivals", "--cv", "--rows", "--slo-ms", "--input"})
     completions->excludes(load.get_option(option));
   const auto only = [completions](CLI::Option* option) {
@@ -55,24 +55,27 @@ void add_completions(CLI::App& load, load_arguments& a) {
     return option;
   };
   auto& c = a.completions;
-  only(load.add_option("--concurrency", c.concurrency, "So many at a time, instead of --rate"))
+  only(load.add_option("--concurrency", c.concurrency, "Concurrent requests, instead of --rate"))
       ->check(whole_in(1, 65536))
       ->excludes(load.get_option("--rate"));
-  only(load.add_option("--requests", c.requests, "So many at most"))->check(whole_in(1, INT64_MAX));
-  auto* prompt = only(load.add_option("--prompt", c.prompt, "Of every request"));
-  auto* tokens = only(load.add_option("--prompt-tokens", c.prompt_tokens, "So many random token ids instead"))
+  only(load.add_option("--requests", c.requests, "Largest number of requests"))
+      ->check(whole_in(1, INT64_MAX));
+  auto* prompt = only(load.add_option("--prompt", c.prompt, "Prompt of every request"));
+  auto* tokens = only(load.add_option("--prompt-tokens", c.prompt_tokens,
+                                      "Random token ids per prompt, instead of --prompt"))
                      ->check(whole_in(1, 1 << 20))
                      ->excludes(prompt);
-  only(load.add_option("--token-bound", c.token_bound, "These are below this"))
+  only(load.add_option("--token-bound", c.token_bound, "Upper bound of the random token ids, exclusive"))
       ->check(whole_in(1, INT32_MAX))
       ->needs(tokens)
       ->capture_default_str();
-  only(load.add_option("--max-tokens", c.max_tokens, "Of an answer"))
+  only(load.add_option("--max-tokens", c.max_tokens, "Longest answer, in tokens"))
       ->check(whole_in(1, 1 << 20))
       ->capture_default_str();
-  auto* adapters =
-      only(load.add_option("--adapters", c.adapters, "NAME,NAME: each request asks for one"))->delimiter(',');
-  only(load.add_option("--zipf", c.zipf, "The i-th adapter is i^-S as popular as the first; 0: all alike"))
+  auto* adapters = only(load.add_option("--adapters", c.adapters,
+                                        "NAME,NAME...: each request names one of these adapters"))
+                       ->delimiter(',');
+  only(load.add_option("--zipf", c.zipf, "The i-th adapter is i^-S as popular as the first; 0: uniform"))
       ->check(finite_in(0, 100))
       ->needs(adapters);
   only(load.add_option("--ttft-slo", a.ttft_slo_ms, "Objective for the time to the first token, in ms"))
@@ -90,7 +93,7 @@ void add_load(CLI::App& app, cli_job& chosen) {
       "troupe load http://127.0.0.1:8080 --rate 200 --duration 10 --model mlp\n"
       "  troupe load http://127.0.0.1:8080 --completions --model llama --concurrency 4 --prompt Hello");
   load->add_option("url", a->load.url, "http://HOST:PORT")->required();
-  load->add_option("--rate", a->load.arrivals.rate, "Requests a second, over all models")
+  load->add_option("--rate", a->load.arrivals.rate, "Requests per second, over all models")
       ->check(finite_in(min_rate, 1e6))
       ->capture_default_str();
   load->add_option("--duration", a->duration_s, "Seconds")
@@ -99,19 +102,21 @@ void add_load(CLI::App& app, cli_job& chosen) {
   load->add_option("--arrivals", a->arrivals, "poisson, gamma or constant")
       ->check(CLI::IsMember({"poisson", "gamma", "constant"}))
       ->capture_default_str();
-  load->add_option("--cv", a->load.arrivals.cv, "gamma: deviation over mean of the gaps")
+  load->add_option("--cv", a->load.arrivals.cv, "gamma: standard deviation over mean of the gaps")
       ->check(finite_in(0.01, 100))
       ->capture_default_str();
   load->add_option("--model", a->load.models, "Only this model (may be repeated)");
-  load->add_option("--rows", a->load.rows, "Rows a request")
+  load->add_option("--rows", a->load.rows, "Rows per request")
       ->check(whole_in(1, 65536))
       ->capture_default_str();
-  load->add_option("--slo-ms", a->load.slo_ms, "Tighten every deadline")->check(finite_in(0.001, hour_ms));
+  load->add_option("--slo-ms", a->load.slo_ms, "Tighter latency objective for all requests, in ms")
+      ->check(finite_in(0.001, hour_ms));
   load->add_option("--input", a->load.input, "File of raw input rows instead of random ones");
-  load->add_option("--seed", a->load.seed, "Of arrivals and inputs")
+  load->add_option("--seed", a->load.seed, "Seed of arrivals and inputs")
       ->check(whole_in(0, INT64_MAX))
       ->capture_default_str();
-  load->add_option("--key-file", a->load.key_file, "File that holds an API key; else TROUPE_API_KEY is one");
+  load->add_option("--key-file", a->load.key_file,
+                   "File with an API key; default: the variable TROUPE_API_KEY");
   load->add_flag("--json", a->load.json, "Print one JSON document");
   add_completions(*load, *a);
   load->callback([a, load, &chosen] {
@@ -122,17 +127,19 @@ void add_load(CLI::App& app, cli_job& chosen) {
 
 void add_chat(CLI::App& app, cli_job& chosen) {
   auto c = std::make_shared<chat_options>();
-  auto* chat = add_subcommand(app, "chat", "Talk with a language model, line by line; Ctrl-D ends",
+  auto* chat = add_subcommand(app, "chat", "Chat with a language model, line by line; Ctrl-D ends",
                               "troupe chat http://127.0.0.1:8080 --model llama");
   chat->add_option("where", c->where, "http://HOST:PORT, or the folder of a checkpoint")->required();
-  chat->add_option("--model", c->model, "Of the server, or an adapter of one");
-  chat->add_option("--adapter", c->adapter, "Of a folder: that of a LoRA adapter in PEFT's format");
-  chat->add_option("--system", c->system, "What the model is told before the first line");
-  chat->add_option("--max-tokens", c->max_tokens, "Of an answer; the server's default unless said")
+  chat->add_option("--model", c->model, "Model or adapter of the server");
+  chat->add_option("--adapter", c->adapter,
+                   "With a checkpoint folder: folder of a LoRA adapter in PEFT's format");
+  chat->add_option("--system", c->system, "System prompt");
+  chat->add_option("--max-tokens", c->max_tokens, "Longest answer, in tokens; default: the server's")
       ->check(whole_in(1, 1 << 20));
-  chat->add_option("--temperature", c->temperature, "0: always the likeliest token")->check(finite_in(0, 2));
-  chat->add_option("--seed", c->seed, "Of the draws")->check(whole_in(0, INT64_MAX));
-  chat->add_option("--key-file", c->key_file, "File that holds an API key; else TROUPE_API_KEY is one");
+  chat->add_option("--temperature", c->temperature, "Sampling temperature; 0: always the most likely token")
+      ->check(finite_in(0, 2));
+  chat->add_option("--seed", c->seed, "Seed of the sampling")->check(whole_in(0, INT64_MAX));
+  chat->add_option("--key-file", c->key_file, "File with an API key; default: the variable TROUPE_API_KEY");
   chat->callback([c, &chosen] { chosen = [c] { return run_chat(*c); }; });
 }
 

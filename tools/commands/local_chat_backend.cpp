@@ -30,7 +30,7 @@ class local_chat_backend final : public chat_backend {
                  {element::f32, element::f32, max_length_ / tokens_a_block + 1, tokens_a_block}),
         sequences_(decoder_, {.max_sequences = 1}) {
     if (!words_->chat)
-      throw model_error(fmt::format("{}: has no chat template; troupe generate continues texts", o.where));
+      throw model_error(fmt::format("{}: has no chat template; use troupe generate", o.where));
     for (uint32_t l = 0; l < files_.layers(); ++l) decoder_.load(l, files_.read(l));
     if (o.adapter.empty()) return;
     decoder_.load(llm::only_adapter, llm::read_adapter(o.adapter, files_.config()));
@@ -54,7 +54,7 @@ class local_chat_backend final : public chat_backend {
       for (size_t seen = 0; !(result.interrupted = interrupted()) && sequences_.step();)
         for (; seen < out.tokens.size(); ++seen) emit(spoken.add(out.tokens[seen]));
       emit(spoken.finish());
-      if (out.failed) result.error = "the model gave no numbers to choose a token from";
+      if (out.failed) result.error = "the model returned no usable logits";
       sequences_.forget(id);
     } catch (const request_refused& e) {
       result.error = e.what();
@@ -67,8 +67,8 @@ class local_chat_backend final : public chat_backend {
     llm::sequence_request r;
     r.prompt = words_->words->encode(prompt, false, true);
     if (r.prompt.size() >= max_length_)
-      throw request_refused(
-          fmt::format("the conversation has {} tokens, and {} are the most", r.prompt.size(), max_length_));
+      throw request_refused(fmt::format("the conversation has {} tokens; at most {} are allowed",
+                                        r.prompt.size(), max_length_));
     r.max_tokens = std::min(o_.max_tokens.value_or(longest_conversation),
                             max_length_ - static_cast<uint32_t>(r.prompt.size()));
     r.sampling.temperature = static_cast<float>(o_.temperature.value_or(1));

@@ -41,8 +41,7 @@ int make_certs(const make_certs_options& options) {
     cluster = reading.spec.name;
     for (const auto& n : reading.spec.nodes) {
       if (n.name == "ca" || n.name == operator_name) {
-        fmt::print(stderr, "troupe: node '{}' has the name of another certificate; call it otherwise\n",
-                   n.name);
+        fmt::print(stderr, "troupe: node '{}' has the name of another certificate; rename it\n", n.name);
         return exit_bad_input;
       }
       wanted.push_back({n.name, {n.host}});
@@ -68,9 +67,14 @@ int make_certs(const make_certs_options& options) {
     }
     for (const auto& file : written) fmt::print("{}\n", file);
     fmt::print(
-        "\nPut this into the cluster file:\n\n    [security]\n    certificates = \"{}\"\n\n"
-        "Give each host ca.pem and the .pem and .key of its own nodes, whoever operates the cluster ca.pem,\n"
-        "operator.pem and operator.key. Keep ca.key where no node runs: who has it can join the cluster.\n",
+        "\nPut this into the cluster file:\n"
+        "\n"
+        "    [security]\n"
+        "    certificates = \"{}\"\n"
+        "\n"
+        "Copy ca.pem and the .pem and .key of its own nodes to each host. The operator needs ca.pem, "
+        "operator.pem\n"
+        "and operator.key. Keep ca.key on a host without nodes: its owner can add nodes to the cluster.\n",
         options.folder);
     return exit_done;
   } catch (const std::exception& e) {

@@ -14,43 +14,47 @@ namespace {
 
 void add_generate(CLI::App& app, cli_job& chosen) {
   auto o = std::make_shared<generate_options>();
-  auto* sub = add_subcommand(app, "generate", "Continue one text with a language model, without a cluster",
+  auto* sub = add_subcommand(app, "generate", "Complete one prompt with a language model, without a cluster",
                              "troupe generate --model llama --prompt 'Once upon a time' --max-tokens 32");
   sub->add_option("--model", o->model, "Folder of a Hugging Face checkpoint")->required();
   sub->add_option("--adapter", o->adapter, "Folder of a LoRA adapter in PEFT's format");
-  auto* prompt = sub->add_option("--prompt", o->prompt, "The text to continue");
-  auto* ids = sub->add_option("--ids", o->ids, "Its tokens instead, as 1,2,3")
+  auto* prompt = sub->add_option("--prompt", o->prompt, "Prompt");
+  auto* ids = sub->add_option("--ids", o->ids, "Token ids of the prompt instead, as 1,2,3")
                   ->delimiter(',')
                   ->check(whole_in(0, INT32_MAX));
-  sub->add_option("--max-tokens", o->max_tokens, "Generated ones at most")
+  sub->add_option("--max-tokens", o->max_tokens, "Largest number of generated tokens")
       ->check(whole_in(1, 1 << 20))
       ->capture_default_str();
   auto& chosen_by = o->sampling;
-  sub->add_option("--temperature", chosen_by.temperature, "0: always the most likely token")
+  sub->add_option("--temperature", chosen_by.temperature,
+                  "Sampling temperature; 0: always the most likely token")
       ->check(finite_in(0, 100))
       ->capture_default_str();
-  sub->add_option("--top-k", chosen_by.top_k, "Only the so many most likely tokens; 0: all")
+  sub->add_option("--top-k", chosen_by.top_k, "Sample from this many of the most likely tokens; 0: all")
       ->check(whole_in(0, INT32_MAX));
-  sub->add_option("--top-p", chosen_by.top_p, "Only the most likely tokens that have this share together")
+  sub->add_option("--top-p", chosen_by.top_p,
+                  "Sample from the most likely tokens with this probability in total")
       ->check(finite_in(1e-6, 1));
-  sub->add_option("--min-p", chosen_by.min_p, "Only tokens with this share of the most likely one's")
+  sub->add_option("--min-p", chosen_by.min_p,
+                  "Sample from tokens with at least this share of the highest probability")
       ->check(finite_in(0, 1));
-  sub->add_option("--repetition-penalty", chosen_by.repetition_penalty, "Divides what has occurred")
+  sub->add_option("--repetition-penalty", chosen_by.repetition_penalty,
+                  "Divides the logits of tokens that have occurred")
       ->check(finite_in(0.01, 100));
-  sub->add_option("--presence-penalty", chosen_by.presence_penalty, "Subtracted from what was generated")
+  sub->add_option("--presence-penalty", chosen_by.presence_penalty,
+                  "Subtracted from the logits of generated tokens")
       ->check(finite_in(-2, 2));
   sub->add_option("--frequency-penalty", chosen_by.frequency_penalty,
-                  "Subtracted as often as it was generated")
+                  "Subtracted from the logit of a token each time it was generated")
       ->check(finite_in(-2, 2));
-  sub->add_option("--seed", chosen_by.seed, "Of what is drawn with a temperature")
-      ->check(whole_in(0, INT64_MAX));
-  sub->add_flag("--ignore-eos", o->ignore_eos, "Go on after a token that ends a text");
-  sub->add_option("--device", o->device, "Where it runs: cpu, the only one today")->capture_default_str();
-  sub->add_option("--dtype", o->dtype, "Of the weights and the KV cache: f32, bf16 or f16")
+  sub->add_option("--seed", chosen_by.seed, "Seed of the sampling")->check(whole_in(0, INT64_MAX));
+  sub->add_flag("--ignore-eos", o->ignore_eos, "Continue after an end-of-sequence token");
+  sub->add_option("--device", o->device, "Device; only cpu is supported")->capture_default_str();
+  sub->add_option("--dtype", o->dtype, "Type of the weights and the KV cache: f32, bf16 or f16")
       ->capture_default_str();
   auto* json = sub->add_flag("--json", o->json, "Print one JSON document");
   sub->add_option("--logits-at", o->logits_at,
-                  "With --json: the logits after these positions of the prompt; -1 is the last")
+                  "With --json: print the logits after these positions of the prompt; -1 is the last")
       ->delimiter(',')
       ->needs(json);
   prompt->excludes(ids);
@@ -64,22 +68,22 @@ void add_generate(CLI::App& app, cli_job& chosen) {
 void add_profile(CLI::App& app, cli_job& chosen) {
   auto tensors = std::make_shared<profile_options>();
   auto llm = std::make_shared<profile_llm_options>();
-  auto* sub = add_subcommand(app, "profile",
-                             "Measure a model's latency and fit what schedulers and emulated devices use",
-                             "troupe profile --model-file mlp.onnx --max-batch 32");
+  auto* sub = add_subcommand(
+      app, "profile", "Measure a model's latency and fit a profile for schedulers and emulated devices",
+      "troupe profile --model-file mlp.onnx --max-batch 32");
   auto* file =
       sub->add_option("--model-file", tensors->model_file, "ONNX file: alpha and beta by batch size");
-  auto* folder = sub->add_option("--model", llm->model,
-                                 "Or the folder of a Hugging Face checkpoint: the terms of its steps");
+  auto* folder = sub->add_option(
+      "--model", llm->model, "Folder of a Hugging Face checkpoint instead: the terms of its step latency");
   add_device(*sub, tensors->where, file);
   sub->add_option("--max-batch", tensors->max_batch, "Largest batch, in rows or sequences")
       ->check(whole_in(1, 65536))
       ->capture_default_str();
   sub->add_option("--adapter", llm->adapter, "Folder of a LoRA adapter in PEFT's format")->needs(folder);
-  sub->add_option("--dtype", llm->dtype, "Of the weights and the KV cache: f32, bf16 or f16")
+  sub->add_option("--dtype", llm->dtype, "Type of the weights and the KV cache: f32, bf16 or f16")
       ->needs(folder)
       ->capture_default_str();
-  sub->add_option("--threads", llm->threads, "That compute a step")
+  sub->add_option("--threads", llm->threads, "Threads of a step")
       ->check(whole_in(1, 1024))
       ->needs(folder)
       ->capture_default_str();
@@ -87,19 +91,20 @@ void add_profile(CLI::App& app, cli_job& chosen) {
       ->check(whole_in(2, 1 << 20))
       ->needs(folder)
       ->capture_default_str();
-  sub->add_option("--prefill-chunk", llm->prefill_chunk, "Tokens of prompts in a step, at most")
+  sub->add_option("--prefill-chunk", llm->prefill_chunk, "Largest number of prompt tokens in a step")
       ->check(whole_in(1, 1 << 20))
       ->needs(folder)
       ->capture_default_str();
-  sub->add_option("--kv-mb", llm->kv_mb, "KV cache, in MiB: steps that need more are left out")
+  sub->add_option("--kv-mb", llm->kv_mb, "KV cache, in MiB; steps that need more are skipped")
       ->check(whole_in(1, 1 << 22))
       ->needs(folder)
       ->capture_default_str();
-  sub->add_option("--seconds", llm->seconds, "Time for all steps; each runs three times at least")
+  sub->add_option("--seconds", llm->seconds, "Seconds for all steps; each step runs at least three times")
       ->check(finite_in(0, 86'400))
       ->needs(folder)
       ->capture_default_str();
-  sub->add_option("--output", llm->output, "File for the profile, for [[llm]] with device = \"emulated\"")
+  sub->add_option("--output", llm->output,
+                  "Output file of the profile, for [[llm]] with device = \"emulated\"")
       ->needs(folder);
   sub->add_flag("--json", tensors->json, "Print one JSON document");
   file->excludes(folder);
@@ -120,7 +125,7 @@ void add_model_commands(CLI::App& app, cli_job& chosen) {
                                "troupe infer --model-file mlp.onnx --input mlp.in.bin --output out.bin");
   infer->add_option("--model-file", i->model_file, "ONNX file")->required();
   infer->add_option("--input", i->input, "Raw little-endian tensors, in graph input order")->required();
-  infer->add_option("--output", i->output, "Where the outputs go, likewise")->required();
+  infer->add_option("--output", i->output, "Output file of raw tensors, in graph output order")->required();
   add_device(*infer, i->where);
   infer->add_flag("--json", i->json, "Print one JSON document");
   infer->callback([i, &chosen] { chosen = [i] { return infer_file(*i); }; });

@@ -18,7 +18,7 @@ std::string flag_problem(const std::string& key, const std::string& value) {
   reader alone(key + " = " + value + '\n', command_line);
   alone.root().ignore_rest();
   const bool right = value.find('\n') == std::string::npos && alone.finish().empty();
-  return right ? "" : fmt::format("{}: must be a value as TOML has them, not {}", flag_of(key), value);
+  return right ? "" : fmt::format("{}: must be a TOML value, not {}", flag_of(key), value);
 }
 
 /// Problems of the file alone: its syntax, and keys that are also flags.
@@ -26,7 +26,7 @@ std::vector<problem> file_problems(const std::string& text, const model_options&
   reader alone(text, options.file);
   auto& root = alone.root();
   for (const auto& [key, value] : options.keys)
-    if (root.has(key)) root.refuse(key, fmt::format("{} gives it, too; remove one of the two", flag_of(key)));
+    if (root.has(key)) root.refuse(key, fmt::format("{} gives it too; remove one of the two", flag_of(key)));
   root.ignore_rest();
   return alone.finish();
 }

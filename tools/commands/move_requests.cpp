@@ -33,11 +33,11 @@ class routers {
   /// The first answer, or why there is none.
   template <class Command>
   command_reply order(const Command& c) {
-    command_reply said{0, false, "no node of the cluster answers; is it up?"};
+    command_reply said{0, false, "no node of the cluster answers; start it with troupe up"};
     for (const auto node : leader_candidates(cluster_)) {
       const auto name = fmt::format("llm_router/{}@{}", model_.value, cluster_.nodes[node.value].name);
       said = consoles_.order(node, "ask", name, std::string(Command::type_name), to_json(c));
-      if (said.ok || !said.body.starts_with("nobody answers")) break;
+      if (said.ok || !said.body.starts_with("no node answers")) break;
     }
     return said;
   }
@@ -69,7 +69,7 @@ int migrate_request(const cluster_spec& cluster, const std::string& request, con
   if (const auto [p, bad] = std::from_chars(request.data(), end, order.request);
       bad != std::errc{} || p != end)
     problem = fmt::format(
-        "'{}' is no request's id; `troupe ask FILE llm_router/0 list_generations` tells them", request);
+        "'{}' is not a request id; `troupe ask FILE llm_router/0 list_generations` lists the ids", request);
   if (problem) {
     fmt::print(stderr, "troupe: {}\n", *problem);
     return exit_bad_input;
@@ -77,7 +77,7 @@ int migrate_request(const cluster_spec& cluster, const std::string& request, con
   const auto said = routers(cluster, cluster.engines[to.engine].model).order(order);
   return tell_outcome(
       said.ok,
-      said.ok ? fmt::format("request {} goes on on {}", request, named(cluster, to.engine)) : said.body,
+      said.ok ? fmt::format("request {} continues on {}", request, named(cluster, to.engine)) : said.body,
       to.json);
 }
 
@@ -91,7 +91,7 @@ int drain_engine_of(const cluster_spec& cluster, const engine_change& what) {
   const auto name = named(cluster, what.engine);
   if (!said.ok) return tell_outcome(false, said.body, what.json);
   if (what.open) return tell_outcome(true, name + " takes sequences again", what.json);
-  if (what.wait_s <= 0) return tell_outcome(true, name + " gives its sequences to others", what.json);
+  if (what.wait_s <= 0) return tell_outcome(true, name + " moves its sequences to other engines", what.json);
   const machine_clock time;
   const auto give_up = time.now() + from_ms(what.wait_s * 1e3);
   for (;;) {
@@ -101,9 +101,10 @@ int drain_engine_of(const cluster_spec& cluster, const engine_change& what) {
         if (e.engine == what.engine && e.sequences == 0)
           return tell_outcome(true, name + " is empty", what.json);
     if (time.now() > give_up)
-      return tell_outcome(
-          false, fmt::format("{} has sequences after {} s; no other has room for them", name, what.wait_s),
-          what.json);
+      return tell_outcome(false,
+                          fmt::format("{} still has sequences after {} s; no other engine has room for them",
+                                      name, what.wait_s),
+                          what.json);
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
 }

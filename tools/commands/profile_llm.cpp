@@ -23,7 +23,7 @@ namespace {
 
 element weights_type(const std::string& name) {
   if (const auto type = element_called(name)) return *type;
-  throw request_refused(fmt::format("--dtype {}: is f32, bf16 or f16", name));
+  throw request_refused(fmt::format("--dtype {}: must be f32, bf16 or f16", name));
 }
 
 /// Signals that the device has an event.
@@ -98,10 +98,9 @@ void print_table(const profile_llm_options& o, const measured& m) {
                s.held_out ? "  held out" : "");
   }
   fmt::print("\n{}\n", step_profile_text(m.profile, fmt::format("{}, {}", o.model, o.dtype)));
-  fmt::print(
-      "error of the fit: {:.1f} % in the mean, {:.1f} % at most; on steps held out: {:.1f} %, {:.1f} %\n",
-      100 * m.fit.fitted.mean, 100 * m.fit.fitted.largest, 100 * m.fit.held_out.mean,
-      100 * m.fit.held_out.largest);
+  fmt::print("error of the fit: mean {:.1f} %, largest {:.1f} %; on held-out steps: {:.1f} %, {:.1f} %\n",
+             100 * m.fit.fitted.mean, 100 * m.fit.fitted.largest, 100 * m.fit.held_out.mean,
+             100 * m.fit.held_out.largest);
 }
 
 nlohmann::ordered_json document(const profile_llm_options& o, const measured& m) {
@@ -144,7 +143,7 @@ bool write(const profile_llm_options& o, const measured& m) {
   std::ofstream file(o.output);
   file << step_profile_text(
       m.profile, fmt::format("{} in {} on {} thread{} of a CPU, measured by: troupe profile --model\n"
-                             "The fit is off by {:.1f} % in the mean and {:.1f} % at most.",
+                             "Error of the fit: mean {:.1f} %, largest {:.1f} %.",
                              o.model, o.dtype, o.threads, o.threads == 1 ? "" : "s", 100 * m.fit.fitted.mean,
                              100 * m.fit.fitted.largest));
   file.flush();

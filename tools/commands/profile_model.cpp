@@ -50,7 +50,7 @@ void print_json(const profile_options& o, const std::vector<latency_sample>& sam
 void print_table(const profile_options& o, const std::vector<latency_sample>& samples, const latency_fit& fit,
                  uint64_t memory_bytes) {
   fmt::print("{} on {}\n{:>6} {:>12} {:>12} {:>12}\n", o.model_file, title_of(o.where), "batch", "ms",
-             "fit ms", "ms a row");
+             "fit ms", "ms/row");
   for (const auto& s : samples) {
     fmt::print("{:>6} {:>12.4f} {:>12.4f} {:>12.4f}\n", s.rows, to_ms(s.latency), to_ms(fit.model(s.rows)),
                to_ms(s.latency) / s.rows);

@@ -46,42 +46,46 @@ void add_replay(CLI::App& app, cli_job& chosen) {
       "when they are due",
       "troupe replay examples/traces/mooncake.jsonl http://127.0.0.1:8082 --model llama-7b --csv "
       "series.csv");
-  replay->add_option("trace", r.file, "Its file")->required();
+  replay->add_option("trace", r.file, "Trace file")->required();
   auto* url = replay->add_option("url", r.url, "http://HOST:PORT");
-  auto* simulate = replay->add_option(
-      "--simulate", r.simulate, "Cluster file: the same requests to a simulated cluster, in virtual time");
+  auto* simulate = replay->add_option("--simulate", r.simulate,
+                                      "Cluster file: replay to a simulated cluster in virtual time instead");
   simulate->excludes(url);
-  replay->add_option("--model", r.model, "Asked for by requests without an adapter");
-  replay->add_option("--time-scale", r.time_scale, "Gaps become so many times as long")
+  replay->add_option("--model", r.model, "Model of requests without an adapter");
+  replay->add_option("--time-scale", r.time_scale, "Factor of the gaps between requests")
       ->check(finite_in(1e-6, 1e6))
       ->capture_default_str();
-  replay->add_option("--rate-scale", r.rate_scale, "So many requests for each of the trace")
+  replay->add_option("--rate-scale", r.rate_scale, "Factor of the number of requests")
       ->check(finite_in(1e-6, 1e4))
       ->capture_default_str();
-  replay->add_option("--from", a->from_s, "Seconds of the trace to leave out")->check(finite_in(0, 1e9));
-  replay->add_option("--duration", a->length_s, "Seconds of the trace")->check(finite_in(1e-3, 1e9));
-  replay->add_option("--requests", r.requests, "So many at most")->check(whole_in(1, INT64_MAX));
-  replay->add_option("--most-prompt", r.max_prompt, "Cut longer prompts to so many tokens")
+  replay->add_option("--from", a->from_s, "Seconds to skip at the start of the trace")
+      ->check(finite_in(0, 1e9));
+  replay->add_option("--duration", a->length_s, "Seconds of the trace to replay")
+      ->check(finite_in(1e-3, 1e9));
+  replay->add_option("--requests", r.requests, "Largest number of requests")->check(whole_in(1, INT64_MAX));
+  replay->add_option("--most-prompt", r.max_prompt, "Truncate longer prompts to this many tokens")
       ->check(whole_in(1, UINT32_MAX));
-  replay->add_option("--most-output", r.max_output, "Ask for so many tokens at most")
+  replay->add_option("--most-output", r.max_output, "Largest number of tokens to request")
       ->check(whole_in(1, UINT32_MAX));
-  replay->add_option("--token-bound", r.token_bound, "Prompts are token ids below this")
+  replay->add_option("--token-bound", r.token_bound, "Upper bound of the prompts' token ids, exclusive")
       ->check(whole_in(1, INT32_MAX))
       ->capture_default_str();
   replay->add_option("--ttft-slo", a->ttft_slo_ms, "Objective for the time to the first token, in ms")
       ->check(finite_in(0.001, day_ms));
   replay->add_option("--tpot-slo", a->tpot_slo_ms, "Objective for the time per output token, in ms")
       ->check(finite_in(0.001, day_ms));
-  replay->add_option("--interval", a->interval_s, "Seconds of an interval of the series")
+  replay->add_option("--interval", a->interval_s, "Seconds per interval of the series")
       ->check(finite_in(1e-3, day_s))
       ->capture_default_str();
-  replay->add_option("--timeout", a->timeout_s, "Seconds without a sign of the server")
+  replay->add_option("--timeout", a->timeout_s, "Seconds without data from the server until a request fails")
       ->check(finite_in(0.001, day_s))
       ->capture_default_str();
-  replay->add_option("--connections", r.max_connections, "What would need more counts as failed")
+  replay
+      ->add_option("--connections", r.max_connections,
+                   "Largest number of connections; requests beyond it count as failed")
       ->check(whole_in(1, 65536))
       ->capture_default_str();
-  replay->add_option("--seed", r.seed, "Of prompts and of --rate-scale")
+  replay->add_option("--seed", r.seed, "Seed of prompts and of --rate-scale")
       ->check(whole_in(0, INT64_MAX))
       ->capture_default_str();
   replay->add_option("--key-file", r.key_file, "File with the API key");
@@ -89,12 +93,12 @@ void add_replay(CLI::App& app, cli_job& chosen) {
       ->add_option("--tenant-key", a->keys,
                    "File with the API key of a tenant of the trace (may be repeated)")
       ->check(name_and_file);
-  replay->add_option("--json-file", r.json_file, "Write everything there, with the series");
-  replay->add_option("--csv", r.csv_file, "Write the series there");
+  replay->add_option("--json-file", r.json_file, "Output file of the full result, with the series");
+  replay->add_option("--csv", r.csv_file, "Output file of the series");
   replay->add_flag("--json", r.json, "Print one JSON document");
   replay->callback([a, url, simulate, &chosen] {
     if (url->empty() && simulate->empty())
-      throw CLI::ValidationError("url", "say where to, or --simulate a cluster file");
+      throw CLI::ValidationError("url", "give a URL, or --simulate with a cluster file");
     chosen = [a] { return run(*a); };
   });
 }
@@ -110,33 +114,36 @@ void add_traffic(CLI::App& app, cli_job& chosen) {
   t.arrivals = {.kind = arrival_kind::gamma, .rate = 10, .cv = 1};
   auto* traffic = add_subcommand(
       app, "traffic",
-      "Make a trace of generation requests: chats' lengths, popular adapters, bursts; as Mooncake has it",
+      "Generate a trace of generation requests in Mooncake's format: chat lengths, popular adapters, bursts",
       "troupe traffic --requests 1000 --rate 20 --cv 3 --adapters 100 > trace.jsonl");
-  traffic->add_option("--requests", a->what.requests, "So many at most")
+  traffic->add_option("--requests", a->what.requests, "Largest number of requests")
       ->check(whole_in(1, 1'000'000'000))
       ->capture_default_str();
   traffic->add_option("--duration", a->length_s, "Seconds")->check(finite_in(1e-3, 1e9));
-  traffic->add_option("--rate", t.arrivals.rate, "Requests a second")
+  traffic->add_option("--rate", t.arrivals.rate, "Requests per second")
       ->check(finite_in(1e-6, 1e6))
       ->capture_default_str();
-  traffic->add_option("--cv", t.arrivals.cv, "Deviation over mean of the gaps; 1: Poisson, more: bursts")
+  traffic
+      ->add_option("--cv", t.arrivals.cv,
+                   "Standard deviation over mean of the gaps; 1: Poisson, more: bursts")
       ->check(finite_in(0.01, 100))
       ->capture_default_str();
   const auto lengths = [traffic](const char* name, token_lengths& l, const char* of) {
     const std::string option = std::string("--") + name;
-    traffic->add_option(option + "-tokens", l.median, std::string("Median of ") + of)
+    traffic->add_option(option + "-tokens", l.median, std::string("Median tokens of ") + of)
         ->check(finite_in(1, 1e7))
         ->capture_default_str();
-    traffic->add_option(option + "-sigma", l.sigma, "Deviation of their logarithm; 0: all alike")
+    traffic
+        ->add_option(option + "-sigma", l.sigma, "Standard deviation of the logarithm of these; 0: constant")
         ->check(finite_in(0, 10))
         ->capture_default_str();
-    traffic->add_option(option + "-most", l.max, "And none is longer")
+    traffic->add_option(option + "-most", l.max, "Largest number of these tokens")
         ->check(whole_in(1, 1 << 24))
         ->capture_default_str();
   };
   lengths("prompt", t.prompt, "prompts");
   lengths("output", t.output, "answers");
-  traffic->add_option("--adapters", t.adapters, "So many; none: the base model")
+  traffic->add_option("--adapters", t.adapters, "Number of adapters; 0: the base model only")
       ->check(whole_in(0, 10'000'000));
   traffic
       ->add_option("--popularity", a->popularity,
@@ -149,11 +156,15 @@ void add_traffic(CLI::App& app, cli_job& chosen) {
                    "popular as the first")
       ->check(finite_in(0, 100))
       ->capture_default_str();
-  traffic->add_option("--adapter-prefix", t.adapter_prefix, "Then their numbers")->capture_default_str();
-  traffic->add_option("--tenants", t.tenants, "tenant-0, tenant-1, ..., all alike")
+  traffic
+      ->add_option("--adapter-prefix", t.adapter_prefix,
+                   "Prefix of the adapters' names, before their numbers")
+      ->capture_default_str();
+  traffic->add_option("--tenants", t.tenants, "Number of tenants: tenant-0, tenant-1, ..., with equal shares")
       ->check(whole_in(0, 1'000'000));
-  traffic->add_option("--slo-ms", a->slo_ms, "For the first token of each")->check(finite_in(1e-3, day_ms));
-  traffic->add_option("--seed", t.seed, "The same seed, the same trace")
+  traffic->add_option("--slo-ms", a->slo_ms, "Objective for the time to the first token, in ms")
+      ->check(finite_in(1e-3, day_ms));
+  traffic->add_option("--seed", t.seed, "Seed of the trace")
       ->check(whole_in(0, INT64_MAX))
       ->capture_default_str();
   traffic->callback([a, &chosen] {

@@ -43,7 +43,7 @@ bool latencies_known(const simulate_options& options, const cluster_spec& cluste
 }
 
 std::string in_words(int32_t advice) {
-  if (advice == 0) return "that is what the load needs";
+  if (advice == 0) return "the load needs this number";
   return fmt::format("the load needs {} {}", std::abs(advice), advice > 0 ? "more" : "fewer");
 }
 
@@ -109,8 +109,8 @@ void print_table(const std::vector<model_row>& rows, const sim::world_result& r,
                x.p50_ms, x.p99_ms, x.mean_batch, x.gpu_busy * 100);
   for (const auto& x : rows)
     if (x.first_dropped != 0)
-      fmt::print("{}: the first that was dropped is {}; --why {} tells how that came\n", x.name,
-                 x.first_dropped, x.first_dropped);
+      fmt::print("{}: the first dropped request is {}; --why {} explains it\n", x.name, x.first_dropped,
+                 x.first_dropped);
   for (size_t k = 0; k < fault_kind_count; ++k)
     if (r.faults[k] > 0)
       fmt::print("{} {}: hit {} requests in flight\n", r.faults[k], to_string(static_cast<fault_kind>(k)),
@@ -145,7 +145,7 @@ int simulate(const simulate_options& options) {
     const auto document = story_document(*result.story, cluster.spec);
     std::cout << (options.json ? json_text(document, 2) + "\n" : story_text(document));
   } else {
-    std::cerr << fmt::format("no queue had request {}, or its scheduler has died since\n", options.why);
+    std::cerr << fmt::format("no queue had request {}, or its scheduler has failed since\n", options.why);
   }
   for (const auto& v : result.violations)
     std::cerr << fmt::format("seed {}, at {:.6f} s: {}: {}\n", seed, to_seconds(v.at), v.check, v.what);

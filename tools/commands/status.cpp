@@ -150,7 +150,7 @@ bool down(const nlohmann::json& doc) {
 }
 
 int bad_wait() {
-  fmt::print(stderr, "troupe: --wait takes `ready` or `down`, and after it the seconds at most\n");
+  fmt::print(stderr, "troupe: --wait takes `ready` or `down`, then optionally the seconds to wait\n");
   return exit_bad_input;
 }
 

@@ -29,7 +29,7 @@ bool wait_condition::holds(const nlohmann::json& answer) const {
       size_t i = 0;
       const auto* end = step.data() + step.size();
       if (const auto r = std::from_chars(step.data(), end, i); r.ec != std::errc{} || r.ptr != end)
-        throw std::invalid_argument(fmt::format("'{}': '{}' is no position in a list", field_, step));
+        throw std::invalid_argument(fmt::format("'{}': '{}' is not a position in a list", field_, step));
       if (i >= at->size()) return false;
       at = &(*at)[i];
     } else if (at->is_object() && at->contains(step)) {

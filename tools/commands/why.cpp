@@ -59,10 +59,9 @@ int fail(int code, const std::string& what) {
 int why(const cluster_spec& cluster, const why_options& o) {
   const auto id = id_of(o.request);
   if (id == request_id{})
-    return fail(exit_bad_input,
-                fmt::format("'{}' is no request id: take the number in the header Troupe-Request-Id of its "
-                            "answer, or an id of `troupe trace`",
-                            o.request));
+    return fail(exit_bad_input, fmt::format("'{}' is not a request id: give the number in the header "
+                                            "Troupe-Request-Id of the response, or an id of `troupe trace`",
+                                            o.request));
   console_client consoles(cluster);
   const auto found = queues_of(consoles, cluster, o.model);
   const auto silent =
@@ -79,19 +78,18 @@ int why(const cluster_spec& cluster, const why_options& o) {
   const auto story = find_story(id, found.queues, ask, remembering);
   if (!story && remembering == 0)
     return fail(exit_failed,
-                "nobody remembers what was decided: policy.decision_log is 0; `troupe tell FILE "
-                "model_queue/MODEL set_decision_log '{\"requests\": 4096}'` switches it on");
+                "no decisions are recorded: policy.decision_log is 0; `troupe tell FILE model_queue/MODEL "
+                "set_decision_log '{\"requests\": 4096}'` enables it");
   if (!story && !o.model.empty())
     return fail(exit_failed,
-                fmt::format("the queue of '{}' does not remember request {}{}: it is forgotten, or of "
-                            "another model; without --model all queues are asked",
+                fmt::format("the queue of '{}' has no record of request {}{}: the record was overwritten, or "
+                            "the request is of another model; without --model, all queues are asked",
                             o.model, id.value, silent));
   if (!story)
-    return fail(
-        exit_failed,
-        fmt::format("nobody remembers request {}{}: it is forgotten (policy.decision_log says how many "
-                    "are remembered), or never came here",
-                    id.value, silent));
+    return fail(exit_failed,
+                fmt::format("no queue has a record of request {}{}: the record was overwritten "
+                            "(policy.decision_log sets how many are kept), or the request never arrived",
+                            id.value, silent));
   const auto document = story_document(*story, cluster);
   fmt::print("{}", o.json ? json_text(document, 2) + "\n" : story_text(document));
   return exit_done;

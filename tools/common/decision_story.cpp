@@ -87,17 +87,16 @@ class story_builder {
   void describe(const batch_decision& b, const grant_story& g) {
     const auto again = b.attempt > 1 ? fmt::format("attempt {}: ", b.attempt) : "";
     if (!b.known)
-      return add(
-          request_.deadline, "ordered",
-          fmt::format("{}it was in batch {}, of which nothing more is remembered", again, b.batch.value),
-          {{"batch", b.batch.value}});
+      return add(request_.deadline, "ordered",
+                 fmt::format("{}it was in batch {}, which has no further record", again, b.batch.value),
+                 {{"batch", b.batch.value}});
     if (g.known) describe_grant(g, b.slot);
     add(b.granted_at, "ordered",
         fmt::format(
             "{}batch {} for slot {}, free at {}: {} in {}{}, to start at {}, at {} at the latest, and "
             "to end at {}",
             again, b.batch.value, b.slot.value, when(std::max(b.free_at, b.granted_at)), count(b.rows, "row"),
-            count(b.requests, "request"), b.alone ? ", alone, as it may have killed a worker" : "",
+            count(b.requests, "request"), b.alone ? ", alone, as it may have crashed a worker" : "",
             when(b.exec_at), when(b.start_by), when(b.planned_end)),
         {{"batch", b.batch.value},
          {"slot", b.slot.value},
@@ -144,27 +143,25 @@ class story_builder {
       more["by_rows"] = g.taken_rows;
     }
     if (b.started_at < b.finished_at)
-      text += fmt::format("; the {} that it ran were in vain", ms(b.finished_at - b.started_at));
+      text += fmt::format("; the {} that it ran are lost", ms(b.finished_at - b.started_at));
     add(b.finished_at, "preempted", text, more);
   }
 
   void describe_grant(const grant_story& g, slot_id slot) {
     auto text = fmt::format("the arbiter grants slot {}", slot.value);
     if (g.since != never)
-      text +=
-          fmt::format(" to the candidate of {} that stands since {}", count(g.rows, "row"), when(g.since));
+      text += fmt::format(" to the candidate of {} registered at {}", count(g.rows, "row"), when(g.since));
     if (g.rivals.empty()) {
-      text += "; no other stands";
+      text += "; there is no other candidate";
     } else {
-      text += fmt::format("; {} {}: ", count(g.rivals.size(), "other"),
-                          g.rivals.size() == 1 ? "stands" : "stand");
+      text += fmt::format("; {}: ", count(g.rivals.size(), "other candidate"));
       for (size_t i = 0; i < std::min<size_t>(3, g.rivals.size()); ++i)
         text +=
             fmt::format("{}{} ({}, from {} to {})", i > 0 ? ", " : "", name_of(g.rivals[i].model),
                         count(g.rivals[i].rows, "row"), when(g.rivals[i].exec_at), when(g.rivals[i].latest));
       if (g.rivals.size() > 3) text += ", ...";
     }
-    if (g.preempts) text += "; what runs there is to be stopped";
+    if (g.preempts) text += "; the batch that runs there is preempted";
     ordered_json numbers{{"slot", slot.value}, {"preempts", g.preempts}, {"rivals", ordered_json::array()}};
     for (const auto& r : g.rivals)
       numbers["rivals"].push_back({{"model", r.model.value},
@@ -195,49 +192,49 @@ class story_builder {
     if (d.retry_after > duration{}) numbers["retry_after_ms"] = to_ms(d.retry_after);
     const auto grounds = why(d);
     add(d.at, d.at_admission ? "turned_away" : "given_up",
-        fmt::format("its gateway {} as {}{}{}", d.at_admission ? "turns it away" : "gives it up", d.reason,
+        fmt::format("its gateway {} as {}{}{}", d.at_admission ? "rejects it" : "gives it up", d.reason,
                     grounds.empty() ? "" : ": ", grounds),
         numbers);
   }
 
   std::string why(const gateway_decision& d) const {
-    if (d.reason == "draining") return "it drains";
-    if (d.reason == "undeployed") return "the model is served no more";
+    if (d.reason == "draining") return "the gateway drains";
+    if (d.reason == "undeployed") return "the model is no longer served";
     if (d.reason == "no_capacity") return "no scheduler is up";
-    if (d.reason == "cancelled") return "its client went away";
+    if (d.reason == "cancelled") return "its client disconnected";
     if (d.reason == "queue_full")
-      return fmt::format("{} in flight there, and {} may be (limits.requests_in_flight)",
+      return fmt::format("{} in flight there, of at most {} (limits.requests_in_flight)",
                          d.in_flight == 1 ? "1 request is" : fmt::format("{} requests are", d.in_flight),
                          d.max_in_flight);
     if (d.reason == "quota")
-      return fmt::format("tenant '{}' is at its {}; to come again in {}", d.tenant, d.detail,
-                         ms(d.retry_after));
+      return fmt::format("tenant '{}' is at its {}; retry after {}", d.tenant, d.detail, ms(d.retry_after));
     if (d.reason == "timeout")
-      return fmt::format("nobody has answered {} after its deadline (limits.request_timeout_ms)",
+      return fmt::format("it had no answer {} after its deadline (limits.request_timeout_ms)",
                          ms(d.at - d.deadline));
-    if (d.reason == "scheduler_lost") return "the scheduler died with it";
-    if (d.reason == "worker_lost") return "the worker died before its outputs were pulled";
-    if (d.reason == "stale_memory") return "its bytes were no longer there to be pulled";
+    if (d.reason == "scheduler_lost") return "the scheduler that had it failed";
+    if (d.reason == "worker_lost") return "the worker failed before its outputs were pulled";
+    if (d.reason == "stale_memory") return "its bytes were released before they were pulled";
     if (d.reason == "node_fenced") return "the gateway's node was declared dead by its peers";
-    if (d.reason == "poison") return "it killed its worker twice, the second time alone";
+    if (d.reason == "poison") return "its worker failed twice, the second time with it alone";
     return d.detail;
   }
 
   std::string why(const drop_decision& d) const {
     const auto& r = request_;
-    if (d.rule == "no_worker") return "no living worker has the model";
-    if (d.rule == "cancelled") return "its client went away";
+    if (d.rule == "no_worker") return "no live worker has the model";
+    if (d.rule == "cancelled") return "its client disconnected";
     if (d.rule == "attempts") return "too many workers refused it";
     if (d.rule == "preempted")
       return fmt::format("its batch was preempted, and even alone it needs {} more, {} are left",
                          ms(d.finish - d.at), ms(r.deadline - d.at));
     if (d.rule == "not_started") return "the worker could not start its batch in time";
     if (d.rule == "poison_retry_too_late")
-      return "it had to run alone, as it may have killed a worker, and was too late";
+      return "it had to run alone, as it may have crashed a worker, and was too late";
     if (d.rule == "queue_bound")
-      return fmt::format("{}, and {} may (limits.queue_rows; in overload what the model can serve in time)",
-                         ahead(), count(d.rows, "row"));
-    if (d.rows == 0) return fmt::format("so decided the batching policy '{}'", r.batching);
+      return fmt::format(
+          "{}, of at most {} (limits.queue_rows, or in overload the rows that the model can serve in time)",
+          ahead(), count(d.rows, "row"));
+    if (d.rows == 0) return fmt::format("decided by the batching policy '{}'", r.batching);
     const auto numbers =
         fmt::format("needs {} (ℓ({}) = {}, {} until it could start, {} for the answer), {} are left",
                     ms(d.finish - d.at), d.rows, ms(d.finish - r.response - d.start), ms(d.start - d.at),
@@ -273,7 +270,8 @@ std::string story_text(const ordered_json& document) {
     out += fmt::format("; {}, {}", document["batching"].get<std::string>(),
                        document["shedding"].get<std::string>());
   out += "\n\n";
-  if (document["candidates_forgotten"].get<bool>()) out += "            earlier candidates are forgotten\n";
+  if (document["candidates_forgotten"].get<bool>())
+    out += "            earlier candidates are not recorded\n";
   const auto& events = document["events"];
   const auto is_candidate = [&](size_t i) { return events[i]["event"] == "candidate"; };
   for (size_t i = 0; i < events.size();) {

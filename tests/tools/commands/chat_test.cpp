@@ -154,7 +154,7 @@ TEST_CASE("chat: a server that is not there, and a URL that is none") {
   CHECK(nobody.err == "chat: cannot connect (127.0.0.1:1): Connection refused\n");
   const auto none = say({.where = "ftp:/", .model = "m"}, "x\n");
   CHECK(none.code == 2);
-  CHECK(none.err == "chat: \"ftp:/\" is no http://HOST:PORT, and no folder\n");
+  CHECK(none.err == "chat: \"ftp:/\" is neither http://HOST:PORT nor a folder\n");
 }
 
 TEST_CASE("chat: a model of a folder answers in this process, with an adapter if one is named") {

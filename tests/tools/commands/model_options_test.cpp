@@ -76,9 +76,9 @@ TEST_CASE("model_options: what is wrong with the file has its place there, with 
 
 TEST_CASE("model_options: a key that both give is refused with its place") {
   CHECK(asked_model(in_two_tables, {{"slo_ms", "30"}, {"max_batch", "8"}}).problems() ==
-        "2:10: slo_ms: --slo-ms gives it, too; remove one of the two");
+        "2:10: slo_ms: --slo-ms gives it too; remove one of the two");
   CHECK(asked_model(in_two_tables, {{"profile", "\"measure\""}}).problems() ==
-        "3:1: profile: --profile gives it, too; remove one of the two");
+        "3:1: profile: --profile gives it too; remove one of the two");
 }
 
 TEST_CASE("model_options: what is wrong with a flag is said of it") {
@@ -89,5 +89,5 @@ TEST_CASE("model_options: what is wrong with a flag is said of it") {
         std::string::npos);
   for (const std::string value : {"many", "", "\"\"\"", "8\nweight = 1", "{ alpha_ms = 1", "8 ]"})
     CHECK(asked_model(in_two_tables, {{"max_batch", value}}).problems() ==
-          "troupe: --max-batch: must be a value as TOML has them, not " + value);
+          "troupe: --max-batch: must be a TOML value, not " + value);
 }

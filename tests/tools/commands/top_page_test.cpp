@@ -60,7 +60,7 @@ TEST_CASE("top: what did not happen has no figure") {
   CHECK(quiet["models"][0]["p50_ms"].is_null());
   CHECK(quiet["models"][0]["mean_batch"].is_null());
   auto down = sample(12, 100, 20ms);
-  down.add_status({{"node", "left"}, {"error", "nobody answers"}});
+  down.add_status({{"node", "left"}, {"error", "no node answers"}});
   CHECK(top_document(sample(10, 100, 20ms), down)["nodes"][1]["state"] == "down");
 }
 
@@ -69,7 +69,7 @@ TEST_CASE("top: a gateway that misses a sample or begins a new incarnation chang
   auto both = sample(10, 100, 20ms);
   add_gateway(both, "other", 7, million, 30ms);
   auto one = sample(12, 300, 20ms);
-  SUBCASE("it does not answer") { one.add_status({{"node", "other"}, {"error", "nobody answers"}}); }
+  SUBCASE("it does not answer") { one.add_status({{"node", "other"}, {"error", "no node answers"}}); }
   SUBCASE("it answers, but its ledger does not come") {
     one.add_status({{"node", "other"}, {"incarnation", 7}, {"ready", true}});
   }

@@ -38,7 +38,7 @@ TEST_CASE("wait_condition: what makes no sense is said") {
   CHECK_THROWS_WITH_AS(holds("quwed == 3"),
                        "the answer has no field 'quwed'; there are: queued, ready, slots, state",
                        std::invalid_argument);
-  CHECK_THROWS_WITH_AS(holds("slots.x == 3"), "'slots.x': 'x' is no position in a list",
+  CHECK_THROWS_WITH_AS(holds("slots.x == 3"), "'slots.x': 'x' is not a position in a list",
                        std::invalid_argument);
   CHECK_THROWS_WITH_AS(holds("state < 3"), "'state' is \"idle\", which < cannot compare with 3",
                        std::invalid_argument);

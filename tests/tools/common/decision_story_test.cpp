@@ -70,9 +70,10 @@ TEST_CASE("a story tells a request's way in times from its arrival") {
   CHECK(has(text, "    0.00 ms  arrives: 2 rows, to be answered within 12.00 ms\n"));
   CHECK(has(text, "is in the queue of 'mlp', where 1 row waits already"));
   CHECK(has(text, "offers a batch of 3 rows: to start at 2.00 ms, at 3.50 ms at the latest"));
-  CHECK(has(text,
-            "grants slot 3 to the candidate of 3 rows that stands since 0.10 ms; 1 other stands: 'bert' (5 "
-            "rows, from 2.00 ms to 6.00 ms)"));
+  CHECK(has(
+      text,
+      "grants slot 3 to the candidate of 3 rows registered at 0.10 ms; 1 other candidate: 'bert' (5 rows, "
+      "from 2.00 ms to 6.00 ms)"));
   CHECK(has(text, "batch 9 for slot 3, free at 2.10 ms: 3 rows in 2 requests, to start at 2.30 ms"));
   CHECK(has(text, "batch 9 is done, 1.60 ms before the deadline"));
 }
@@ -91,9 +92,9 @@ TEST_CASE("a story tells by which rule a request was dropped, with the numbers")
       told({at(1), "shed", "batching", 11, at(1), at(18)}),
       "is dropped as shed: the batch of 11 rows that 'window' keeps possible needs 17.00 ms (ℓ(11) = 16.00 "
       "ms, "));
-  CHECK(has(told({at(1), "shed", "batching", 0, never, never}), "so decided the batching policy 'deferred'"));
+  CHECK(has(told({at(1), "shed", "batching", 0, never, never}), "decided by the batching policy 'deferred'"));
   CHECK(has(told({at(1), "queue_full", "queue_bound", 1, never, never}), "1 row waits, and 1 row may"));
-  CHECK(has(told({at(1), "no_capacity", "no_worker", 0, never, never}), "no living worker has the model"));
+  CHECK(has(told({at(1), "no_capacity", "no_worker", 0, never, never}), "no live worker has the model"));
 }
 
 TEST_CASE("of many candidates in a row people are told the first and the last, programs all") {
@@ -165,13 +166,13 @@ TEST_CASE("a story tells what its gateway did by itself, whether a queue knows t
   CHECK(story_text(document) ==
         "request 7 of model 'mlp' was dropped; deadline 12.00 ms after its arrival\n\n"
         "    0.00 ms  arrives: 1 row, to be answered within 12.00 ms\n"
-        "    0.10 ms  its gateway turns it away as queue_full: 300 requests are in flight there, and 300 may "
-        "be (limits.requests_in_flight)\n");
+        "    0.10 ms  its gateway rejects it as queue_full: 300 requests are in flight there, of at most 300 "
+        "(limits.requests_in_flight)\n");
   g.reason = "quota";
   g.tenant = "alice";
   g.detail = "rate";
   g.retry_after = 20ms;
-  CHECK(has(text_of(s), "as quota: tenant 'alice' is at its rate; to come again in 20.00 ms"));
+  CHECK(has(text_of(s), "as quota: tenant 'alice' is at its rate; retry after 20.00 ms"));
   s.request = request_of("running");
   g = {};
   g.known = true;
@@ -184,8 +185,8 @@ TEST_CASE("a story tells what its gateway did by itself, whether a queue knows t
   CHECK(has(text,
             "request 7 of model 'mlp' has failed; deadline 12.00 ms after its arrival; deferred, window"));
   CHECK(has(text,
-            " 1012.00 ms  its gateway gives it up as timeout: nobody has answered 1000.00 ms after its "
-            "deadline (limits.request_timeout_ms)\n"));
+            " 1012.00 ms  its gateway gives it up as timeout: it had no answer 1000.00 ms after its deadline "
+            "(limits.request_timeout_ms)\n"));
 }
 
 TEST_CASE("a story tells by whom a batch was preempted, and what became of its requests") {
@@ -220,7 +221,7 @@ TEST_CASE("a story tells by whom a batch was preempted, and what became of its r
   CHECK(has(text, "    1.00 ms  batch 9 starts on slot 3\n"));
   CHECK(has(text,
             "    4.00 ms  batch 9 is preempted by a batch of 7 rows of 'bert', which the arbiter granted its "
-            "slot at 3.50 ms; the 3.00 ms that it ran were in vain\n"));
+            "slot at 3.50 ms; the 3.00 ms that it ran are lost\n"));
   CHECK(has(text,
             "is dropped as late: its batch was preempted, and even alone it needs 9.00 ms more, 8.00 ms "
             "are left"));
@@ -228,6 +229,8 @@ TEST_CASE("a story tells by whom a batch was preempted, and what became of its r
   s.grants[0].taken_at = never;
   const auto other = text_of(s);
   CAPTURE(other);
-  CHECK(has(other, "the arbiter grants slot 3; no other stands; what runs there is to be stopped"));
+  CHECK(
+      has(other,
+          "the arbiter grants slot 3; there is no other candidate; the batch that runs there is preempted"));
   CHECK(has(other, "batch 9 is preempted; the 3.00 ms"));
 }
