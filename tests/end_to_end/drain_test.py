@@ -80,7 +80,7 @@ class Frozen(ClusterTest):
                 code, took = self.end_of(up, 2 * drain_s + GRACE_S + MACHINE_S)
                 self.assertGreater(took, drain_s + GRACE_S - 1, "it had that long")
                 self.assertEqual(code, 1)
-                self.assertIn(f"node '{frozen}' has not ended within {drain_s + GRACE_S} s of being told to stop; killing it",
+                self.assertIn(f"node '{frozen}' did not end within {drain_s + GRACE_S} s after the stop signal; killing it",
                               up.output())
                 self.assertIn(f"node '{frozen}' was killed by SIGKILL", up.output())
                 for other in others:  # they ended with exit code 0, otherwise it would have reported it

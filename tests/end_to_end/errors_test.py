@@ -76,9 +76,9 @@ class BadInput(unittest.TestCase):
         trace = ROOT / "examples/traces/mooncake.jsonl"
         with tempfile.TemporaryDirectory() as folder:
             for arguments, said in (
-                    (["load", "ftp://foo/bar"], 'load: "ftp://foo/bar" is no http://HOST:PORT'),
-                    (["load", "ftp://foo/bar", *completions], 'load: "ftp://foo/bar" is no http://HOST:PORT'),
-                    (["replay", trace, "ftp://foo/bar", "--model", "m"], 'troupe: "ftp://foo/bar" is no http://HOST:PORT'),
+                    (["load", "ftp://foo/bar"], 'load: "ftp://foo/bar" is not http://HOST:PORT'),
+                    (["load", "ftp://foo/bar", *completions], 'load: "ftp://foo/bar" is not http://HOST:PORT'),
+                    (["replay", trace, "ftp://foo/bar", "--model", "m"], 'troupe: "ftp://foo/bar" is not http://HOST:PORT'),
                     (["load", url, "--input", nowhere], f"load: {nowhere}: {missing}"),
                     (["load", url, "--input", folder], f"load: {folder}: cannot be read: it is a directory"),
                     (["load", url, "--key-file", nowhere], f"load: {nowhere} {missing}"),

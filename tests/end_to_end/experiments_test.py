@@ -119,7 +119,7 @@ class Goodput(unittest.TestCase):
             self.assertRegex(refused("experiment", "run", bad), rf"{bad}:\d+:12: experiment.policies: unknown policy")
         self.assertIn("use timeout(30%)", refused("goodput", scenario, "--policy", "timeout(k)"))
         self.assertIn("there are lowest_id, ", refused("goodput", scenario, "--matchmaking", "x"))
-        self.assertIn("Nexus batches and places", refused("goodput", scenario, "--policy", "nexus", "--batching", "eager"))
+        self.assertIn("Nexus is a batching and a matchmaking policy", refused("goodput", scenario, "--policy", "nexus", "--batching", "eager"))
         self.assertIn("table2.toml:5:", refused("goodput", EXAMPLES / "table2.toml"))
         self.assertIn("run it with troupe experiment run", refused("goodput", EXAMPLES / "table2.toml"))
         self.assertIn("--requests has no effect", refused("goodput", EXAMPLES / "figure15.toml", "--requests", 1000))

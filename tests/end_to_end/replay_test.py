@@ -80,7 +80,7 @@ class Replay(ClusterTest):
             self.assertEqual((told["completed"], told["good"]), (3, 1))  # a row's own objective overrides the common one
             code, _, err = run("replay", trace, "--simulate", EXAMPLES / "quickstart" / "cluster.toml")
             self.assertEqual(code, 2)
-            self.assertIn("wants one [[llm]]", err)
+            self.assertIn("needs one [[llm]]", err)
             self.assertEqual(run("replay", trace)[0], 2)
 
     def test_a_request_whose_first_token_cannot_come_in_time_is_refused(self):

@@ -36,13 +36,13 @@ forked_process::~forked_process() {
 }
 
 void send_text(int fd, const std::string& text) {
-  if (::send(fd, text.data(), text.size(), 0) < 0) throw std::runtime_error("the other process is gone");
+  if (::send(fd, text.data(), text.size(), 0) < 0) throw std::runtime_error("the other process has ended");
 }
 
 std::string receive_text(int fd) {
   std::string text(65536, '\0');
   const ssize_t n = ::recv(fd, text.data(), text.size(), 0);
-  if (n <= 0) throw std::runtime_error("the other process is gone");
+  if (n <= 0) throw std::runtime_error("the other process has ended");
   text.resize(static_cast<size_t>(n));
   return text;
 }

@@ -97,7 +97,8 @@ struct lane_node {
   void connect(node_id peer, const std::string& address) {
     lane.connect(peer, incarnation_of_both, secret_of_both, {address.begin(), address.end()});
     for (int i = 0; i < 2000 && lane.clock_error(peer) < 0ns; ++i) std::this_thread::sleep_for(5ms);
-    if (lane.clock_error(peer) < 0ns) throw std::runtime_error("the lane's two ends do not meet");
+    if (lane.clock_error(peer) < 0ns)
+      throw std::runtime_error("the two ends of the data lane do not connect");
   }
 
   threaded_config config{1};

@@ -217,7 +217,7 @@ class bench {
 
 int bench_llm(const bench_llm_options& options) {
   if (options.cpu_time && options.threads != 1) {
-    fmt::print(stderr, "bench llm: --cpu-time is of one thread: give --threads 1, too\n");
+    fmt::print(stderr, "bench llm: --cpu-time measures one thread: give --threads 1 too\n");
     return exit_bad_input;
   }
   std::unique_ptr<const clock> time = std::make_unique<machine_clock>();

@@ -38,7 +38,8 @@ onnxruntime_peer::onnxruntime_peer(const std::string& python) {
   version_ = hello.value("version", "");
   if (!available()) {
     problem_ = fmt::format(
-        "no onnxruntime to compare with ({}): tools/install makes build/python, --python names another",
+        "onnxruntime is not available ({}): tools/install creates build/python, or give an interpreter with "
+        "--python",
         hello.value("error", python + " cannot be run"));
   }
 }

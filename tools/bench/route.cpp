@@ -99,7 +99,7 @@ routing_times measure(std::string_view routing, const bench_route_options& o) {
 
 int bench_route(const bench_route_options& o) {
   if (!o.routing.empty() && routing_policies().find(o.routing) == nullptr) {
-    fmt::print(stderr, "troupe: there is no routing '{}'\n", o.routing);
+    fmt::print(stderr, "troupe: unknown routing '{}'\n", o.routing);
     return exit_bad_input;
   }
   nlohmann::ordered_json document{

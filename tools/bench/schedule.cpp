@@ -152,9 +152,8 @@ void print(const bench_schedule_options& o, const found& f, const staggered& bou
   const auto ms = [](duration d) { return to_ms(d); };
   const auto &waited = f.best.admit_to_grant, &behind = f.best.grant_behind;
   fmt::print(
-      "\nadmitted to granted: half in {:.2f} ms, 99 % in {:.2f} ms; grants behind their plan: half by {:.0f} "
-      "us,"
-      " 99 % by {:.0f} us\n",
+      "\nadmitted to granted: half in {:.2f} ms, 99 % in {:.2f} ms; grants later than planned: half by "
+      "{:.0f} us, 99 % by {:.0f} us\n",
       ms(waited.quantile(0.5)), ms(waited.quantile(0.99)), 1e3 * ms(behind.quantile(0.5)),
       1e3 * ms(behind.quantile(0.99)));
   fmt::print("the arbiter alone: {:.2f} million matches a CPU second\n", matches / 1e6);
@@ -228,8 +227,8 @@ int bench_schedule(const bench_schedule_options& asked) {
   choose_threads(o, o.rate > 0 ? o.rate : std::min(bound.rate, max_scheduled_rate));
   if (o.threads != o.domains && o.threads != o.domains + 1)
     return complain(fmt::format(
-        "--threads is {}, one for each of the --domains, or {}, one more for all clients and GPUs", o.domains,
-        o.domains + 1));
+        "--threads must be {}, one for each of the --domains, or {}, one more for all clients and GPUs",
+        o.domains, o.domains + 1));
 
   threaded_config config{1};
   caf::actor_system system(config);
@@ -240,7 +239,7 @@ int bench_schedule(const bench_schedule_options& asked) {
   const auto f = search(system, o, bound.rate);
   if (f.rate == 0) {
     if (o.json) fmt::print("{}\n", nlohmann::ordered_json{{"requests_per_s", 0}}.dump());
-    fmt::print(stderr, "bench schedule: no rate had {} % of bad requests or fewer; is the machine busy?\n",
+    fmt::print(stderr, "bench schedule: no rate had at most {} % of bad requests; is the machine busy?\n",
                100 * bad_rate_allowed);
     return exit_failed;
   }

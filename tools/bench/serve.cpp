@@ -163,7 +163,7 @@ int bench_serve(const bench_serve_options& o) {
     return complain(
         fmt::format("unknown batching '{}'; known: {}", o.batching, fmt::join(batchings().names(), ", ")));
   if (!std::filesystem::exists(o.model_file))
-    return complain(fmt::format("there is no file {}; name one with --model-file", o.model_file));
+    return complain(fmt::format("there is no file {}; give one with --model-file", o.model_file));
   try {
     measure(o);
     return exit_done;

@@ -121,7 +121,7 @@ int bench_simulate(const bench_simulate_options& options) {
     const double took = seconds_since(start);
     if (!result.violations.empty()) {
       const auto& v = result.violations.front();
-      fmt::print(stderr, "the simulation broke an invariant: {}: {}\n", v.check, v.what);
+      fmt::print(stderr, "the simulation violated an invariant: {}: {}\n", v.check, v.what);
       return exit_failed;
     }
     const char* how = caf_host_per_actor ? "every actor by itself" : "hosted as in reality";

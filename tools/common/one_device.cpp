@@ -24,10 +24,11 @@ model_maker one_gpu([[maybe_unused]] const device_choice& choice) {
 model_maker one_device(const device_choice& choice) {
   if (choice.device == "cuda") return one_gpu(choice);
   if (choice.device != "cpu")
-    throw model_error(fmt::format("--device {}: only cpu and cuda can run a file", choice.device));
+    throw model_error(fmt::format("--device {}: must be cpu or cuda", choice.device));
   if (choice.gpu) throw model_error("--gpu: is for --device cuda; add that, or remove this flag");
   if (choice.exact)
-    throw model_error("--exact: is for --device cuda, a cpu always is; add that, or remove this flag");
+    throw model_error(
+        "--exact: is for --device cuda, as a cpu is always exact; add that, or remove this flag");
   return on_cpu();
 }
 

@@ -96,7 +96,7 @@ trial_result run_actors(const trial& t, trial_watch* watch) {
                     .in_order = true});
   const auto r = world.run();
   if (!r.violations.empty())
-    throw std::runtime_error("the simulation broke an invariant: " + r.violations[0].what);
+    throw std::runtime_error("the simulation violated an invariant: " + r.violations[0].what);
 
   trial_result out;
   out.measured = r.measured;

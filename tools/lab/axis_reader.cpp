@@ -27,7 +27,7 @@ std::string useless(std::string_view parameter, measure what, std::span<const st
   static constexpr std::array<std::string_view, 2> gpus{"gpus", "gpus_per_model"};
   static constexpr std::array<std::string_view, 3> of_latency{"batch", "rank", "context"};
   const auto ignores = [&] {
-    return fmt::format("has no effect: the measure {} takes no notice of {}; remove this axis",
+    return fmt::format("has no effect: the measure {} ignores {}; remove this axis",
                        measure_names[static_cast<size_t>(what)], parameter);
   };
   switch (what) {
@@ -49,9 +49,10 @@ std::string useless(std::string_view parameter, measure what, std::span<const st
   }
   if (among(parameter, of_latency)) return ignores();
   if (what != measure::scheduler && among(parameter, machine))
-    return "has no effect: it is about real time, which only the measure scheduler takes; remove this axis";
+    return "has no effect: it is for real time, and only the measure scheduler runs in real time; remove "
+           "this axis";
   if (parameter == "timeout_percent" && std::none_of(policies.begin(), policies.end(), is_waiting))
-    return "has no effect: none of the policies waits for it; add \"timeout\", or remove this axis";
+    return "has no effect: no policy here has a time-out; add \"timeout\", or remove this axis";
   return {};
 }
 

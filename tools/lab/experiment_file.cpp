@@ -66,7 +66,7 @@ class experiment_reader {
         s.refuse("policies", fmt::format("holds '{}' twice; remove one", *p));
     }
     if (s.has("shedding") && (out_.what == measure::scheduler || !serves_models())) {
-      s.unused("shedding", fmt::format("has no effect: the measure {} takes no notice of it; remove it",
+      s.unused("shedding", fmt::format("has no effect: the measure {} ignores it; remove it",
                                        measure_names[static_cast<size_t>(out_.what)]));
     } else if (s.has("shedding")) {
       if (const auto i = s.choice("shedding", shedding_names())) out_.shedding = shedding_names()[*i];
@@ -157,9 +157,9 @@ class experiment_reader {
       const bool varied = std::any_of(out_.axes.begin(), out_.axes.end(),
                                       [](const auto& a) { return a.parameter == "timeout_percent"; });
       if (!varied && axes_.complete)
-        head_->refuse("policies", fmt::format("'{}' does not know how long to wait; add an [[axis]] with "
-                                              "parameter = \"timeout_percent\"",
-                                              p));
+        head_->refuse(
+            "policies",
+            fmt::format("'{}' needs a time-out; add an [[axis]] with parameter = \"timeout_percent\"", p));
     }
   }
 
@@ -174,9 +174,8 @@ class experiment_reader {
             c.values[a.parameter] = read_values(*values, p->name, *p);
         const auto own = c.values.find("timeout_percent");
         if (!needs_timeout_.empty() && own != c.values.end() && own->second.empty())
-          values->refuse("timeout_percent", fmt::format("'{}' does not know how long to wait without it; "
-                                                        "give it a value",
-                                                        needs_timeout_));
+          values->refuse("timeout_percent",
+                         fmt::format("'{}' needs this time-out; give it a value", needs_timeout_));
         if (!axes_.complete) values->ignore_rest();
       }
       c.base = read_case_keys(*s, directory_, base);
@@ -201,7 +200,7 @@ class experiment_reader {
   /// measure needs.
   void check_points(section& s, const experiment_case& c) {
     if (c.base.llm && out_.what != measure::llm)
-      s.refuse("llm", fmt::format("the measure {} takes no notice of it; remove it, or say measure = \"llm\"",
+      s.refuse("llm", fmt::format("the measure {} ignores it; remove it, or set measure = \"llm\"",
                                   measure_names[static_cast<size_t>(out_.what)]));
     if (!c.base.llm && out_.what == measure::llm) s.refuse("llm", "is missing; the measure llm needs it");
     if (c.base.latency.has_value() != (out_.what == measure::latency))
@@ -283,14 +282,14 @@ class experiment_reader {
     }
     if (!c.at_least && !c.at_most) s.refuse("at_least", "is missing; give at_least, at_most or both");
     if (c.at_least && c.at_most && *c.at_least > *c.at_most)
-      s.refuse("at_most", fmt::format("is less than at_least, {}: no value is both", *c.at_least));
+      s.refuse("at_most", fmt::format("is less than at_least = {}; no value satisfies both", *c.at_least));
     c.points = s.number("points", "a fraction", 0, 1, 1.0);
     c.quick = s.flag("quick", true);
     c.reproduced = s.flag("reproduced", true);
     c.paper = s.text("paper", "");
     c.because = s.text("because", "");
     if (!c.reproduced && c.because.empty())
-      s.refuse("because", "is missing; say why this claim is not reproduced");
+      s.refuse("because", "is missing; give the reason why this claim is not reproduced");
     out_.claims.push_back(std::move(c));
   }
 
@@ -300,7 +299,7 @@ class experiment_reader {
     p.of = read_selector(s);
     if (s.owner().problem_count() == problems && axes_.complete && !out_.cases.empty() &&
         !has_point(out_, p.of))
-      s.refuse("no point of this experiment is meant; name a case and values that it has");
+      s.refuse("matches no point of this experiment; give a case and values of it");
     p.metric = read_metric(s);
     p.value = s.number("value", "a number", -huge, huge);
     if (!axes_.complete) s.ignore_rest();

@@ -16,7 +16,7 @@ void read_latency(section& root, std::optional<latency_setup>& out) {
   l.popularity = static_cast<adapter_popularity>(
       s->choice("popularity", adapter_popularity_names, static_cast<size_t>(l.popularity)));
   if (l.popularity == adapter_popularity::zipf)
-    s->refuse("popularity", "a batch has no Zipf's law; give \"skewed\"");
+    s->refuse("popularity", "a batch cannot follow Zipf's law; give \"skewed\"");
   whole("batch", 256, l.batch);
   whole("rank", 256, l.rank);
   whole("width", 1 << 14, l.width);

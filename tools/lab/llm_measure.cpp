@@ -129,7 +129,7 @@ sample measure_llm(const scenario& s, std::string_view policy, uint64_t seed, bo
                   .trace_generations = false})
           .run();
   for (const auto& v : r.violations)
-    throw std::runtime_error(fmt::format("the simulation broke '{}': {}", v.check, v.what));
+    throw std::runtime_error(fmt::format("the simulation violated '{}': {}", v.check, v.what));
   const auto& b = r.llms.back();
   uint64_t steps = 0;
   for (const auto& e : r.engines) steps += e.steps;

@@ -96,7 +96,7 @@ std::string draw(const results& r, const std::filesystem::path& folder) {
   const auto file = folder / (r.what.name + ".gnuplot");
   write_file(file, script);
   if (std::system("gnuplot --version >/dev/null 2>&1") != 0)
-    return "gnuplot is missing, so nothing was drawn; install it (Debian: gnuplot-nox) and run troupe "
+    return "gnuplot is missing, so no plot was drawn; install it (Debian: gnuplot-nox) and run troupe "
            "experiment plot";
   const auto size = sheet_of(r, panels_of(r).size()).size;
   for (const auto& [kind, terminal] : {std::pair{"png", "pngcairo noenhanced font \"sans,9\""},

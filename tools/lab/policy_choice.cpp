@@ -44,8 +44,8 @@ std::string unknown_part(const scheduling& s) {
     return unknown_name("matchmaking", s.matchmaking, matchmakings().names());
   if (!parts_fit(s))
     return fmt::format(
-        "batching '{}' does not go with matchmaking '{}': Nexus batches and places models as one; say "
-        "--policy nexus without --batching and --matchmaking",
+        "batching '{}' does not go with matchmaking '{}': Nexus is a batching and a matchmaking policy in "
+        "one; give --policy nexus without --batching and --matchmaking",
         s.batching, s.matchmaking);
   return {};
 }

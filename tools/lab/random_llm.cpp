@@ -37,13 +37,13 @@ void fill_random(std::byte* to, element type, size_t n, uint64_t seed) {
 model_config random_config(const llm_shape& s, uint32_t positions) {
   if (s.hidden % s.heads != 0 || s.heads % s.kv_heads != 0)
     throw request_refused(
-        fmt::format("--hidden {} is to be a multiple of --heads {}, and they of --kv-heads {}", s.hidden,
-                    s.heads, s.kv_heads));
+        fmt::format("--hidden {} must be a multiple of --heads {}, and --heads a multiple of --kv-heads {}",
+                    s.hidden, s.heads, s.kv_heads));
   const uint32_t head_dim = s.hidden / s.heads;
   if (head_dim % 2 != 0 || head_dim > 256)
-    throw request_refused(
-        fmt::format("--hidden {} and --heads {} make heads of {} numbers: an even number up to 256 is wanted",
-                    s.hidden, s.heads, head_dim));
+    throw request_refused(fmt::format(
+        "--hidden {} and --heads {} make heads of {} numbers: they must have an even number, at most 256",
+        s.hidden, s.heads, head_dim));
   model_config c;
   c.family = "llama";
   c.layers = s.layers, c.hidden = s.hidden, c.intermediate = s.intermediate;

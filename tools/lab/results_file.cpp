@@ -112,7 +112,7 @@ results results_of_json(const std::string& text, const experiment& e) {
     std::vector<std::string> axes;
     for (const auto& a : e.axes) axes.push_back(a.parameter);
     if (document.at("axes").get<std::vector<std::string>>() != axes)
-      throw std::runtime_error("is of an experiment with other axes; run it again");
+      throw std::runtime_error("belongs to an experiment with other axes; run it again");
     results out;
     out.what = e;
     out.quick = document.at("quick").get<bool>();

@@ -48,7 +48,7 @@ std::string impossible(const scenario& s) {
     return fmt::format("{} GPUs are more than can be simulated, {}", s.gpu_count(), max_scenario_gpus);
   for (const auto& m : s.models) {
     if (m.latency(1) <= duration::zero())
-      return fmt::format("model '{}' takes no time; give it an alpha_ms or a beta_ms", m.name);
+      return fmt::format("model '{}' has a latency of 0; give it an alpha_ms or a beta_ms", m.name);
     const auto min_latency = m.latency(1) + s.network(1) + s.response;
     if (min_latency <= slo_of(m)) continue;
     return fmt::format(

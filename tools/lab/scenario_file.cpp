@@ -33,22 +33,22 @@ class group_reader {
 
   void read() {
     if (s_.has("zoo")) return read_zoo();
-    s_.unused("batching_effect", "chooses among the models of a zoo; give zoo = \"FILE\"");
+    s_.unused("batching_effect", "selects models of a zoo; give zoo = \"FILE\"");
     s_.unused("zoo");
     s_.unused("slo_times", "scales the SLOs of a zoo; give slo_ms");
     model_group m;
     m.name = s_.name("name");
     std::optional<duration> slo;
     if (s_.has("profile")) {
-      s_.unused("alpha_ms", "the profile says it; remove one of the two");
-      s_.unused("beta_ms", "the profile says it; remove one of the two");
+      s_.unused("alpha_ms", "the profile gives it; remove one of the two");
+      s_.unused("beta_ms", "the profile gives it; remove one of the two");
       read_profile(m, slo);
     } else {
       s_.unused("profile");
       m.latency.alpha = s_.milliseconds("alpha_ms", 0, hour_ms);
       m.latency.beta = s_.milliseconds("beta_ms", 0, hour_ms);
       if (s_.has("alpha_ms") && s_.has("beta_ms") && m.latency(1) <= duration::zero())
-        s_.refuse("alpha_ms", "a batch must take time; alpha_ms and beta_ms cannot both be 0");
+        s_.refuse("alpha_ms", "alpha_ms and beta_ms cannot both be 0");
     }
     read_slo(m, slo);
     read_rest(m);
@@ -73,7 +73,7 @@ class group_reader {
 
   void read_slo(model_group& m, std::optional<duration> fallback) {
     if (auto* of = s_.table("slo_of")) {
-      s_.unused("slo_ms", "slo_of says it; remove one of the two");
+      s_.unused("slo_ms", "slo_of gives it; remove one of the two");
       m.slo_of = model_group::relative_slo{of->number("times", "a number", 0.1, 1000),
                                            static_cast<uint32_t>(of->integer("rows", 1, 65536))};
     } else {
@@ -196,7 +196,7 @@ scenario read_scenario_keys(section& s, const std::filesystem::path& directory, 
   auto out = base;
   if (s.has("gpus_per_model")) {
     out.gpus_per_model = s.number("gpus_per_model", "a number", 1e-6, 1e6);
-    s.unused("gpus", "gpus_per_model says it; remove one of the two");
+    s.unused("gpus", "gpus_per_model gives it; remove one of the two");
   } else {
     s.unused("gpus_per_model");
     if (s.has("gpus")) out.gpus_per_model = 0;
@@ -273,9 +273,8 @@ scenario_reading read_scenario_text(std::string_view text, const std::string& fi
   scenario_reading out;
   out.spec = read_scenario_keys(root, std::filesystem::path(file).parent_path(), {});
   if (!root.has("model") && root.has("experiment")) {
-    root.refuse("experiment", fmt::format("this is an experiment, whose cases are the scenarios; run it with "
-                                          "troupe experiment run {}",
-                                          file));
+    root.refuse("experiment",
+                fmt::format("this is an experiment; run it with troupe experiment run {}", file));
   } else if (!root.has("model")) {
     root.refuse("model", "is missing; write one [[model]] for each kind of model");
   }

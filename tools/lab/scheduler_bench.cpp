@@ -16,7 +16,8 @@ namespace {
 /// The first `cores` cores of this process, in taskset's format.
 std::string core_list(uint32_t cores) {
   cpu_set_t set;
-  if (::sched_getaffinity(0, sizeof set, &set) != 0) throw std::runtime_error("the cores are not known");
+  if (::sched_getaffinity(0, sizeof set, &set) != 0)
+    throw std::runtime_error("the cores of this process are unknown");
   std::string out;
   uint32_t n = 0;
   for (size_t i = 0; i < CPU_SETSIZE && n < cores; ++i) {
@@ -24,7 +25,7 @@ std::string core_list(uint32_t cores) {
     out += fmt::format("{}{}", n > 0 ? "," : "", i);
     ++n;
   }
-  if (n < cores) throw std::runtime_error(fmt::format("{} cores are wanted, there are {}", cores, n));
+  if (n < cores) throw std::runtime_error(fmt::format("{} cores are needed; this process has {}", cores, n));
   return out;
 }
 

@@ -38,7 +38,7 @@ std::string get(http_client& client, const load_options& o, const std::string& p
   auto outcome = client.fetch({.path = path, .query = {}, .headers = o.headers, .body = {}});
   if (!outcome.answered()) throw load_error(fmt::format("{}; {}", outcome.error, fix));
   if (outcome.response.status == 401 || outcome.response.status == 403)
-    fix = "give a key that may, with --key-file or in TROUPE_API_KEY";
+    fix = "give a key with access, with --key-file or in TROUPE_API_KEY";
   if (outcome.response.status != 200)
     throw load_error(fmt::format("GET {} answered {}: {}; {}", path, outcome.response.status,
                                  outcome.response.body.substr(0, 200), fix));
@@ -47,13 +47,13 @@ std::string get(http_client& client, const load_options& o, const std::string& p
 
 std::vector<std::string> served_models(http_client& client, const load_options& o) {
   const auto body =
-      get(client, o, "/v2/models", "is a troupe cluster up there? Otherwise name the models with --model");
+      get(client, o, "/v2/models", "is this a Troupe cluster? Otherwise give the models with --model");
   std::vector<std::string> names;
   const auto j = nlohmann::json::parse(body, nullptr, false);
   if (j.is_object() && j.contains("models") && j["models"].is_array())
     for (const auto& m : j["models"])
       if (m.is_object() && m.contains("name") && m["name"].is_string()) names.push_back(m["name"]);
-  if (names.empty()) throw load_error("GET /v2/models names no model; name one with --model");
+  if (names.empty()) throw load_error("GET /v2/models lists no model; give one with --model");
   return names;
 }
 
@@ -120,7 +120,7 @@ std::vector<written_body> make_bodies(const load_options& o, const std::vector<c
   const auto row = input_row_bytes(s);
   if (!o.input.empty() && (file.empty() || row == 0 || file.size() % row != 0))
     throw load_input_error(
-        fmt::format("{}: {} bytes are no whole rows of model {}, which takes {} bytes a row", o.input,
+        fmt::format("{}: {} bytes are not a whole number of rows of model {}, with {} bytes per row", o.input,
                     file.size(), t.name, row));
   random_stream random(o.seed, "inputs", index);
   std::vector<written_body> bodies;
@@ -211,7 +211,7 @@ int load_exit_code(const std::runtime_error& e) {
 
 load_report measure_load(const load_options& o) {
   const auto url = parse_http_url(o.url);
-  if (!url) throw load_input_error(fmt::format("\"{}\" is no http://HOST:PORT", o.url));
+  if (!url) throw load_input_error(fmt::format("\"{}\" is not http://HOST:PORT", o.url));
   input_file input;
   if (!o.input.empty()) input = read_input_file(o.input);
   if (!input.error.empty()) throw load_input_error(fmt::format("{}: {}", o.input, input.error));

@@ -49,10 +49,10 @@ struct completion_sender::pending {
     }
     const auto chunk = nlohmann::json::parse(data, nullptr, false);
     if (!chunk.is_object()) {
-      error = "an event that is no JSON object";
+      error = "an event is not a JSON object";
       return;
     }
-    if (chunk.contains("error")) error = "an error amid the answer";
+    if (chunk.contains("error")) error = "an error within the response";
     if (has_token(chunk)) times.tokens.push_back(at);
     if (const auto usage = chunk.find("usage"); usage != chunk.end() && usage->is_object()) {
       times.prompt_tokens = number_of(*usage, "prompt_tokens");
@@ -65,15 +65,15 @@ struct completion_sender::pending {
     if (!error.empty()) return error;
     if (!end.error.empty()) return end.error;
     if (end.response.status != 200) return fmt::format("HTTP {}", end.response.status);
-    if (!end.streamed) return "an answer that is no event stream";
-    return done ? "" : "an answer without its end";
+    if (!end.streamed) return "the response is not an event stream";
+    return done ? "" : "the response has no end";
   }
 };
 
 completion_sender::completion_sender(options o, ended on_ended)
     : options_(std::move(o)), on_ended_(std::move(on_ended)) {
   const auto url = parse_http_url(options_.url);
-  if (!url) throw load_input_error(fmt::format("\"{}\" is no http://HOST:PORT", options_.url));
+  if (!url) throw load_input_error(fmt::format("\"{}\" is not http://HOST:PORT", options_.url));
   path_ = url->path + "/v1/completions";
   client_ = std::make_unique<http_client>(http_client_options{.host = url->host,
                                                               .port = url->port,

@@ -125,7 +125,7 @@ completion_report measure_completions(const completion_load_options& o) { return
 
 int run_completion_load(const completion_load_options& o) {
   const char* wrong = nullptr;
-  if (o.model.empty() && o.adapters.empty()) wrong = "name one --model, or --adapters";
+  if (o.model.empty() && o.adapters.empty()) wrong = "give one --model, or --adapters";
   if (o.prompt.empty() && o.prompt_tokens == 0) wrong = "give a --prompt, or --prompt-tokens";
   if (!(o.rate > 0) && o.concurrency == 0) wrong = "give a --rate, or --concurrency";
   if (wrong) {

@@ -129,20 +129,20 @@ std::string json_string(const nlohmann::json& j, const char* key, const place& a
   const auto found = j.find(key);
   if (found == j.end() || found->is_null()) return {};
   if (!found->is_string() || found->get_ref<const std::string&>().size() > 1024)
-    at.refuse(fmt::format("'{}' must be a text of 1024 bytes at most", key));
+    at.refuse(fmt::format("'{}' must be a string of at most 1024 bytes", key));
   return found->get<std::string>();
 }
 
 traced_generation of_json(std::string_view line, const place& at) {
   const auto j = nlohmann::json::parse(line, nullptr, false);
-  if (!j.is_object()) at.refuse("is no JSON object");
+  if (!j.is_object()) at.refuse("is not a JSON object");
   traced_generation row;
   row.at = from_ms(json_number(j, "timestamp", 0, longest_s * 1e3, at));
   row.prompt_tokens = static_cast<uint32_t>(json_number(j, "input_length", 0, max_trace_tokens, at));
   row.output_tokens = static_cast<uint32_t>(json_number(j, "output_length", 0, max_trace_tokens, at));
   if (const auto ids = j.find("hash_ids"); ids != j.end() && !ids->is_null()) {
     if (!ids->is_array() || !std::ranges::all_of(*ids, [](const auto& i) { return i.is_number_unsigned(); }))
-      at.refuse("'hash_ids' must be a list of whole numbers from 0 on");
+      at.refuse("'hash_ids' must be a list of whole numbers of 0 or more");
     row.blocks = ids->template get<std::vector<uint64_t>>();
   }
   row.adapter = json_string(j, "adapter", at);
@@ -158,7 +158,7 @@ bool next_line(std::istream& in, std::string& line, place& at) {
   ++at.line;
   char c = 0;
   while (in.get(c) && c != '\n') {
-    if (line.size() == longest_line) at.refuse("is longer than a mebibyte");
+    if (line.size() == longest_line) at.refuse("is longer than 1 MiB");
     line += c;
   }
   if (!line.empty() && line.back() == '\r') line.pop_back();
@@ -177,8 +177,8 @@ llm_trace read_llm_trace(std::istream& in, const std::string& name, uint64_t max
   const auto csv = columns_of(line);
   if (!csv && !line.starts_with('{'))
     at.refuse(
-        "no trace that is known: it begins with TIMESTAMP,ContextTokens,GeneratedTokens (Azure), with "
-        "Timestamp,Model,Request tokens,... (BurstGPT), or with a JSON object (Mooncake)");
+        "unknown trace format: a trace begins with TIMESTAMP,ContextTokens,GeneratedTokens (Azure), "
+        "Timestamp,Model,Request tokens,... (BurstGPT), or a JSON object (Mooncake)");
   out.format = csv ? csv->format : "mooncake";
   for (bool more = csv ? next_line(in, line, at) : true; more; more = next_line(in, line, at)) {
     if (line.empty()) continue;
@@ -187,7 +187,7 @@ llm_trace read_llm_trace(std::istream& in, const std::string& name, uint64_t max
     if (row.output_tokens == 0)
       ++out.without_answer;
     else if (row.prompt_tokens == 0)
-      at.refuse("a request has a prompt of one token at least");
+      at.refuse("a request needs a prompt of at least one token");
     else
       out.rows.push_back(std::move(row));
   }

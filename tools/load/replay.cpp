@@ -52,13 +52,13 @@ std::vector<traced_generation> rows_to_send(llm_trace& trace, const replay_optio
   const double seconds = trace.rows.empty() ? 0 : to_seconds(trace.rows.back().at) * o.time_scale;
   if (seconds > longest_s || seconds / to_seconds(o.interval) > max_intervals)
     throw load_input_error(
-        fmt::format("the replay would be {:.0f} s long, in intervals of {:g} s: it may have ten "
-                    "years and a million intervals; give other --time-scale or --interval",
+        fmt::format("the replay would be {:.0f} s long, in intervals of {:g} s; at most ten years and a "
+                    "million intervals are allowed: change --time-scale or --interval",
                     seconds, to_seconds(o.interval)));
   auto due = scaled(std::move(trace.rows), o);
-  if (due.empty()) throw llm_trace_error(o.file + ": has no requests in the part that is to be replayed");
+  if (due.empty()) throw llm_trace_error(o.file + ": has no requests in the selected part");
   if (o.model.empty() && std::ranges::any_of(due, [](const auto& r) { return r.adapter.empty(); }))
-    throw load_input_error("the trace has requests without an adapter: name a --model for them");
+    throw load_input_error("the trace has requests without an adapter: give a --model for them");
   return due;
 }
 

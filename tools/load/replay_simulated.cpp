@@ -17,7 +17,7 @@ cluster_spec cluster_to_simulate(const std::string& file) {
   const auto& llms = read.spec.llms;
   if (llms.size() != 1 || llms[0].device != device_kind::emulated || llms[0].max_positions == 0)
     throw load_input_error(
-        file + ": a simulation of sequences wants one [[llm]] with device = \"emulated\" and max_positions");
+        file + ": a simulation of sequences needs one [[llm]] with device = \"emulated\" and max_positions");
   return std::move(read.spec);
 }
 
@@ -38,7 +38,7 @@ replay_report replay_simulated(const replay_options& o) {
                  {.seed = o.seed, .caf_host_per_actor = false, .drain_at_most = cluster.llms[0].timeout})
           .run();
   for (const auto& v : result.violations)
-    throw load_error(fmt::format("the simulation broke '{}': {}", v.check, v.what));
+    throw load_error(fmt::format("the simulation violated '{}': {}", v.check, v.what));
   replay_statistics kept(o, time_point{});
   for (const auto& row : workload.llm_trace) kept.sent(time_point{row.at}, time_point{row.at});
   for (const auto& end : result.traced_generations) {

@@ -28,7 +28,7 @@ repository_api::reading read_config(const std::string& name, const std::string& 
     const auto reading =
         read_model_text(text, "config", cluster, cluster.model_directory, cluster.model_directory);
     if (!reading.ok()) return {{}, reading.problems.front().text};
-    if (reading.spec.name != name) return {{}, "name: is not that of the URL"};
+    if (reading.spec.name != name) return {{}, "name: differs from the name in the URL"};
     return {to_toml(reading.effective), {}};
   } catch (const std::runtime_error& e) {
     return {{}, e.what()};

@@ -129,8 +129,8 @@ std::vector<adapter_entry> llm_device_pool::adapters_of(llm_id model) const {
       out.push_back({std::move(name), entry.path().string()});
     else
       spdlog::warn(
-          "event=adapter_left_out folder=\"{}\" reason=\"metrics list adapters with commas between them: "
-          "rename it\"",
+          "event=adapter_left_out folder=\"{}\" reason=\"its name has a comma, which separates adapters in "
+          "metrics: rename it\"",
           entry.path().string());
   }
   std::ranges::sort(out, {}, &adapter_entry::name);

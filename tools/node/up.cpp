@@ -289,8 +289,8 @@ class process_supervisor {
                                 to_seconds(c.restart_at - now), c.policy.recent(),
                                 restart_limits.max_restarts, to_seconds(restart_limits.within)));
     exit_code_ = exit_failed;
-    say(c, fmt::format("{}, {} times within {:.0f} s, and stays down; the others go on. When its reason is "
-                       "found, {}",
+    say(c, fmt::format("{}, {} times within {:.0f} s, and stays down; the other nodes continue. After fixing "
+                       "the cause, {}",
                        how, restart_limits.max_restarts + 1, to_seconds(restart_limits.within),
                        restart_hint(c)));
   }
@@ -320,8 +320,8 @@ class process_supervisor {
 
   /// A frozen process ignores SIGTERM and would block the next rank.
   void kill_unresponsive(child& c) {
-    say(c, fmt::format("has not ended within {} s of being told to stop; killing it",
-                       to_seconds(stop_timeout())));
+    say(c,
+        fmt::format("did not end within {} s after the stop signal; killing it", to_seconds(stop_timeout())));
     c.kill_at = never;
     kill(c.pid, SIGKILL);
     stop_next_rank();

@@ -82,8 +82,9 @@ TEST_CASE("every problem of an experiment file is told with its place") {
         "ever meet it; raise the SLO");
   auto instant = small;
   instant.replace(instant.find("alpha_ms = 1"), 12, "alpha_ms = 0");
-  CHECK(experiment_problems(instant + "[[axis]]\nparameter = 'beta_ms'\nvalues = [1, 0]\n") ==
-        "12:10: axis.values: with beta_ms = 0: model 'm' takes no time; give it an alpha_ms or a beta_ms");
+  CHECK(
+      experiment_problems(instant + "[[axis]]\nparameter = 'beta_ms'\nvalues = [1, 0]\n") ==
+      "12:10: axis.values: with beta_ms = 0: model 'm' has a latency of 0; give it an alpha_ms or a beta_ms");
   auto shared = small;
   shared.replace(shared.find("gpus = 4"), 8, "gpus_per_model = 1000");
   CHECK(experiment_problems(shared + "[[axis]]\nparameter = 'copies'\nvalues = [1, 2000]\n") ==
@@ -93,7 +94,7 @@ TEST_CASE("every problem of an experiment file is told with its place") {
   CHECK(experiment_problems(small + "[[claim]]\ntext = 'x'\n") ==
         "10:1: claim.at_least: is missing; give at_least, at_most or both");
   CHECK(experiment_problems(small + "[[claim]]\ntext = 'x'\nat_least = 1\nreproduced = false\n") ==
-        "10:1: claim.because: is missing; say why this claim is not reproduced");
+        "10:1: claim.because: is missing; give the reason why this claim is not reproduced");
   CHECK(experiment_problems(small + "[[claim]]\ntext = 'x'\nat_least = 1\nof = { slo_ms = 3 }\n") ==
         "13:8: claim.of: unknown key 'slo_ms'; known: policy, case");
   CHECK(experiment_problems("[[model]]\nname = 'm'\nalpha_ms = 1\nbeta_ms = 5\nslo_ms = 25\n") ==
@@ -145,19 +146,17 @@ TEST_CASE("policies are different ones, and those that the measure can run") {
   CHECK(with(R"("timeout")") == "");
   CHECK(with(R"("plain_timeout")", percent) == "");
   CHECK(with(R"("plain_timeout")") ==
-        "9:12: experiment.policies: 'plain_timeout' does not know how long to wait; add an [[axis]] with "
-        "parameter = \"timeout_percent\"");
+        "9:12: experiment.policies: 'plain_timeout' needs a time-out; add an [[axis]] with parameter = "
+        "\"timeout_percent\"");
   CHECK(with(R"("plain_timeout")", percent + "[[case]]\nname = 'c'\nvalues = { timeout_percent = [] }\n") ==
-        "15:30: case.values.timeout_percent: 'plain_timeout' does not know how long to wait without it; give "
-        "it "
-        "a value");
+        "15:30: case.values.timeout_percent: 'plain_timeout' needs this time-out; give it a value");
   const std::string scheduler = "measure = \"scheduler\"\n";
   CHECK(with(R"("deferred")", scheduler) == "");
   CHECK(with(R"("eager")", scheduler) ==
         "9:12: experiment.policies: the measure scheduler takes only the batching of a policy, with shedding "
         "window and matchmaking lowest_id; 'eager' has timeout and lowest_id");
   CHECK(with(R"("deferred")", scheduler + "shedding = \"timeout\"\n") ==
-        "11:12: experiment.shedding: has no effect: the measure scheduler takes no notice of it; remove it");
+        "11:12: experiment.shedding: has no effect: the measure scheduler ignores it; remove it");
 }
 
 TEST_CASE("a value of the paper belongs to a point, and a claim's bounds leave room") {
@@ -168,13 +167,13 @@ TEST_CASE("a value of the paper belongs to a point, and a claim's bounds leave r
   CHECK(paper("slo_ms = 30\n") == "");
   CHECK(paper("slo_ms = 25\n") == "");
   CHECK(paper("slo_ms = 40\n") ==
-        "14:1: paper: no point of this experiment is meant; name a case and values that it has");
+        "14:1: paper: matches no point of this experiment; give a case and values of it");
   const std::string own = "[[case]]\nname = 'c'\nvalues = { slo_ms = [50] }\n";
   CHECK(experiment_problems(small + axis + own + "[[paper]]\nvalue = 1\nslo_ms = 50\n") == "");
   CHECK(experiment_problems(small + axis + own + "[[paper]]\nvalue = 1\nslo_ms = 30\n")
             .starts_with("17:1: paper: no point"));
   CHECK(experiment_problems(small + "[[claim]]\ntext = 'x'\nat_least = 2\nat_most = 1\n") ==
-        "13:11: claim.at_most: is less than at_least, 2: no value is both");
+        "13:11: claim.at_most: is less than at_least = 2; no value satisfies both");
 }
 
 TEST_CASE("a measure gets what it needs") {

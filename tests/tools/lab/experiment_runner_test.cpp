@@ -229,6 +229,6 @@ TEST_CASE("results read back from their JSON") {
   CHECK(points_csv(r).starts_with("case,gpus,policy,bad_rate,ci95,goodput_rps,paper_goodput_rps,"));
   CHECK_THROWS_WITH(results_of_json("{", e), "is not JSON");
   CHECK_THROWS_WITH(results_of_json(to_json(r), read(small_experiment)),
-                    "is of an experiment with other axes; run it again");
+                    "belongs to an experiment with other axes; run it again");
   CHECK_THROWS(results_of_json("{\"axes\": [\"gpus\"]}", e));
 }

@@ -56,7 +56,7 @@ TEST_CASE("llm scenario file: mistakes are told with their place") {
   CHECK(experiment_problems("[experiment]\ntitle = 'x'\n[[model]]\nname = 'm'\nalpha_ms = 1\nbeta_ms = 1\n"
                             "slo_ms = 9\n" +
                             texts_setup)
-            .find("llm: the measure goodput takes no notice of it") != std::string::npos);
+            .find("llm: the measure goodput ignores it") != std::string::npos);
   CHECK(experiment_problems(texts_head + texts_setup + "[[axis]]\nparameter = 'gpus'\nvalues = [1]\n")
-            .find("the measure llm takes no notice of gpus") != std::string::npos);
+            .find("the measure llm ignores gpus") != std::string::npos);
 }

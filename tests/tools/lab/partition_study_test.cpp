@@ -86,8 +86,8 @@ TEST_CASE("a summary is the least, the median and the largest") {
 TEST_CASE("problems of a zoo file have a line") {
   CHECK(read_zoo_text("", "z.csv").problem == "z.csv:1: the first line must be 'model,million_parameters'");
   CHECK(read_zoo_text("model,million_parameters\na,1\nb,x\n", "z.csv").problem ==
-        "z.csv:3: must be a model's name, a comma and millions of parameters, is 'b,x'");
+        "z.csv:3: must be a model's name, a comma and millions of parameters, not 'b,x'");
   CHECK(read_zoo_text("model,million_parameters\na,-1\n", "z.csv").problem.find("z.csv:2:") == 0);
-  CHECK(read_zoo_text("model,million_parameters\n", "z.csv").problem == "z.csv:1: there is no model in it");
+  CHECK(read_zoo_text("model,million_parameters\n", "z.csv").problem == "z.csv:1: has no model");
   CHECK(read_zoo("/nowhere/z.csv").problem.find("/nowhere/z.csv") == 0);
 }

@@ -29,7 +29,7 @@ TEST_CASE("of a part that nobody knows all names are told") {
 
 TEST_CASE("parts that do not go together are refused") {
   for (const auto& s : {scheduling{.batching = "nexus"}, scheduling{.matchmaking = "nexus"}})
-    CHECK(unknown_part(s).find("Nexus batches and places models as one") != std::string::npos);
+    CHECK(unknown_part(s).find("Nexus is a batching and a matchmaking policy in one") != std::string::npos);
   CHECK(unknown_part(*scheduling_named("nexus")) == "");
   CHECK(unknown_part({.matchmaking = "shepherd"}) == "");
 }

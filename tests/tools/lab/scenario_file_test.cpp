@@ -96,17 +96,15 @@ TEST_CASE("every problem of a scenario file is told with its place") {
   CHECK(scenario_problems("gpus = 4\n") ==
         "1:1: model: is missing; write one [[model]] for each kind of model");
   CHECK(scenario_problems(std::string(one_model) + "slo_of = { times = 2, rows = 8 }\n") ==
-        "6:10: model.slo_ms: slo_of says it; remove one of the two");
+        "6:10: model.slo_ms: slo_of gives it; remove one of the two");
   CHECK(scenario_problems("[[model]]\nname = 'x'\nzoo = 'none.csv'\n") ==
         "2:8: model.name: belongs to a single model, not to a zoo; remove it or zoo\n"
         "3:7: model.zoo: none.csv: cannot be read: No such file or directory");
   CHECK(scenario_problems("arrivals = 'bursty'\n" + std::string(one_model)) ==
         "1:12: arrivals: must be \"poisson\", \"constant\" or { gamma_shape }, not \"bursty\"");
   CHECK(scenario_problems("gpus = [\n") != "");
-  CHECK(
-      scenario_problems("[experiment]\ntitle = 'x'\n[[case]]\nname = 'c'\n") ==
-      "1:1: experiment: this is an experiment, whose cases are the scenarios; run it with troupe experiment "
-      "run s.toml");
+  CHECK(scenario_problems("[experiment]\ntitle = 'x'\n[[case]]\nname = 'c'\n") ==
+        "1:1: experiment: this is an experiment; run it with troupe experiment run s.toml");
 }
 
 TEST_CASE("a load that changes is not silent as well") {

@@ -188,7 +188,8 @@ TEST_CASE("inputs from a file are sent row by row") {
   std::ofstream(path, std::ios::binary).write(row.data(), 35);
   CHECK_THROWS_WITH_AS(
       measure_load(o),
-      (path.string() + ": 35 bytes are no whole rows of model good, which takes 36 bytes a row").c_str(),
+      (path.string() + ": 35 bytes are not a whole number of rows of model good, with 36 bytes per row")
+          .c_str(),
       load_input_error);
   std::filesystem::remove(path);
 }
@@ -202,7 +203,7 @@ TEST_CASE("a load that cannot begin says why") {
       R"(GET /v2/models/absent answered 404: {"error":"no such model"}; is the model served there?)",
       load_error);
   o.url = "ftp:/";
-  CHECK_THROWS_WITH_AS(measure_load(o), R"("ftp:/" is no http://HOST:PORT)", load_input_error);
+  CHECK_THROWS_WITH_AS(measure_load(o), R"("ftp:/" is not http://HOST:PORT)", load_input_error);
   o.url = "http://127.0.0.1:1";
   CHECK_THROWS_WITH_AS(measure_load(o),
                        "cannot connect (127.0.0.1:1): Connection refused; is the model served there?",

@@ -113,9 +113,9 @@ TEST_CASE("load --completions: what does not come to its end counts as failed, b
   CHECK(r.sent == 20);
   CHECK(r.completed == 4);
   CHECK(r.errors == std::map<std::string, uint64_t>{{"HTTP 429", 4},
-                                                    {"an answer without its end", 4},
-                                                    {"an error amid the answer", 4},
-                                                    {"an answer that is no event stream", 4}});
+                                                    {"the response has no end", 4},
+                                                    {"an error within the response", 4},
+                                                    {"the response is not an event stream", 4}});
 }
 
 TEST_CASE("load --completions: a server that is not there fails every request") {

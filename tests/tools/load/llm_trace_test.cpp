@@ -72,8 +72,8 @@ TEST_CASE("llm trace: Mooncake's, with what we add to it") {
 }
 
 TEST_CASE("llm trace: what is wrong is said with its line") {
-  CHECK(refused("").starts_with("t:1: no trace that is known"));
-  CHECK(refused("a,b,c\n").starts_with("t:1: no trace that is known"));
+  CHECK(refused("").starts_with("t:1: unknown trace format"));
+  CHECK(refused("a,b,c\n").starts_with("t:1: unknown trace format"));
   CHECK(refused(azure) == "t: has no requests");
   CHECK(refused(azure + "2023-11-16 18:15:46,1\n") == "t:2: has 2 cells, the first line has 3");
   CHECK(refused(azure + "2023-13-16 18:15:46,1,1\n") ==
@@ -85,13 +85,13 @@ TEST_CASE("llm trace: what is wrong is said with its line") {
   CHECK(refused(burst + "nan,GPT-4,1,1,2,API log\n").starts_with("t:2: Timestamp must be seconds"));
   CHECK(refused("{}\n") == "t:1: 'timestamp' is missing");
   CHECK(refused("{\"timestamp\": 1, \"input_length\": 0, \"output_length\": 2}") ==
-        "t:1: a request has a prompt of one token at least");
+        "t:1: a request needs a prompt of at least one token");
   CHECK(refused("{\"timestamp\": 1, \"input_length\": \"2\", \"output_length\": 2}")
             .starts_with("t:1: 'input_length' must be a number"));
   CHECK(refused("{\"timestamp\": 1, \"input_length\": 2, \"output_length\": 2, \"hash_ids\": [-1]}")
             .find("hash_ids") != std::string::npos);
   CHECK(refused("{\"timestamp\": 1\n").starts_with("t:1: is not a JSON object"));
-  CHECK(refused("{" + std::string(2 << 20, ' ')) == "t:1: is longer than a mebibyte");
+  CHECK(refused("{" + std::string(2 << 20, ' ')) == "t:1: is longer than 1 MiB");
   CHECK(refused(azure + "2023-11-16 18:15:46,1,1\n2023-11-16 18:15:46,1,1\n", 1) ==
         "t:3: more than 1 requests");
 }
