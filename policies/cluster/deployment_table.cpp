@@ -49,8 +49,7 @@ deployment_table::decision deployment_table::deploy(const model_spec& definition
 
 deployment_table::decision deployment_table::redeploy(std::string_view name) {
   const auto* known = find(name);
-  if (known == nullptr)
-    return {nullptr, false, "no model '" + std::string(name) + "' was ever deployed here"};
+  if (known == nullptr) return {nullptr, false, "no model '" + std::string(name) + "' has been deployed"};
   return deploy(model_spec{known->definition});
 }
 

@@ -22,7 +22,7 @@ std::vector<adapter_changes::settled> adapter_changes::lose(engine_id id) {
   for (auto c = changes_.begin(); c != changes_.end();) {
     const auto at = c++;
     if (!at->second.awaited.contains(id)) continue;
-    if (auto s = note(at, id, {at->first, adapter_answer::refused, "the engine is gone"}))
+    if (auto s = note(at, id, {at->first, adapter_answer::refused, "the engine is no longer available"}))
       out.push_back(std::move(*s));
   }
   return out;

@@ -33,7 +33,7 @@ adapter_manager::outcome adapter_manager::change(const address& from, const chan
   if (!model_loaded)
     return only_answer(from, asked.token, adapter_answer::refused, "the model is not loaded yet");
   if (slots_.slots() == 0)
-    return only_answer(from, asked.token, adapter_answer::refused, "the engine has no room for adapters");
+    return only_answer(from, asked.token, adapter_answer::refused, "the engine has no adapter slots");
   return add(from, asked);
 }
 

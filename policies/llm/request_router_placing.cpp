@@ -191,13 +191,13 @@ std::string request_router::migrate(request_id id, engine_id to, time_point now)
   const auto name = "engine " + std::to_string(to.value);
   if (e == engines_.end()) return "the model has no " + name;
   const auto& asked = r->second.asked;
-  if (asked.at == to) return "it is on " + name + " already";
-  if (asked.at == no_engine) return "it waits for an engine";
-  if (!e->second.open()) return name + " takes no sequences";
+  if (asked.at == to) return "the request is on " + name + " already";
+  if (asked.at == no_engine) return "the request still waits for an engine";
+  if (!e->second.open()) return name + " accepts no sequences";
   if (!may_have(e->second, asked, number_of(asked.adapter)))
-    return name + " does not have its adapter, or no room for it ever";
+    return name + " does not have its adapter, or can never have room for it";
   if (!has_room(e->second, {asked.sequences, asked.tokens, asked.tpot}))
-    return name + " has no room for it now";
+    return name + " has no room for the request now";
   move(r->second, to, route_reason::asked, now);
   return {};
 }

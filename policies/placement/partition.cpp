@@ -38,7 +38,7 @@ void check_form(const partition_problem& p) {
   require(p.move_costs.empty() || p.move_costs.size() == p.models.size() * p.parts.size(),
           "move_costs must have an entry for each model and sub-cluster");
   for (const auto part : p.current)
-    require(part == no_part || part < p.parts.size(), "current names a sub-cluster that is not there");
+    require(part == no_part || part < p.parts.size(), "current names an unknown sub-cluster");
   for (const auto& m : p.models)
     require(is_amount(m.rate) && is_amount(m.static_bytes) && is_amount(m.dynamic_bytes),
             "rates and memory must be 0 or more");
@@ -69,7 +69,7 @@ partition_quality judge(const partition_problem& p, const std::vector<uint32_t>&
   partition_quality q;
   for (size_t i = 0; i < p.models.size(); ++i) {
     const auto part = assignment[i];
-    require(part < p.parts.size(), "an assignment names a sub-cluster that is not there");
+    require(part < p.parts.size(), "an assignment names an unknown sub-cluster");
     rates[part] += p.models[i].rate;
     bytes[part] += p.models[i].static_bytes;
     dynamic[part] = std::max(dynamic[part], p.models[i].dynamic_bytes);
@@ -89,8 +89,8 @@ partition_quality judge(const partition_problem& p, const std::vector<uint32_t>&
     if (fair.rates[j] > 0) spread(low_rate, high_rate, rates[j] / fair.rates[j]);
     if (fair.bytes > 0) spread(low_bytes, high_bytes, bytes[j] / fair.bytes);
     limit(rates[j], p.parts[j].max_rate, [&] {
-      return "the models of " + part_name(p, j) + " are asked " + number(rates[j]) +
-             " times a second, it can take " + number(p.parts[j].max_rate);
+      return "the models of " + part_name(p, j) + " receive " + number(rates[j]) +
+             " requests a second, it can serve " + number(p.parts[j].max_rate);
     });
     limit(bytes[j] + dynamic[j], p.parts[j].max_bytes, [&] {
       return "the models of " + part_name(p, j) + " need " + number(bytes[j] + dynamic[j]) +
@@ -98,7 +98,7 @@ partition_quality judge(const partition_problem& p, const std::vector<uint32_t>&
     });
   }
   limit(q.cost, p.max_cost,
-        [&] { return "the changes cost " + number(q.cost) + ", they may cost " + number(p.max_cost); });
+        [&] { return "the changes cost " + number(q.cost) + ", the limit is " + number(p.max_cost); });
   q.rate_deviation = std::max(high_rate - 1, 1 - low_rate);
   q.memory_deviation = std::max(high_bytes - 1, 1 - low_bytes);
   q.objective = q.rate_deviation + p.memory_weight * q.memory_deviation;
@@ -123,8 +123,8 @@ std::string impossible(const partition_problem& p) {
       return "model '" + m.name + "' alone needs " + number(m.static_bytes + m.dynamic_bytes) +
              "B, the largest device has " + number(largest) + "B";
     if (excess_of(m.rate, fastest) > 0)
-      return "model '" + m.name + "' alone is asked " + number(m.rate) +
-             " times a second, no sub-cluster can take more than " + number(fastest);
+      return "model '" + m.name + "' alone receives " + number(m.rate) +
+             " requests a second, no sub-cluster can serve more than " + number(fastest);
   }
   const auto count =
       p.parts.size() == 1 ? "the sub-cluster" : "the " + std::to_string(p.parts.size()) + " sub-clusters";
@@ -133,7 +133,7 @@ std::string impossible(const partition_problem& p) {
     return "the models have " + number(bytes) + "B of parameters, " + count + hold + number(max_bytes) +
            "B; add sub-clusters or undeploy models";
   if (excess_of(rate, max_rate) > 0)
-    return "the models are asked " + number(rate) + " times a second, " + count + " can take " +
+    return "the models receive " + number(rate) + " requests a second, " + count + " can serve " +
            number(max_rate) + "; add sub-clusters";
   return {};
 }

@@ -72,7 +72,7 @@ class searcher {
   partition_result result(const std::vector<uint32_t>& assignment) const {
     partition_result r{assignment, judge(p_, assignment), {}, left_.done()};
     if (!r.quality.feasible())
-      r.problem = "no partition that keeps to the limits was found; of the best one " + r.quality.broken;
+      r.problem = "no partition within the limits was found; in the best one " + r.quality.broken;
     return r;
   }
 

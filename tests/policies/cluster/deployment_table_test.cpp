@@ -65,7 +65,7 @@ TEST_CASE("commands that cannot be done are refused in one sentence") {
   CHECK(table.deploy(model("a", 9)).why ==
         "model 'a' is deployed with another definition; undeploy it first");
   CHECK(table.undeploy("x").why == "no model 'x' is deployed");
-  CHECK(table.redeploy("x").why == "no model 'x' was ever deployed here");
+  CHECK(table.redeploy("x").why == "no model 'x' has been deployed");
   CHECK(table.deploy(model("c")).why.find("raise models in the [limits]") != std::string::npos);
   table.undeploy("a");
   CHECK(table.deploy(model("a")).why == "model 'a' is still being undeployed; try again");

@@ -72,9 +72,9 @@ TEST_CASE("adapter changes: a lost engine refuses all that it was asked") {
   CHECK_FALSE(all.on_answer(engine_b, done_with(5)));
   const auto lost = all.lose(engine_a);
   REQUIRE(lost.size() == 2);
-  CHECK(lost[0].answer == refusing(5, "the engine is gone"));
+  CHECK(lost[0].answer == refusing(5, "the engine is no longer available"));
   CHECK(lost[0].undo_at == std::vector{engine_b});
-  CHECK(lost[1].answer == refusing(7, "the engine is gone"));
+  CHECK(lost[1].answer == refusing(7, "the engine is no longer available"));
   const auto s = all.on_answer(engine_b, done_with(6));
   REQUIRE(s);
   CHECK(s->answer.answer == adapter_answer::refused);

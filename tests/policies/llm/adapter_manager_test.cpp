@@ -75,7 +75,7 @@ TEST_CASE("adapter manager: a change that is not possible is answered at once") 
   CHECK(early.answer->says.message == "the model is not loaded yet");
   adapter_manager none(0, {});
   const auto full = none.change(first_gateway, {1, {}, true, {"y", "/y"}}, true, change_time);
-  CHECK(full.answer->says.message == "the engine has no room for adapters");
+  CHECK(full.answer->says.message == "the engine has no adapter slots");
   CHECK(full.read == nullptr);
 }
 

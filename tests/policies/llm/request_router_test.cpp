@@ -195,9 +195,9 @@ TEST_CASE("request router: an operator moves a request, or hears why not") {
   CHECK(s.router.migrate({9}, {0}, s.now) == "there is no request 9");
   CHECK(s.router.migrate({1}, {9}, s.now) == "the model has no engine 9");
   CHECK(s.router.migrate({1}, {2}, s.now) == "it is on engine 2 already");
-  CHECK(s.router.migrate({5}, {2}, s.now) == "engine 2 has no room for it now");
+  CHECK(s.router.migrate({5}, {2}, s.now) == "engine 2 has no room for the request now");
   s.router.close({0}, true);
-  CHECK(s.router.migrate({1}, {0}, s.now) == "engine 0 takes no sequences");
+  CHECK(s.router.migrate({1}, {0}, s.now) == "engine 0 accepts no sequences");
   s.router.close({0}, false);
   CHECK(s.router.migrate({1}, {0}, s.now).empty());
   CHECK(s.decide() == "1>0");

@@ -79,8 +79,8 @@ TEST_CASE("an assignment that breaks its limits is mended with few changes") {
   CHECK(found.quality.feasible());
   p.max_cost = 2 * 2;
   const auto stuck = search_partition(p, 1, {100'000, {}});
-  CHECK(stuck.problem.find("no partition that keeps to the limits was found; of the best one the models of "
-                           "sub-cluster 0 ") == 0);
+  CHECK(stuck.problem.find(
+            "no partition within the limits was found; in the best one the models of sub-cluster 0 ") == 0);
 }
 
 TEST_CASE("it stops when it is told to") {

@@ -59,7 +59,7 @@ TEST_CASE("memory is the parameters of all models and the largest batch memory o
   p.parts[1].name = "right";
   p.parts[1].max_rate = 39;
   CHECK(judge(p, {0, 0, 1, 1}).broken ==
-        "the models of sub-cluster 'right' are asked 40 times a second, it can take 39");
+        "the models of sub-cluster 'right' receive 40 requests a second, it can serve 39");
 }
 
 TEST_CASE("changes cost what unloading and loading costs, and what was nowhere nothing") {
@@ -70,7 +70,7 @@ TEST_CASE("changes cost what unloading and loading costs, and what was nowhere n
   p.move_costs = {1, 2, 3, 4, 5, 6, 7, 8};
   CHECK(judge(p, {1, 0, 0, 0}).cost == doctest::Approx(1 + 2 + 5 + 6));
   p.max_cost = 13.9;
-  CHECK(judge(p, {1, 0, 0, 0}).broken == "the changes cost 14, they may cost 13.9");
+  CHECK(judge(p, {1, 0, 0, 0}).broken == "the changes cost 14, the limit is 13.9");
 }
 
 TEST_CASE("what cannot be is said in one sentence, with numbers") {
@@ -85,7 +85,7 @@ TEST_CASE("what cannot be is said in one sentence, with numbers") {
   p.parts = {{}, {}};
   for (auto& part : p.parts) part.max_rate = 39;
   CHECK(impossible(p) ==
-        "the models are asked 80 times a second, the 2 sub-clusters can take 78; add sub-clusters");
+        "the models receive 80 requests a second, the 2 sub-clusters can serve 78; add sub-clusters");
   p.parts.resize(1);
   p.parts[0].max_rate = 12'345'600;
   p.parts[0].max_bytes = 25e9;
