@@ -33,8 +33,8 @@ sequence_id sequence_generator::add(sequence_request r, std::vector<uint32_t> lo
   // the last sampled token is never computed
   if (!r.prompt.empty() && r.prompt.size() - 1 + r.max_tokens > model.max_positions)
     throw request_refused(
-        fmt::format("{} tokens of prompt and {} to generate are more than the model's {} positions",
-                    r.prompt.size(), r.max_tokens, model.max_positions));
+        fmt::format("{} tokens of prompt and {} to generate exceed the model's {} positions", r.prompt.size(),
+                    r.max_tokens, model.max_positions));
   const auto prompt = r.prompt.size();
   const auto max_tokens = r.max_tokens;
   const auto [id, refused] = sequences_.add(std::move(r));

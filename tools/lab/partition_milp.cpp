@@ -234,8 +234,8 @@ milp_result solve_partition(const partition_problem& p, const std::vector<uint32
     }
   }
   if (out.best.assignment.empty())
-    out.best.problem = out.proven ? "no partition keeps to the limits"
-                                  : "no partition that keeps to the limits was found in time";
+    out.best.problem =
+        out.proven ? "no partition is within the limits" : "no partition within the limits was found in time";
   else
     out.lower_bound = out.proven
                           ? out.best.quality.objective

@@ -36,8 +36,7 @@ bool only_schedulers_fail(const workload_spec& workload, const cluster_spec& clu
 }  // namespace
 
 void outcome_check::unknown_answer(request_id id) {
-  violations_.add("outcome",
-                  fmt::format("request {:x} was answered a second time, or never asked", id.value));
+  violations_.add("outcome", fmt::format("request {:x} got a second outcome, or was never sent", id.value));
 }
 
 void outcome_check::at_end(size_t unfinished) {
@@ -123,8 +122,8 @@ void slot_check::started_while_running(slot_id slot) {
 }
 
 void bytes_check::foreign_input(slot_id slot, model_id model) {
-  violations_.add("bytes", fmt::format("slot {} ran inputs of model {} that nobody ordered it to run",
-                                       slot.value, model.value));
+  violations_.add(
+      "bytes", fmt::format("slot {} ran inputs of model {} that no queue ordered", slot.value, model.value));
 }
 
 void bytes_check::answered(const client_request_record& r, std::span<const std::byte> output,
@@ -153,7 +152,7 @@ void poison_check::killed(request_id id, node_id worker) {
 
 void poison_check::failed(request_id id, failure why) {
   if (crashes_distinguished_ && why == failure::poison && !is_poison(id))
-    violations_.add("poison", fmt::format("request {:x} was taken for poison and is none", id.value));
+    violations_.add("poison", fmt::format("request {:x} was classified as poison and is not", id.value));
 }
 
 void loaded_check::started_unloaded(slot_id slot, model_id model) {
@@ -190,8 +189,8 @@ void quota_check::started(slot_id slot, const std::vector<request_id>& requests)
     const auto& [who, concurrency] = it->second;
     batches_[slot].push_back(id);
     if (const auto n = ++running_[who]; n > concurrency)
-      violations_.add("quota", fmt::format("{} requests of tenant {} at gateway node {} run, {} may", n,
-                                           who.second, who.first.value, concurrency));
+      violations_.add("quota", fmt::format("{} requests of tenant {} at gateway node {} run, at most {} may",
+                                           n, who.second, who.first.value, concurrency));
   }
 }
 

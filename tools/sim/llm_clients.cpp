@@ -226,8 +226,8 @@ void llm_clients::compare(const stream& s, bool whole) {
     if (right) continue;
     const auto at = std::ranges::mismatch(got, wanted).in1 - got.begin();
     env_.broken.add("sequence",
-                    fmt::format("request {}, choice {}: {} tokens, {} without disturbance, and the "
-                                "first {} are equal; it was on {} engines",
+                    fmt::format("request {}, choice {}: {} tokens, {} in the run without faults, the first "
+                                "{} are equal; it ran on {} engines",
                                 s.asked.id.value, i, got.size(), wanted.size(), at, s.workers.size()));
   }
 }
