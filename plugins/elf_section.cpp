@@ -67,7 +67,7 @@ elf_section read_elf_section(const std::filesystem::path& file, std::string_view
     if (auto bytes = contents(in, *s)) return {std::move(*bytes), {}};
     return no_library;
   }
-  return {{}, "is no plug-in of Troupe: it has no TROUPE_PLUGIN"};
+  return {{}, "is not a plug-in of Troupe: it has no TROUPE_PLUGIN"};
 }
 
 }  // namespace troupe

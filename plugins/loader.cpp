@@ -101,7 +101,7 @@ plugin_descriptor descriptor_of(const std::string& library) {
   plugin_descriptor d{};
   if (section.bytes.size() >= sizeof d) std::memcpy(&d, section.bytes.data(), sizeof d);
   if (text_of(d.magic) != plugin_descriptor::magic_text)
-    throw plugin_error(library + " is no plug-in of Troupe: its descriptor is damaged");
+    throw plugin_error(library + " is not a plug-in of Troupe: its descriptor is damaged");
   return d;
 }
 
@@ -139,7 +139,7 @@ const loaded_plugin& load_plugin(const std::filesystem::path& library) {
   info.name = text_of(descriptor.name);
   info.version = text_of(descriptor.version);
   info.library = path;
-  if (!is_name(info.name)) throw plugin_error(fmt::format("{} has a name that no plug-in can have", path));
+  if (!is_name(info.name)) throw plugin_error(fmt::format("{} has an invalid plug-in name", path));
   for (const auto& p : loaded())
     if (p.name == info.name)
       throw plugin_error(
@@ -157,7 +157,7 @@ const loaded_plugin& load_plugin(const std::filesystem::path& library) {
   } catch (const std::exception& e) {
     throw plugin_error(fmt::format("{} refuses to start: {}", path, e.what()));
   } catch (...) {
-    throw plugin_error(fmt::format("{} refuses to start, with an exception that is no std::exception", path));
+    throw plugin_error(fmt::format("{} refuses to start, with an exception of an unknown type", path));
   }
   return loaded().emplace_back(candidate.accept());
 }

@@ -153,7 +153,7 @@ void http_api::model_ready(const path_parameters& path, http_reply reply) const 
   const auto model = find(path, reply);
   if (!model) return;
   if (model->slots == 0)
-    return reply.send(http_error_response(503, "model '" + model->name + "' has no worker at the moment"));
+    return reply.send(http_error_response(503, "model '" + model->name + "' has no worker now"));
   http_response r;
   r.body = json_text(nlohmann::json{{"name", model->name}, {"ready", true}});
   reply.send(std::move(r));

@@ -15,7 +15,7 @@ refusal_text refusal_of(const outcome& how) {
         status = 503, text = "it was shed so that other requests meet their deadlines";
         break;
       case drop_reason::queue_full: status = 429, text = "too many requests are waiting"; break;
-      case drop_reason::no_capacity: status = 503, text = "no worker serves the model at the moment"; break;
+      case drop_reason::no_capacity: status = 503, text = "no worker serves the model now"; break;
       case drop_reason::undeployed: status = 404, text = "the model is no longer served"; break;
       case drop_reason::quota: status = 429, text = "the tenant has reached its limit"; break;
       case drop_reason::draining: status = 503, text = "the server is shutting down"; break;

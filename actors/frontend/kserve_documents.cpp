@@ -69,7 +69,7 @@ std::string format_repository_index(const std::vector<catalog::view>& models, bo
                     {"state", ready  ? "READY"
                               : seen ? "UNAVAILABLE"
                                      : "LOADING"},
-                    {"reason", ready || !seen ? "" : "no worker has it at the moment"}});
+                    {"reason", ready || !seen ? "" : "no worker has it now"}});
   }
   return json_text(list);
 }

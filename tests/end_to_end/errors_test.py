@@ -123,7 +123,7 @@ class BadInput(unittest.TestCase):
                     self.assertEqual(code, 2, err)
                     self.assertRegex(err, "^--device cuda: this build has no CUDA|4095")
                     self.assertEqual(len(err.splitlines()), 1, err)
-                    self.refuses([*command, "--device", "tpu"], "--device tpu", "cpu and cuda")
+                    self.refuses([*command, "--device", "tpu"], "--device tpu", "cpu or cuda")
                     self.refuses([*command, "--gpu", 0], "--gpu", "--device cuda")
                     self.refuses([*command, "--exact"], "--exact", "--device cuda")
             self.assertFalse(out.exists())

@@ -211,7 +211,7 @@ class Faults(ClusterTest):
             self.assertEqual((status, answer["reason"]), (500, "poison"), answer)
             for name in ("left", "right"):
                 self.assertEqual(nodes[name].wait(), 70)
-                self.assertRegex(nodes[name].output(), rf"event=broken node={name} reason=.*gpu_worker.* broke over")
+                self.assertRegex(nodes[name].output(), rf"event=broken node={name} reason=.*gpu_worker.* failed on")
             self.assertIsNone(nodes["head"].child.poll())
             self.assert_ledger_balances(c)
 

@@ -106,7 +106,7 @@ class Replay(ClusterTest):
             self.assertIn("cannot be read", self.replay(c, odd.with_name("none"), code=2))
             code, _, err = run("replay", EXAMPLES / "traces" / "azure.csv", c.url)
             self.assertEqual(code, 2)
-            self.assertIn("name a --model", err)
+            self.assertIn("give a --model", err)
 
 
 if __name__ == "__main__":

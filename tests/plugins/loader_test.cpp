@@ -43,7 +43,7 @@ TEST_CASE("a file that is no plug-in is named, with what it lacks") {
   auto cut = in.write("cut.so", bytes_of(TROUPE_EXAMPLE_PLUGIN).substr(0, 3000));
   CHECK(why(cut) == cut.string() + " is not a shared library of this machine");
   CHECK(why(TROUPE_PLAIN_LIBRARY) ==
-        std::string(TROUPE_PLAIN_LIBRARY) + " is no plug-in of Troupe: it has no TROUPE_PLUGIN");
+        std::string(TROUPE_PLAIN_LIBRARY) + " is not a plug-in of Troupe: it has no TROUPE_PLUGIN");
   CHECK(why(TROUPE_BROKEN_PLUGIN) ==
         std::string(TROUPE_BROKEN_PLUGIN) +
             " has no function troupe_register_plugin; write TROUPE_PLUGIN(...) { ... }");
@@ -68,7 +68,7 @@ TEST_CASE("a plug-in that was built for something else is refused with both vers
   CHECK(told("toolchain.so", offsetof(plugin_descriptor, toolchain), std::string_view("tcc\0", 4)) ==
         " was built for another toolchain: tcc, this program has " TROUPE_TOOLCHAIN + again);
   CHECK(told("name.so", offsetof(plugin_descriptor, name), std::string_view("a b\0", 4)) ==
-        " has a name that no plug-in can have");
+        " has an invalid plug-in name");
   unsetenv("TROUPE_EXAMPLE_PLUGIN");
 }
 
@@ -82,7 +82,7 @@ TEST_CASE("a plug-in that throws or takes a name adds nothing") {
     CHECK(batchings().names().size() == names);
   };
   ends("throw", "throw.so refuses to start: no licence");
-  ends("throw a number", "refuses to start, with an exception that is no std::exception");
+  ends("throw a number", "refuses to start, with an exception of an unknown type");
   ends("take", "refuses to start: there is already a batching policy 'eager'; give it another name");
   ends("twice", "refuses to start: there is already a kind of actor 'listener'; give it another name");
   ends("key", "refuses to start: 'no key' cannot be the key of a parameter");

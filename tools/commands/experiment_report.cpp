@@ -84,7 +84,7 @@ std::string claim_text(const lab::claim_result& c) {
   std::string bound;
   if (c.what.at_least) bound += fmt::format(">= {}", *c.what.at_least);
   if (c.what.at_most) bound += fmt::format("{}<= {}", bound.empty() ? "" : ", ", *c.what.at_most);
-  auto out = fmt::format("  {} {}\n      ours {} .. {} (median {}, {} points), wanted {}", verdict(c),
+  auto out = fmt::format("  {} {}\n      ours {} .. {} (median {}, {} points), expected {}", verdict(c),
                          c.what.text, number(c.min), number(c.max), number(c.median), c.points, bound);
   if (c.what.points < 1)
     out += fmt::format(" at {:.0f} % of them (kept at {:.1f} %)", 100 * c.what.points, 100 * c.kept);

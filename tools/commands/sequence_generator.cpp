@@ -29,7 +29,7 @@ sequence_id sequence_generator::add(sequence_request r, std::vector<uint32_t> lo
   for (const auto p : logits_at)
     if (p >= r.prompt.size())
       throw request_refused(
-          fmt::format("logits are wanted after position {} of a prompt of {} tokens", p, r.prompt.size()));
+          fmt::format("logits are requested after position {} of a prompt of {} tokens", p, r.prompt.size()));
   // the last sampled token is never computed
   if (!r.prompt.empty() && r.prompt.size() - 1 + r.max_tokens > model.max_positions)
     throw request_refused(

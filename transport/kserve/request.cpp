@@ -162,7 +162,7 @@ class request_reader {
     if (size > binary_.size())
       refuse(
           "input {}: binary_data_size is {}, but only {} bytes of binary data are left; "
-          "Inference-Header-Content-Length says where they begin",
+          "Inference-Header-Content-Length is the size of the JSON before them",
           json_quote(t.name), size, binary_.size());
     into = {binary_.substr(0, size), true, true, size};
     check_binary(into.text, t, request_.rows);

@@ -80,8 +80,8 @@ class json_values {
     int64_t length = 0;
     const bool innermost = level + 1 == shape_.size();
     if (in_.peek() != '[')
-      refuse("input {}: data is nested, but element {} is not {} levels deep as shape {} says", name(),
-             count_, shape_.size(), shape_text(shape_));
+      refuse("input {}: data is nested, but element {} is not {} levels deep as in shape {}", name(), count_,
+             shape_.size(), shape_text(shape_));
     in_.read_array([&] {
       if (length == shape_[level])
         refuse("input {}: data has more than {} elements at level {}, shape {} needs {}", name(), length,

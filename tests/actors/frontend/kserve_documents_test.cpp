@@ -40,7 +40,7 @@ TEST_CASE("the index tells which models can be asked now, and why others cannot"
         R"([{"name":"mlp","version":"1","state":"READY","reason":""}])");
   CHECK(format_repository_index(models, false) ==
         R"([{"name":"mlp","version":"1","state":"READY","reason":""},)"
-        R"({"name":"mlp","version":"1","state":"UNAVAILABLE","reason":"no worker has it at the moment"},)"
+        R"({"name":"mlp","version":"1","state":"UNAVAILABLE","reason":"no worker has it now"},)"
         R"({"name":"mlp","version":"1","state":"LOADING","reason":""}])");
 }
 

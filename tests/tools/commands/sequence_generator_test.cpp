@@ -280,7 +280,7 @@ TEST_CASE("a request that the model cannot serve is refused with the reason") {
   CHECK(problem({.prompt = {}}) == "a sequence needs a prompt, and a token to generate");
   CHECK(problem({.prompt = {1, 2}, .max_tokens = 16}) ==
         "2 tokens of prompt and 16 to generate do not fit into the KV cache");
-  CHECK(problem({.prompt = {1, 2}}, {2}) == "logits are wanted after position 2 of a prompt of 2 tokens");
+  CHECK(problem({.prompt = {1, 2}}, {2}) == "logits are requested after position 2 of a prompt of 2 tokens");
   CHECK(problem({.prompt = {1, 2}, .max_tokens = 512}).find("exceed the model's 512 positions") !=
         std::string::npos);
   CHECK(problem({.prompt = {1, 2}, .max_tokens = 15}).empty());

@@ -123,7 +123,7 @@ TEST_CASE("binary data that does not fit is refused") {
         R"(input "x": binary_data_size is 8, shape [1,3] of FP32 needs 12)");
   CHECK(refusal(x_head("FP32", "[1,3]", 12), row.substr(1), s) ==
         R"(input "x": binary_data_size is 12, but only 11 bytes of binary data are left; )"
-        "Inference-Header-Content-Length says where they begin");
+        "Inference-Header-Content-Length is the size of the JSON before them");
   CHECK(refusal(x_head("FP32", "[1,3]", 12), row + "x", s) ==
         "the last 1 bytes of binary data belong to no input");
   CHECK(refusal(R"({"inputs":[{"name":"x","datatype":"FP32","shape":[1,3],"data":[1,2,3]}]})", row, s) ==

@@ -70,7 +70,7 @@ TEST_CASE("inputs that do not fit the model are refused, each with its reason") 
   CHECK(refusal(x_with(R"("datatype":"FP32","shape":[1,3])")) == R"(input "x": "data" is missing)");
   CHECK(
       refusal(x_with(R"("datatype":"FP32","shape":[1,3],"parameters":{"binary_data_size":12})")) ==
-      R"(input "x": binary_data_size is 12, but only 0 bytes of binary data are left; Inference-Header-Content-Length says where they begin)");
+      R"(input "x": binary_data_size is 12, but only 0 bytes of binary data are left; Inference-Header-Content-Length is the size of the JSON before them)");
   CHECK(refusal(x_with(R"("shape":[1,3],"shape":[1,3])")) == R"(inputs[0]: key "shape" occurs twice)");
   const model_signature two{.inputs = {{"a", data_type::uint8, {}}, {"b", data_type::uint8, {}}},
                             .outputs = {}};

@@ -107,7 +107,7 @@ TEST_CASE("data that does not fill its shape is refused") {
   CHECK(data("[[1,2,3],[4,5]]") == R"(input "x": data has 2 elements at level 2, shape [2,3] needs 3)");
   CHECK(data("[[1,2,3]]") == R"(input "x": data has 1 elements at level 1, shape [2,3] needs 2)");
   CHECK(data("[[1,2,3],4]") ==
-        R"(input "x": data is nested, but element 3 is not 2 levels deep as shape [2,3] says)");
+        R"(input "x": data is nested, but element 3 is not 2 levels deep as in shape [2,3])");
   CHECK(data("[[[1],2,3],[4,5,6]]") ==
         R"(input "x": element 0 is "[1": FP32 needs a number (JSON has no NaN and no infinity))");
   CHECK(data("[1,2,3") == R"(malformed JSON at byte 71: expected ',' or ']', found the end)");
