@@ -59,7 +59,7 @@ TEST_CASE("actor_name: the node may be left out where it can be only one") {
 TEST_CASE("actor_name: what is wrong with a name is said, with what was perhaps meant") {
   CHECK(problem("gpu_wroker/1@left") == "unknown kind of actor 'gpu_wroker'; did you mean 'gpu_worker'?");
   CHECK(problem("gpu_worker/1@lift") == "the cluster has no node 'lift'; did you mean 'left'?");
-  CHECK(problem("gpu_worker/mlp@left").starts_with("'mlp' is no number"));
-  CHECK(problem("model_queue/nix").starts_with("'nix' is no model and no number"));
+  CHECK(problem("gpu_worker/mlp@left").starts_with("'mlp' is not a number"));
+  CHECK(problem("model_queue/nix").starts_with("'nix' is not a model or a number"));
   CHECK(problem("gpu_worker/7").starts_with("no node of the cluster has an actor 'gpu_worker/7'"));
 }
