@@ -4,8 +4,9 @@
 #include <numeric>
 #include <string>
 
+#include "gpu/common/model_error.hpp"
 #include "gpu/kernels/cuda/cuda_machine.cuh"
-#include "gpu/llm/cuda/cuda_model.hpp"
+#include "gpu/llm/cuda/cuda_decoder.hpp"
 #include "gpu/llm/parallel_model.hpp"
 
 namespace troupe::llm {
@@ -15,12 +16,12 @@ template <uint32_t Cluster, element E>
 std::unique_ptr<step_model> rank_model_on(const cuda_engine_options& o, const model_config& config,
                                           std::shared_ptr<cuda::device_group> group, uint32_t rank) {
   using machine = cuda::cuda_machine<Cluster>;
-  return std::make_unique<cuda::cuda_model<machine, E>>(
+  return std::make_unique<cuda::cuda_decoder<machine, E>>(
       std::make_unique<machine>(std::move(group), rank), config,
-      cuda::cuda_model_options{o.kv_bytes / o.gpus, o.block_tokens, o.adapter_slots, o.graphs});
+      cuda::cuda_decoder_options{o.kv_bytes / o.gpus, o.block_tokens, o.adapter_slots, o.graphs});
 }
 
-/// On a GPU, which is bound to this thread from now on: the one that runs the steps. Its errors name the GPU.
+/// Binds the calling thread, which runs the steps, to the rank's GPU. Errors name the GPU.
 std::unique_ptr<step_model> make_rank_model(const cuda_engine_options& o, const model_config& config,
                                             std::shared_ptr<cuda::device_group> group, uint32_t rank) {
   try {
@@ -50,7 +51,7 @@ std::unique_ptr<step_model> make_model(const cuda_engine_options& o, const model
 }  // namespace
 
 void prepare_for_tensor_parallelism() {
-  setenv("CUDA_MODULE_LOADING", "EAGER", 0);  // what the user has set stays
+  setenv("CUDA_MODULE_LOADING", "EAGER", 0);  // unless the user has set it
   setenv("NCCL_RUNTIME_CONNECT", "0", 0);
 }
 

@@ -1,9 +1,15 @@
+#include "gpu/llm/cuda/decoder_shape.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
+#include <string>
 
-#include "gpu/llm/cuda/cuda_decoder.hpp"
+#include "gpu/checkpoint/model_config.hpp"
+#include "gpu/common/model_error.hpp"
+#include "gpu/kernels/cuda/rms_norm_kernel.hpp"
+#include "gpu/kernels/cuda/sampling_kernel.hpp"
 
 namespace troupe::cuda {
 
@@ -27,15 +33,14 @@ decoder_shape shape_of(const llm::model_config& c, uint32_t block_tokens, uint32
           c.vocabulary, c.norm_epsilon, block_tokens,   rank,    ranks};
 }
 
-uint32_t kv_blocks(const llm::model_config& config, uint64_t kv_bytes, uint32_t block_tokens) {
-  const decoder_shape s = shape_of(config, block_tokens);
-  const uint64_t page = uint64_t{s.layers} * 2 * s.kv_heads * s.block_tokens * s.head_dim * 2;
+uint32_t kv_blocks(const decoder_shape& shape, uint64_t kv_bytes) {
+  const uint64_t page = shape.page_bytes();
   if (kv_bytes < page)
     throw model_error(
         fmt::format("a KV cache of {} bytes has no room for one block of {} tokens, {} bytes: increase it",
-                    kv_bytes, block_tokens, page));
+                    kv_bytes, shape.block_tokens, page));
   // kernels count vectors in 32 bits
-  const uint64_t max_blocks = std::numeric_limits<uint32_t>::max() / (page / (uint64_t{s.head_dim} * 2));
+  const uint64_t max_blocks = std::numeric_limits<uint32_t>::max() / (page / (uint64_t{shape.head_dim} * 2));
   return static_cast<uint32_t>(std::min(kv_bytes / page, max_blocks));
 }
 

@@ -1,13 +1,10 @@
-// The kernels of one step of a decoder, in their order. Machine is cuda_machine
-// (gpu/kernels/cuda/cuda_machine.cuh), or the tests' emulated_machine. Nothing is allocated and nothing
-// waits: a stream that is captured becomes a graph, which later steps of at most this extent replay with
-// other tables.
+// The kernels of a decoder's step, in order. Nothing allocates or waits, so that a stream capture becomes a
+// graph, which runs later steps of at most this extent with other tables. With several ranks, these are the
+// kernels of one rank's shard (gpu/llm/tensor_shard.hpp).
 //
-// Of a model that several GPUs share, this has one rank's shape (gpu/llm/tensor_shard.hpp).
-//
-// A layer is norm, q/k/v, rotary embedding with KV append, attention, o; norm, gate/up, gate, down: 9
-// launches. Adapters come before their product, 4 launches: they write what it then adds to, and read their
-// weights while the kernel before them runs, which a product may not let them.
+// A layer has 9 launches: norm, q/k/v, rotary embedding with KV append, attention, o; norm, gate/up, gate,
+// down. Adapters add 4. lora_kernel runs before the product of its projection and writes the product's
+// addend. So it reads adapter weights while its predecessor runs, which a cuBLASLt product may not allow.
 #pragma once
 #include <cmath>
 #include <stdexcept>
@@ -26,18 +23,19 @@
 
 namespace troupe::cuda {
 
-/// The adapters on the device.
+/// The adapters on the device, as lora_kernel reads them.
 struct adapter_slots {
   static constexpr uint32_t projections = 7;  ///< q, k, v, o, gate, up, down
   const lora_matrices* matrices = nullptr;    ///< [slots, layers, projections]
-  uint32_t max_ranks = 0;                     ///< of any of them; 0: there is none
-  bool wide_tiles = true;                     ///< a block has the shared memory that they take
+  uint32_t max_ranks = 0;                     ///< of all adapters; 0: none
+  bool wide_tiles = true;                     ///< wide tiles fit into a block's shared memory
 
   uint32_t tile_rows(uint32_t rows_of_step) const {
     return wide_tiles ? lora_tile_rows(rows_of_step) : narrow_tile;
   }
 };
 
+/// Machine is cuda_machine (gpu/kernels/cuda/cuda_machine.cuh), or the tests' emulated_machine.
 template <class Machine, element E>
 class decoder_step {
  public:
@@ -46,21 +44,21 @@ class decoder_step {
                const step_extent& extent)
       : m_(m), shape_(shape), t_(tables), a_(activations), kv_(kv), adapters_(adapters), extent_(extent) {}
 
-  /// The first layer: residual = the table's rows.
+  /// Layer 0: the residual stream begins with rows of the table.
   void embed(const void* table) {
     embedding_kernel<E> k;
     k.rows = &t_.counts->rows, k.tokens = t_.tokens, k.before = a_.chosen, k.table = table;
     k.x = a_.residual, k.width = shape_.hidden;
-    m_.run(k, k.grid(extent_.rows), false);  // after copies: of tables, of x
+    m_.run(k, k.grid(extent_.rows), false);  // not early: it follows copies of tables and x
   }
-  /// Before any of the transformer's layers. frequencies: [head_dim / 2].
-  void turn(const float* frequencies) {
+  /// Computes the angles of the rotary embedding, for all layers. frequencies: [head_dim / 2].
+  void rope_angles(const float* frequencies) {
     rope_angles_kernel k;
     k.rows = &t_.counts->rows, k.positions = t_.positions, k.frequencies = frequencies;
     k.half = shape_.head_dim / 2, k.cosine = a_.cosine, k.sine = a_.sine;
     m_.run(k, k.grid(extent_.rows), false);
   }
-  /// adds: `delta` of the layer before is still to be added to the residual.
+  /// adds: the layer first adds `delta` of its predecessor to the residual stream.
   void layer(uint32_t index, const layer_pointers& w, uint32_t window, bool adds) {
     const uint32_t hidden = shape_.hidden, q = shape_.q_width(), kv = shape_.kv_width(),
                    all = shape_.qkv_width();
@@ -95,34 +93,36 @@ class decoder_step {
     multiply(a_.gated, w.down, w.down_bias, a_.delta, width, hidden);
     all_reduce_delta();
   }
-  /// After the last layer that runs, if it is not the head: what is still to be added goes to the residual.
-  void settle(const void* any_norm) { norm(any_norm, true, nullptr, extent_.rows, &t_.counts->rows); }
-  /// The final norm and the head, for the sampled rows: there is at least one. Of ranks that share the model
-  /// each computes its part of the logits, and the first one gets all.
+  /// Adds the last layer's `delta` to the residual stream, if no head follows. Any norm's weights will do.
+  void add_delta(const void* any_norm) { norm(any_norm, true, nullptr, extent_.rows, &t_.counts->rows); }
+  /// The final norm and the head, for the sampled rows. Each rank computes its part of the logits; rank 0
+  /// gathers them. Requires: at least one sampled row.
   void head(const void* final_norm, const void* weights, bool adds) {
-    norm(final_norm, adds, t_.sampled, extent_.sampled, &t_.counts->sampled, adds);  // else behind copies
+    norm(final_norm, adds, t_.sampled, extent_.sampled, &t_.counts->sampled,
+         adds);  // otherwise it follows copies
     gemm_args g;
     g.x = a_.normed, g.w = weights, g.y = a_.logits, g.rows = extent_.sampled, g.in = shape_.hidden;
     g.out = shape_.part().count, g.y_stride = shape_.logits_stride(), g.type = E, g.float_y = true;
     if (g.out > 0) m_.multiply(g);
     if (shape_.ranks > 1) gather_logits();
   }
-  /// The choice of tokens from the logits; of ranks that share the model on the first one.
-  void choose() {
+  /// Samples tokens from the logits. On rank 0.
+  void sample() {
     sampling_kernel<Machine::cluster> k;
     k.rows = &t_.counts->sampled, k.logits = a_.logits, k.vocabulary = shape_.vocabulary;
     k.stride = shape_.logits_stride(), k.samplings = t_.samplings, k.tokens = t_.tokens;
     k.adjustments = t_.adjustments, k.out = a_.chosen;
     m_.run(k, k.grid(extent_.sampled));
   }
-  /// Of ranks that share the model the first has chosen; the next step begins with its tokens on all.
+  /// Broadcasts rank 0's tokens, for the embedding of the next step.
   void broadcast_chosen() {
     if (m_.ranks() > 1) m_.broadcast(a_.chosen, extent_.sampled * sizeof(sampled_row));
   }
 
  private:
   using lora = lora_kernel<E, Machine::cluster>;
-  /// Whether what follows ranks' work together may start early: in a graph that may end with no kernel.
+  /// Whether a kernel after a collective may start early. In a graph, the collective's last node may not be a
+  /// kernel.
   bool early_after_collective() const { return m_.ranks() == 1; }
   static void* at(void* numbers, uint32_t offset) { return static_cast<uint16_t*>(numbers) + offset; }
 
@@ -133,7 +133,7 @@ class decoder_step {
     k.out = a_.normed, k.width = shape_.hidden, k.epsilon = shape_.norm_epsilon;
     m_.run(k, k.grid(max_rows), early && early_after_collective());
   }
-  /// Beside what adapters have written to y.
+  /// Adds to y if adapters have written it.
   void multiply(const void* x, const void* w, const void* bias, void* y, uint32_t in, uint32_t out) {
     gemm_args g;
     g.x = x, g.w = w, g.bias = bias, g.y = y, g.rows = extent_.rows, g.in = in, g.out = out, g.y_stride = out;
@@ -152,12 +152,12 @@ class decoder_step {
     k.max_ranks = adapters_.max_ranks, k.tile_rows = adapters_.tile_rows(extent_.rows), k.adds = false;
     m_.run(k, k.grid(extent_.tiles, count));
   }
-  /// The parts come as they are, one after the other, and then go into the rows, behind the first rank's own.
+  /// Gathers the other ranks' parts one after the other, then copies them into rank 0's rows behind its own.
   void gather_logits() {
     const uint32_t part = shape_.part().max_count, others = shape_.ranks - 1, rows = extent_.sampled;
     m_.gather(shape_.rank == 0 ? a_.parts : a_.logits, size_t{rows} * part * sizeof(float));
     if (shape_.rank > 0) return;
-    const uint32_t words = part / 4;  // of four floats
+    const uint32_t words = part / 4;  // of 16 bytes
     copy_kernel<16> k;
     k.walk = {3, {others, rows, words}}, k.count = others * rows * words;
     k.from_steps = {{rows * words, words, 1}};
@@ -165,7 +165,6 @@ class decoder_step {
     k.from = a_.parts, k.to = a_.logits;
     m_.run(k, k.grid(), early_after_collective());
   }
-  /// Of ranks that share the model each has an addend.
   void all_reduce_delta() {
     if (m_.ranks() > 1) m_.all_reduce(a_.delta, size_t{extent_.rows} * shape_.hidden, E);
   }

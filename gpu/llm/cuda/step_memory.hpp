@@ -1,4 +1,4 @@
-// What the kernels of a step share on the device: tables that the host writes for each step, and activations.
+// The layout of a step's memory: tables that the host writes for each step, and activations.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace troupe::cuda {
 
-/// How many of everything a step has, or a captured graph has room for.
+/// The sizes of a step, or the maximum sizes of a captured graph or of a piece of memory.
 struct step_extent {
   uint32_t rows = 0, sampled = 0, sequences = 0;
   uint32_t block_entries = 0;  ///< of the page table
@@ -27,12 +27,26 @@ struct step_extent {
   }
 };
 
-/// Read on the device, so that a graph serves any number.
+inline constexpr uint32_t max_graph_rows = 256;
+/// Rows of the graph that runs a decode step of `rows` rows: 1, 2, 4 or a multiple of 8, because more rows
+/// cost little beside the weights.
+constexpr uint32_t graph_rows(uint32_t rows) { return rows <= 2 ? rows : rows <= 4 ? 4 : (rows + 7) / 8 * 8; }
+/// The extent of that graph.
+constexpr step_extent graph_extent(const step_extent& step) {
+  step_extent e = step;
+  e.rows = e.sampled = graph_rows(step.rows);
+  e.tiles = step.tiles > 0 ? e.rows : 0;
+  e.decode_items = 1;  // any number but 0: the kernel's grid does not depend on it
+  e.prefill_items = 0;
+  return e;
+}
+
+/// Read by kernels, so that one graph serves all smaller steps.
 struct step_counts {
   uint32_t rows = 0, sampled = 0, decode_items = 0, prefill_items = 0;
 };
 
-/// Offsets of the tables in one piece of memory, the same on the host and on the device.
+/// Offsets of the tables in one allocation, equal on host and device.
 struct table_layout {
   explicit table_layout(const step_extent& max_extent) {
     counts = room(sizeof(step_counts));
@@ -48,7 +62,7 @@ struct table_layout {
   }
   size_t counts, tokens, positions, row_sequence, sampled, block_start, blocks, tiles, decode_items,
       prefill_items, samplings, adjustments;
-  size_t bytes = 0;  ///< of all
+  size_t bytes = 0;  ///< total
 
  private:
   size_t room(size_t more) {
@@ -76,7 +90,7 @@ struct step_tables {
   page_table pages() const { return {block_start, blocks}; }
 
   step_counts* counts;
-  int32_t* tokens;  ///< [rows]; below 0: of embedding_kernel's `before`, until that has run
+  int32_t* tokens;                     ///< [rows]; below 0: replaced by embedding_kernel
   uint32_t *positions, *row_sequence;  ///< [rows]
   uint32_t* sampled;                   ///< [sampled] rows
   uint32_t *block_start, *blocks;
@@ -87,20 +101,20 @@ struct step_tables {
   token_adjustment* adjustments;
 };
 
-/// Activations, of numbers E (16 bits) but for floats; [rows, ...] each.
+/// Activations, [rows, ...] each. `void`: 16-bit numbers of the decoder's type.
 struct step_activations {
-  float* residual = nullptr;                              ///< [hidden]
-  float *cosine = nullptr, *sine = nullptr;               ///< [head_dim / 2]
-  void *normed = nullptr, *delta = nullptr;               ///< [hidden]
-  void *qkv = nullptr, *attended = nullptr;               ///< [q | k | v], [q]
-  void *gate_up = nullptr, *gated = nullptr;              ///< [gate | up], [intermediate]
-  float* logits = nullptr;                                ///< [sampled, logits_stride]
-  float* parts = nullptr;                                 ///< of other ranks: [.., sampled, part().most]
-  sampled_row* chosen = nullptr;                          ///< [sampled]; until then, of the step before
+  float* residual = nullptr;                  ///< [hidden]
+  float *cosine = nullptr, *sine = nullptr;   ///< [head_dim / 2]
+  void *normed = nullptr, *delta = nullptr;   ///< [hidden]
+  void *qkv = nullptr, *attended = nullptr;   ///< [q | k | v], [q]
+  void *gate_up = nullptr, *gated = nullptr;  ///< [gate | up], [intermediate]
+  float* logits = nullptr;                    ///< [sampled, logits_stride]
+  float* parts = nullptr;                     ///< of other ranks: [ranks - 1, sampled, part().max_count]
+  sampled_row* chosen = nullptr;              ///< [sampled]; the step before's until sampling
   float *partial_out = nullptr, *partial_sums = nullptr;  ///< of paged_decode_kernel
-  uint32_t* arrived = nullptr;                            ///< likewise
+  uint32_t* arrived = nullptr;                            ///< of paged_decode_kernel
 
-  /// Gives out pieces of `base`; with null, only counts. Returns the bytes of all.
+  /// Places the activations in memory at `base`; null: only computes the size. Returns the size in bytes.
   size_t place(std::byte* base, const decoder_shape& s, const step_extent& max_extent) {
     size_t used = 0;
     const auto room = [&]<class T>(T*& where, size_t bytes) {

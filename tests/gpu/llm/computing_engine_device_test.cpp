@@ -1,5 +1,5 @@
 // Refusals of a model while its device runs; other behaviour is tested with real models
-// (cpu_engine_device_test.cpp, tests/gpu/llm/cuda/cuda_model_test.cpp).
+// (cpu_engine_device_test.cpp, tests/gpu/llm/cuda/cuda_decoder_engine_test.cpp).
 #include "gpu/llm/computing_engine_device.hpp"
 
 #include <doctest/doctest.h>

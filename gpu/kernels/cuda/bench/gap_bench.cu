@@ -7,6 +7,7 @@
 // for them. The host does the work of an engine device's thread here, but no planning
 // (docs/language-models.md has that).
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -103,8 +104,7 @@ struct outcome {
 };
 
 /// Runs decode steps with a row for every sequence, as an engine's device does.
-outcome run(timed_machine& machine, cuda_decoder<timed_machine, type>& decoder, uint32_t rows, uint32_t steps,
-            bool ahead) {
+outcome run(timed_machine& machine, llm::step_model& decoder, uint32_t rows, uint32_t steps, bool ahead) {
   using clock = std::chrono::steady_clock;
   const auto us = [](clock::duration d) { return std::chrono::duration<double, std::micro>(d).count(); };
   const uint32_t blocks = (first_position + steps) / block_tokens + 1;
@@ -115,6 +115,7 @@ outcome run(timed_machine& machine, cuda_decoder<timed_machine, type>& decoder, 
   std::deque<llm::llm_step> under_way;
   std::vector<llm::chosen_token> chosen(rows);
   std::vector<double> host;
+  const std::atomic<bool> never = false;
   const auto begin = [&](uint32_t position, bool from_before) {
     llm::llm_step& s = under_way.emplace_back();
     s.block_start = {0}, s.segment_end = {0, rows}, s.segment_adapters = {llm::base_model};
@@ -130,7 +131,7 @@ outcome run(timed_machine& machine, cuda_decoder<timed_machine, type>& decoder, 
     host.push_back(us(clock::now() - at));
   };
   const auto take = [&] {
-    decoder.finish(chosen);
+    decoder.finish(chosen, never);
     under_way.pop_front();
   };
   const auto begun = clock::now();
@@ -160,10 +161,13 @@ int main(int argc, char** argv) {
   }
   try {
     const llm::model_config config = model();
-    timed_machine machine;
+    const uint32_t blocks = rows * ((first_position + steps) / block_tokens + 1);
+    auto owned = std::make_unique<timed_machine>();
+    timed_machine& machine = *owned;
     cuda_decoder<timed_machine, type> decoder(
-        machine, config, {rows * ((first_position + steps) / block_tokens + 1), block_tokens, 0, true});
-    for (uint32_t l = 0; l < config.layers + 2; ++l) decoder.load(l, layer_image(zeros(config, l), type));
+        std::move(owned), config,
+        {blocks * shape_of(config, block_tokens).page_bytes(), block_tokens, 0, true});
+    for (uint32_t l = 0; l < config.layers + 2; ++l) decoder.load(l, zeros(config, l));
     std::printf(
         "wall: by the clock, a step of all; step: its graph, back to back, with what the GPU takes from one "
         "to\n"

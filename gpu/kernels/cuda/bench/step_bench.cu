@@ -45,10 +45,10 @@ class step_data {
         {pages_.data(), shape_.layers, shape_.kv_heads, shape_.block_tokens, shape_.head_dim}, adapters_,
         extent);
     s.embed(embedding_);
-    s.turn(frequencies_.as<float>());
+    s.rope_angles(frequencies_.as<float>());
     for (uint32_t l = 0; l < shape_.layers; ++l) s.layer(l, layers_[l], 0, l > 0);
     s.head(norm_, head_, true);
-    s.choose();
+    s.sample();
   }
 
  private:

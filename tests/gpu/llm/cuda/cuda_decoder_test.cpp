@@ -159,7 +159,7 @@ std::vector<std::vector<llm::token>> generate_sequences(const std::filesystem::p
     std::vector<llm::chosen_token> chosen;
     while (!m.decoder.is_ready()) {
     }
-    m.decoder.finish(chosen);
+    m.decoder.finish(chosen, not_stopping);
     REQUIRE(chosen.size() == under_way.front().sampled.size());
     for (uint32_t i = 0; i < sequences; ++i)
       out[i][under_way.front().positions[under_way.front().sampled[i]] + 1] = chosen[i].which;
@@ -259,7 +259,7 @@ TEST_CASE("cuda decoder: tokens are chosen as a CPU chooses from the same logits
     samplings[2].counts = samplings[3].counts = counts;
     choose_tokens(logits, vocabulary, samplings, expected);
     m.decoder.begin(s, samplings, 0, m.files.layers(), nullptr);
-    m.decoder.finish(m.chosen);
+    m.decoder.finish(m.chosen, not_stopping);
     for (size_t i = 0; i < 4; ++i) {
       CAPTURE(i);
       CHECK(m.chosen[i].valid);
@@ -307,7 +307,7 @@ TEST_CASE("cuda decoder: a step for which there is no room fails, and a smaller 
     best.params = &m.greedy;
     m.decoder.begin(small, {&best, 1}, 0, m.files.layers(), nullptr);
     CHECK_THROWS_AS(m.decoder.begin(large, {&best, 1}, 0, m.files.layers(), nullptr), std::bad_alloc);
-    m.decoder.finish(m.chosen);
+    m.decoder.finish(m.chosen, not_stopping);
     CHECK(m.chosen[0].which == first[0]);
     CHECK(m.run(small) == wanted);
   }
@@ -351,23 +351,4 @@ TEST_CASE("cuda decoder: adapters come and go") {
   CHECK(logits_of(adapter_id{8}) == adapted);
   CHECK(logits_of(adapter_id{9}) == adapted);
   CHECK(logits_of(llm::base_model) == base);
-}
-
-TEST_CASE("cuda decoder: what it cannot run is refused by name") {
-  llm::model_config c = llm::checkpoint(fixtures / "random-llms" / "llama2-mha").config();
-  CHECK_NOTHROW(shape_of(c, 16));
-  c.head_dim = 80;
-  CHECK_THROWS_WITH_AS(shape_of(c, 16), doctest::Contains("head size is 80"), model_error);
-  c.head_dim = 32, c.vocabulary = (1 << 20) + 1;
-  CHECK_THROWS_WITH_AS(shape_of(c, 16), doctest::Contains("vocabulary"), model_error);
-  c.vocabulary = 320, c.intermediate = 321;
-  CHECK_THROWS_WITH_AS(shape_of(c, 16), doctest::Contains("multiples of 8"), model_error);
-}
-
-TEST_CASE("cuda decoder: a KV cache has the blocks that go into its bytes, and that kernels can count") {
-  const llm::model_config c = llm::checkpoint(fixtures / "random-llms" / "llama2-mha").config();
-  const uint64_t vectors = uint64_t{c.layers} * 2 * c.kv_heads * 16, block = vectors * c.head_dim * 2;
-  CHECK(kv_blocks(c, 7 * block + block / 2, 16) == 7);
-  CHECK(kv_blocks(c, ~uint64_t{0}, 16) == ((uint64_t{1} << 32) - 1) / vectors);
-  CHECK_THROWS_WITH_AS(kv_blocks(c, block - 1, 16), doctest::Contains("no room for one block"), model_error);
 }

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gpu/common/device_lost.hpp"
-#include "gpu/llm/cuda/cuda_model.hpp"
+#include "gpu/llm/cuda/cuda_decoder.hpp"
 #include "tests/gpu/checkpoint/files.hpp"
 #include "tests/gpu/kernels/cuda/emulated_machine.hpp"
 #include "tests/gpu/llm/golden_sequences.hpp"
@@ -25,13 +25,13 @@ nlohmann::json read_json(const std::filesystem::path& file) {
 
 template <element E>
 std::unique_ptr<llm::step_model> tensor_parallel_model(const llm::model_config& config, uint32_t ranks,
-                                                       cuda_model_options options,
+                                                       cuda_decoder_options options,
                                                        std::shared_ptr<emulated_group> group = nullptr) {
   if (!group) group = std::make_shared<emulated_group>(ranks);
   return std::make_unique<llm::parallel_model>(
       config, ranks,
       [=](const llm::model_config& share, uint32_t rank) {
-        return std::make_unique<cuda_model<emulated_machine, E>>(
+        return std::make_unique<cuda_decoder<emulated_machine, E>>(
             std::make_unique<emulated_machine>(rank, group, rank), share, options);
       },
       [group] { group->abort(); });

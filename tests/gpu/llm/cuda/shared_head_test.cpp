@@ -46,13 +46,13 @@ void check_shared_head(const std::string& name, uint32_t ranks, uint32_t vocabul
   std::vector<std::exception_ptr> errors(ranks);
   const auto work = [&](uint32_t rank) {
     const llm::tensor_shard shard(config, rank, ranks);
-    emulated_machine machine(rank, group, rank);
-    cuda_decoder<emulated_machine, E> decoder(machine, shard.config(), {blocks, block_tokens, 0, true});
-    for (uint32_t l = 0; l < files.layers(); ++l) decoder.load(l, layer_image(shard.of(files.read(l)), E));
+    cuda_decoder<emulated_machine, E> decoder(std::make_unique<emulated_machine>(rank, group, rank),
+                                              shard.config(), options_of(shard.config(), 0, true));
+    for (uint32_t l = 0; l < files.layers(); ++l) decoder.load(l, shard.of(files.read(l)));
     std::vector<llm::chosen_token> others;
     const auto run = [&](const llm_step& s) {
       decoder.begin(s, {samplings.data(), s.sampled.size()}, 0, files.layers(), nullptr);
-      decoder.finish(rank == 0 ? chosen : others);
+      decoder.finish(rank == 0 ? chosen : others, not_stopping);
     };
     run(prompts), run(last), run(last);
     if (rank == 0) logits = decoder.logits(3);

@@ -1,13 +1,15 @@
-// Random models for the tests of the GPU decoder: on a real GPU if nvcc compiles them, else on an emulated
-// one.
+// Random models for the tests of the CUDA decoder: on a GPU if nvcc compiles them, else in the emulator.
 #pragma once
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gpu/checkpoint/parameters.hpp"
@@ -23,7 +25,7 @@ namespace troupe::cuda {
 #ifdef __CUDACC__
 using test_machine = cuda_machine<8>;
 inline constexpr bool on_gpu = true;
-inline test_machine make_machine(uint32_t) { return test_machine(); }
+inline std::unique_ptr<test_machine> make_machine(uint32_t) { return std::make_unique<test_machine>(); }
 /// Whether there is a suitable GPU; prints a message if not.
 inline bool can_run() {
   int count = 0;
@@ -34,7 +36,9 @@ inline bool can_run() {
 #else
 using test_machine = emulated_machine;
 inline constexpr bool on_gpu = false;
-inline test_machine make_machine(uint32_t seed) { return test_machine(seed); }
+inline std::unique_ptr<test_machine> make_machine(uint32_t seed) {
+  return std::make_unique<test_machine>(seed);
+}
 inline bool can_run() { return true; }
 #endif
 
@@ -43,39 +47,42 @@ using llm::llm_step;
 
 inline const std::filesystem::path fixtures = TROUPE_FIXTURES;
 inline constexpr uint32_t block_tokens = 4, blocks = 128;
+inline const std::atomic<bool> not_stopping = false;
+
+inline cuda_decoder_options options_of(const llm::model_config& config, uint32_t adapter_slots, bool graphs) {
+  return {blocks * shape_of(config, block_tokens).page_bytes(), block_tokens, adapter_slots, graphs};
+}
 
 /// A model and, optionally, its adapter as adapter 7.
 template <element E>
 struct small_model {
   explicit small_model(const std::filesystem::path& folder, bool graphs = true, uint32_t seed = 0)
+      : small_model(folder, make_machine(seed), graphs) {}
+  small_model(const std::filesystem::path& folder, std::unique_ptr<test_machine> made, bool graphs)
       : files(folder),
-        machine(make_machine(seed)),
-        decoder(machine, files.config(), {blocks, block_tokens, 4, graphs}) {
-    for (uint32_t l = files.layers(); l > 0; --l) decoder.load(l - 1, layer_image(files.read(l - 1), E));
+        machine(*made),
+        decoder(std::move(made), files.config(), options_of(files.config(), 4, graphs)) {
+    for (uint32_t l = files.layers(); l > 0; --l) decoder.load(l - 1, files.read(l - 1));
     add(adapter_id{7}, folder / "adapter");
   }
   void add(adapter_id id, const std::filesystem::path& folder) {
     if (!std::filesystem::exists(folder)) return;
-    const llm::adapter_weights weights(llm::read_adapter(folder, files.config()), files.config().layers, E);
-    const adapter_image image(weights, files.config());
-    adapters.push_back(machine.upload_on_copy_stream(image.bytes().data(), image.bytes().size()));
-    decoder.load(id, image, adapters.back().data());
+    decoder.load(id, decoder.pack(llm::read_adapter(folder, files.config())));
     machine.finish();
   }
-  /// The most likely tokens, and their logits.
+  /// Chooses the most likely tokens, and returns the logits; none if the head does not run.
   std::vector<float> run(const llm_step& step) { return run(step, 0, files.layers(), nullptr); }
   std::vector<float> run(const llm_step& step, uint32_t first, uint32_t end, llm::activation* x) {
     llm::token_sampling best;
     best.params = &greedy;
     const std::vector<llm::token_sampling> samplings(step.sampled.size(), best);
     decoder.begin(step, samplings, first, end, x);
-    decoder.finish(chosen);
+    CHECK(decoder.finish(chosen, not_stopping));
     return end == files.layers() ? decoder.logits(samplings.size()) : std::vector<float>();
   }
 
   llm::checkpoint files;
-  test_machine machine;
-  std::vector<test_machine::copy_stream_memory> adapters;
+  test_machine& machine;
   cuda_decoder<test_machine, E> decoder;
   llm::sampling_params greedy{.temperature = 0, .biases = {}};
   std::vector<llm::chosen_token> chosen;
