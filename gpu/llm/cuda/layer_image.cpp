@@ -24,7 +24,7 @@ layer_image::layer_image(const layer_parameters& layer, element type)
       final_norm_(add(layer, {"norm"}, ".weight", type)),
       head_(add(layer, {"lm_head"}, ".weight", type)) {}
 
-/// Appends parameters one behind the other; where they begin, or `nowhere` if the layer has none of them.
+/// Appends parameters, one after the other. Returns their offset, or `nowhere` if the layer has none of them.
 size_t layer_image::add(const layer_parameters& layer, std::initializer_list<std::string_view> names,
                         std::string_view suffix, element type) {
   const size_t begin = round_up<size_t>(bytes_.size(), 256);
@@ -35,7 +35,7 @@ size_t layer_image::add(const layer_parameters& layer, std::initializer_list<std
   for (const std::string_view name : names) {
     const llm::parameter* found = layer.find(std::string(name).append(suffix));
     const size_t at = bytes_.size();
-    if (found == nullptr) {  // one without a bias among others that have one
+    if (found == nullptr) {  // no bias, but others have one: zeros
       const llm::parameter* weight = layer.find(std::string(name) + ".weight");
       bytes_.resize(at + weight->shape[0] * element_bytes(type), std::byte{0});
       continue;

@@ -1,4 +1,4 @@
-// A layer of a checkpoint, and an adapter, as bytes that go to the device in one piece.
+// A layer of a checkpoint, and an adapter, packed for one copy to the device.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -13,14 +13,14 @@
 
 namespace troupe::cuda {
 
-/// The transformer's layers; also the first (embedding) and the last one (norm, head).
+/// A layer of the checkpoint, from layer 0 (embedding) to the last one (norm and head).
 class layer_image {
  public:
-  /// Numbers are rounded to `type`, f16 or bf16. Requires: a layer as `checkpoint::read` gives it.
+  /// Rounds to `type`, f16 or bf16. `layer`: of checkpoint::read or tensor_shard::of.
   layer_image(const llm::layer_parameters& layer, element type);
 
   const std::vector<std::byte>& bytes() const { return bytes_; }
-  /// Where things are once the bytes are at `base`, which is a multiple of 256.
+  /// Addresses in a copy of the bytes at `base`, a multiple of 256. Null: the layer has no such parameter.
   layer_pointers at(const std::byte* base) const;
   const void* embedding(const std::byte* base) const {
     return place(base, embedding_);
@@ -43,15 +43,15 @@ class layer_image {
 
 class adapter_image {
  public:
-  /// Requires: its matrices are of 16 bits, and for this model.
+  /// Requires: an adapter of this model, in 16 bits.
   adapter_image(const llm::adapter_weights& adapter, const llm::model_config& model);
 
   const std::vector<std::byte>& bytes() const { return bytes_; }
-  /// They are elsewhere now.
+  /// Frees the bytes, once they are copied.
   void drop_bytes() { bytes_ = {}; }
   uint32_t max_ranks() const { return max_ranks_; }
-  /// [layers, projections], as `adapter_weights::index` numbers them, once the bytes are at `base`, a
-  /// multiple of 256.
+  /// The matrices in a copy of the bytes at `base`, a multiple of 256: [layers, projections], in the order of
+  /// `adapter_weights::index`.
   std::vector<lora_matrices> at(const std::byte* base) const;
 
  private:
