@@ -16,7 +16,7 @@ namespace troupe::cuda {
 
 namespace {
 
-ncclDataType_t type_of(element e) {
+ncclDataType_t nccl_type(element e) {
   return e == element::bf16 ? ncclBfloat16 : e == element::f16 ? ncclFloat16 : ncclFloat32;
 }
 
@@ -48,7 +48,7 @@ std::unique_lock<std::mutex> device_group::enter(uint32_t rank) {
 void device_group::all_reduce(uint32_t rank, void* numbers, size_t count, element type, cudaStream_t stream) {
   const auto calling = enter(rank);
   const auto result =
-      ncclAllReduce(numbers, numbers, count, type_of(type), ncclSum, communicators_[rank], stream);
+      ncclAllReduce(numbers, numbers, count, nccl_type(type), ncclSum, communicators_[rank], stream);
   if (result != ncclSuccess)
     throw device_lost(std::string("all-reduce over the GPUs: ") + ncclGetErrorString(result));
 }

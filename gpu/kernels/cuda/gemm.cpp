@@ -19,7 +19,7 @@ using layout = owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
 using description = owned<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
 using preference = owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
 
-cudaDataType_t type_of(element e) {
+cudaDataType_t cuda_type(element e) {
   switch (e) {
     case element::f16: return CUDA_R_16F;
     case element::bf16: return CUDA_R_16BF;
@@ -124,16 +124,16 @@ const gemm::plan& gemm::plan_of(const gemm_args& a) {
         a.bias != nullptr ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU);
   if (a.bias != nullptr) {
     if (!a.relu) set(p.product, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
-    set(p.product, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type_of(a.type));
+    set(p.product, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, cuda_type(a.type));
     set(p.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, a.bias);
   }
   const auto operand = [&](uint64_t outer, bool turned, int64_t step) {
-    return turned ? make_layout(type_of(a.type), outer, a.in, outer, a.batch, step)
-                  : make_layout(type_of(a.type), a.in, outer, a.in, a.batch, step);
+    return turned ? make_layout(cuda_type(a.type), outer, a.in, outer, a.batch, step)
+                  : make_layout(cuda_type(a.type), a.in, outer, a.in, a.batch, step);
   };
   p.w = operand(a.out, a.w_turned, a.w_step);
   p.x = operand(a.rows, a.x_turned, a.x_step);
-  const cudaDataType_t y_type = a.float_y ? CUDA_R_32F : type_of(a.type);
+  const cudaDataType_t y_type = a.float_y ? CUDA_R_32F : cuda_type(a.type);
   p.y = make_layout(y_type, a.out, a.rows, a.y_stride, a.batch, a.y_step);
 
   cublasLtMatmulPreference_t made = nullptr;
