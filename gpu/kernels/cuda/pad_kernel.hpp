@@ -1,12 +1,12 @@
 // Pads a tensor with one value, or cuts it off.
 #pragma once
+#include "gpu/kernels/cuda/element_kernel.hpp"
 #include "gpu/kernels/cuda/tensor_walk.hpp"
 
 namespace troupe::cuda {
 
-struct padding {
-  tensor_walk walk;    ///< of the output, in the order of its memory
-  uint32_t count = 0;  ///< elements of the output
+struct padding : element_kernel {
+  tensor_walk walk;  ///< of the output, in the order of its memory
   int64_t before[max_tensor_dims] = {};
   uint32_t extent[max_tensor_dims] = {};  ///< of the input
   tensor_steps steps;                     ///< of the input
@@ -18,18 +18,10 @@ struct padding {
 /// Word: bytes of an element, 1, 2, 4 or 8.
 template <uint32_t Word>
 struct pad_kernel : padding {
-  static constexpr uint32_t threads = 256, cluster = 1;
-  static constexpr bool never_syncs = true;
-
-  grid_size grid() const { return {ceil_div(count, threads), 1, 1}; }
-  size_t shared_bytes() const { return 0; }
-
   template <class Thread>
   TROUPE_DEVICE void operator()(Thread t) const {
     using word = memory_word<Word>;
-    t.launch_dependents();
-    t.grid_dependency_sync();
-    const uint32_t i = t.block() * threads + t.index();
+    const uint32_t i = begin(t);
     if (i >= count) return;
     int64_t at = 0;
     uint32_t index = i;
