@@ -81,13 +81,12 @@ void device_group::abort() {
   // have ended.
   for (uint32_t rank = 0; rank < ranks(); ++rank)
     aborting_.emplace_back([this, rank] {
-      // A thread inside an NCCL call returns soon and makes no other call, or it hangs and is aborted from
-      // here. It must not return after the last abort, which frees its memory; but the process is about to
-      // end.
-      std::unique_lock nobody(calling_[rank], std::defer_lock);
-      for (int ms = 0; ms < 1000 && !nobody.try_lock(); ++ms)
+      // A thread inside an NCCL call returns soon and makes no other call, or it hangs until the abort. If it
+      // returns only after the last abort, it uses freed memory; but then the process is about to end.
+      std::unique_lock calling(calling_[rank], std::defer_lock);
+      for (int ms = 0; ms < 1000 && !calling.try_lock(); ++ms)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      if (nobody) nobody.unlock();  // later callers are refused
+      if (calling) calling.unlock();  // later calls throw in `enter`
       ncclCommAbort(communicators_[rank]);
     });
 }

@@ -43,7 +43,7 @@ class bench {
 };
 
 /// Waits for writes in the legacy stream, as the streams of benchmarks do not wait for it.
-inline void finish_writes() { check(cudaStreamSynchronize(cudaStreamLegacy), "what a benchmark reads"); }
+inline void finish_writes() { check(cudaStreamSynchronize(cudaStreamLegacy), "the inputs of a benchmark"); }
 
 inline device_memory zeros_on_device(size_t bytes) {
   device_memory memory(bytes);

@@ -112,12 +112,12 @@ outcome run(timed_machine& machine, llm::step_model& decoder, uint32_t rows, uin
   llm::token_sampling best;
   best.params = &greedy;
   const std::vector<llm::token_sampling> samplings(rows, best);
-  std::deque<llm::llm_step> under_way;
+  std::deque<llm::llm_step> in_flight;
   std::vector<llm::chosen_token> chosen(rows);
   std::vector<double> host;
   const std::atomic<bool> never = false;
   const auto begin = [&](uint32_t position, bool from_before) {
-    llm::llm_step& s = under_way.emplace_back();
+    llm::llm_step& s = in_flight.emplace_back();
     s.block_start = {0}, s.segment_end = {0, rows}, s.segment_adapters = {llm::base_model};
     for (uint32_t r = 0; r < rows; ++r) {
       s.tokens.push_back(from_before ? llm::chosen_before(r) : chosen[r].which);
@@ -132,7 +132,7 @@ outcome run(timed_machine& machine, llm::step_model& decoder, uint32_t rows, uin
   };
   const auto take = [&] {
     decoder.finish(chosen, never);
-    under_way.pop_front();
+    in_flight.pop_front();
   };
   const auto begun = clock::now();
   for (uint32_t i = 0; i < steps; ++i) {
@@ -169,10 +169,10 @@ int main(int argc, char** argv) {
         {blocks * shape_of(config, block_tokens).page_bytes(), block_tokens, 0, true});
     for (uint32_t l = 0; l < config.layers + 2; ++l) decoder.load(l, zeros(config, l));
     std::printf(
-        "wall: by the clock, a step of all; step: its graph, back to back, with what the GPU takes from one "
-        "to\n"
-        "the next; gap: wall - step, so copies, and the host if the GPU waits; host: to begin a step, not to "
-        "plan it\n");
+        "wall: mean time of a step; step: its graph in back-to-back replays, with the GPU's time between "
+        "graphs;\n"
+        "gap: wall - step: copies, and the host's time if the GPU waits; host: to begin a step, without "
+        "planning\n");
     std::printf("%-16s %10s %10s %10s %10s   us, rows %u\n", "", "gap", "step", "host", "wall", rows);
     run(machine, decoder, rows, steps, false);  // warm-up: captures the graphs
     for (const bool ahead : {false, true}) {
