@@ -98,8 +98,8 @@ class decoder_step {
   /// The final norm and the head, for the sampled rows. Each rank computes its part of the logits; rank 0
   /// gathers them. Requires: at least one sampled row.
   void head(const void* final_norm, const void* weights, bool adds) {
-    norm(final_norm, adds, t_.sampled, extent_.sampled, &t_.counts->sampled,
-         adds);  // otherwise it follows copies
+    const bool early = adds;  // otherwise it follows copies
+    norm(final_norm, adds, t_.sampled, extent_.sampled, &t_.counts->sampled, early);
     gemm_args g;
     g.x = a_.normed, g.w = weights, g.y = a_.logits, g.rows = extent_.sampled, g.in = shape_.hidden;
     g.out = shape_.part().count, g.y_stride = shape_.logits_stride(), g.type = E, g.float_y = true;
