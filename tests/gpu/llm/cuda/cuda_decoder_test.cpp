@@ -154,19 +154,19 @@ std::vector<std::vector<llm::token>> generate_sequences(const std::filesystem::p
   best.params = &m.greedy;
   const llm::sampling_params penalised{
       .temperature = 0, .repetition_penalty = 1.1F, .frequency_penalty = 0.5F, .biases = {{3, 1}}};
-  std::deque<llm_step> under_way;
+  std::deque<llm_step> in_flight;
   const auto take = [&] {
     std::vector<llm::chosen_token> chosen;
     while (!m.decoder.is_ready()) {
     }
     m.decoder.finish(chosen, not_stopping);
-    REQUIRE(chosen.size() == under_way.front().sampled.size());
+    REQUIRE(chosen.size() == in_flight.front().sampled.size());
     for (uint32_t i = 0; i < sequences; ++i)
-      out[i][under_way.front().positions[under_way.front().sampled[i]] + 1] = chosen[i].which;
-    under_way.pop_front();
+      out[i][in_flight.front().positions[in_flight.front().sampled[i]] + 1] = chosen[i].which;
+    in_flight.pop_front();
   };
   for (uint32_t step = 0; step < steps; ++step) {
-    llm_step& s = under_way.emplace_back();
+    llm_step& s = in_flight.emplace_back();
     const std::vector<llm::token_frequency> counts = count(out[1], 6);
     for (uint32_t i = 0; i < sequences; ++i) {
       const auto end = static_cast<uint32_t>(out[i].size());
@@ -195,7 +195,7 @@ std::vector<std::vector<llm::token>> generate_sequences(const std::filesystem::p
 
 }  // namespace
 
-TEST_CASE("cuda decoder: a step that is begun ahead goes on with what the one before chooses") {
+TEST_CASE("cuda decoder: a step begun ahead continues with the tokens that the previous one chooses") {
   if (!can_run()) return;
   for (const char* name : {"llama2-mha", "llama3-gqa-tied"}) {
     const std::filesystem::path folder = fixtures / "random-llms" / name;
@@ -206,8 +206,7 @@ TEST_CASE("cuda decoder: a step that is begun ahead goes on with what the one be
   }
 }
 
-TEST_CASE(
-    "cuda decoder: one ahead that needs more room than there is takes along what the one before chose") {
+TEST_CASE("cuda decoder: a step begun ahead that needs more memory keeps the previous step's tokens") {
   if (!can_run()) return;
   const std::filesystem::path folder = fixtures / "random-llms" / "llama2-mha";
   const auto expected = generate_sequences<element::bf16>(folder, false, true);
@@ -216,7 +215,7 @@ TEST_CASE(
   CHECK(generate_sequences<element::bf16>(folder, true, true, 2, 12000) == expected);
 }
 
-TEST_CASE("cuda decoder: layers in ranges give the bits of all at once") {
+TEST_CASE("cuda decoder: ranges of layers give the same bits as all layers at once") {
   if (!can_run()) return;
   const std::filesystem::path folder = fixtures / "random-llms" / "mistral-swa";
   small_model<element::f16> whole(folder), parts(folder);
@@ -235,7 +234,7 @@ TEST_CASE("cuda decoder: layers in ranges give the bits of all at once") {
   }
 }
 
-TEST_CASE("cuda decoder: tokens are chosen as a CPU chooses from the same logits") {
+TEST_CASE("cuda decoder: samples the same tokens as a CPU from the same logits") {
   if (!can_run()) return;
   small_model<element::bf16> m(fixtures / "random-llms" / "llama3-gqa-tied");
   llm_step s;
@@ -271,7 +270,7 @@ TEST_CASE("cuda decoder: tokens are chosen as a CPU chooses from the same logits
   }
 }
 
-TEST_CASE("cuda decoder: a step that wants no token computes its KV") {
+TEST_CASE("cuda decoder: a step without sampled rows computes its KV") {
   if (!can_run()) return;
   const std::filesystem::path folder = fixtures / "random-llms" / "llama2-mha";
   small_model<element::bf16> at_once(folder), in_parts(folder);
@@ -301,7 +300,7 @@ TEST_CASE("cuda decoder: a step for which there is no room fails, and a smaller 
   emulated_machine::memory::max_bytes = 3 << 20;
   CHECK_THROWS_AS(m.run(large), std::bad_alloc);
   CHECK(m.run(small) == wanted);
-  SUBCASE("the one before it ends well") {
+  SUBCASE("the step in flight succeeds") {
     const std::vector<llm::token> first = {m.chosen[0].which};
     llm::token_sampling best;
     best.params = &m.greedy;
@@ -315,8 +314,7 @@ TEST_CASE("cuda decoder: a step for which there is no room fails, and a smaller 
   CHECK_NOTHROW(m.run(large));
 }
 
-TEST_CASE(
-    "cuda decoder: where blocks have less shared memory adapters go through fewer rows at once, bit by bit") {
+TEST_CASE("cuda decoder: with less shared memory adapters use narrow tiles, with the same bits") {
   const std::filesystem::path folder = fixtures / "random-llms" / "llama2-mha";
   llm_step s;
   for (uint32_t i = 0; i < 4; ++i) {
@@ -332,7 +330,7 @@ TEST_CASE(
 }
 #endif
 
-TEST_CASE("cuda decoder: adapters come and go") {
+TEST_CASE("cuda decoder: adapters are loaded and unloaded") {
   if (!can_run()) return;
   const std::filesystem::path folder = fixtures / "random-llms" / "llama3-gqa-tied";
   small_model<element::bf16> m(folder);

@@ -97,7 +97,7 @@ void check_golden(const std::string& name, uint32_t ranks) {
 
 }  // namespace
 
-TEST_CASE("a model that ranks share gives the golden logits, with and without an adapter") {
+TEST_CASE("parallel model: golden logits, with and without an adapter") {
   check_golden<element::f16>("llama2-mha", 2);
   check_golden<element::bf16>("llama2-mha", 4);
   check_golden<element::bf16>("llama3-gqa-tied", 2);  // one kv head for both
@@ -105,7 +105,7 @@ TEST_CASE("a model that ranks share gives the golden logits, with and without an
   check_golden<element::f16>("qwen2-bias", 2);
 }
 
-TEST_CASE("ranks wait at a barrier before and after they make room for a step, and not for one that has it") {
+TEST_CASE("parallel model: ranks wait at a barrier around an allocation for a step, and only then") {
   const llm::checkpoint files(llm::fixtures / "random-llms" / "llama2-mha");
   const auto group = std::make_shared<emulated_group>(2);
   const auto model = tensor_parallel_model<element::f16>(files.config(), 2, {1 << 20, 4, 2, true}, group);
@@ -120,7 +120,7 @@ TEST_CASE("ranks wait at a barrier before and after they make room for a step, a
                               phases[4]});  // the host has room for two
 }
 
-TEST_CASE("ranks keep the whole embedding, and of a head of its own their rows: what they tell adds up") {
+TEST_CASE("parallel model: ranks load the whole embedding and their rows of the head, and sizes are summed") {
   const llm::checkpoint files(llm::fixtures / "random-llms" / "llama2-mha");
   const auto model = tensor_parallel_model<element::f16>(files.config(), 2, {1 << 20, 4, 2, true});
   const uint64_t row = files.config().hidden * 2, table = files.config().vocabulary * row;
@@ -128,7 +128,7 @@ TEST_CASE("ranks keep the whole embedding, and of a head of its own their rows: 
   CHECK(model->load(files.layers() - 1, files.read(files.layers() - 1)) == table + 2 * row);
 }
 
-TEST_CASE("a step that is begun ahead goes on, on all ranks, with what the first one chooses") {
+TEST_CASE("parallel model: a step begun ahead continues on all ranks with the tokens of rank 0") {
   const llm::checkpoint files(llm::fixtures / "random-llms" / "llama2-mha");
   std::vector<llm::token> tokens[2];
   for (const bool ahead : {false, true}) {
@@ -160,7 +160,7 @@ TEST_CASE("a step that is begun ahead goes on, on all ranks, with what the first
   CHECK(tokens[1] == tokens[0]);
 }
 
-TEST_CASE("golden sequences of several adapters, batched, by a whole engine of two ranks") {
+TEST_CASE("parallel model: golden sequences of several adapters, batched by an engine of two ranks") {
   llm::computing_options options;
   options.folder = llm::golden_folder(), options.adapter_slots = 2, options.adapter_bytes = 1 << 30;
   options.make = [](const llm::model_config& config) {
@@ -208,7 +208,7 @@ struct failing_model final : llm::step_model {
 
 }  // namespace
 
-TEST_CASE("a rank that fails: an adapter or a step fails on all, for good") {
+TEST_CASE("parallel model: an adapter or a step that fails on one rank fails on all, permanently") {
   const llm::model_config config = llm::checkpoint(llm::fixtures / "random-llms" / "llama2-mha").config();
   const auto group = std::make_shared<emulated_group>(4);
   llm::parallel_model model(
@@ -236,7 +236,7 @@ TEST_CASE("a rank that fails: an adapter or a step fails on all, for good") {
   CHECK_THROWS_WITH(run(1), "one device of this tensor-parallel model has failed");
 }
 
-TEST_CASE("a model that one rank cannot make is not made, and the reason is that rank's") {
+TEST_CASE("parallel model: the error of a rank that cannot make its model is rethrown") {
   const llm::model_config config = llm::checkpoint(llm::fixtures / "random-llms" / "llama2-mha").config();
   const auto group = std::make_shared<emulated_group>(2);
   const auto make = [&](const llm::model_config&, uint32_t rank) -> std::unique_ptr<llm::step_model> {

@@ -1,4 +1,4 @@
-// The head of a model that is split over several GPUs, emulated.
+// The output head of a tensor-parallel model, on emulated GPUs.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -84,7 +84,7 @@ void check_shared_head(const std::string& name, uint32_t ranks, uint32_t vocabul
 
 }  // namespace
 
-TEST_CASE("shared head: ranks that share a head, of its own or the embedding, give all of its logits") {
+TEST_CASE("shared head: ranks compute all logits of a head, untied or tied to the embedding") {
   check_shared_head<element::f16>("llama2-mha", 2, 256);
   check_shared_head<element::bf16>("mistral-swa", 4, 300);  // the last rank has four tokens fewer
   check_shared_head<element::f16>("llama2-mha", 2, 253);
