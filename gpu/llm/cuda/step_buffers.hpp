@@ -41,9 +41,9 @@ class step_buffers {
   /// `machine` must outlive this.
   step_buffers(Machine& machine, const decoder_shape& shape) : m_(machine), shape_(shape) {}
 
-  /// Makes room for a step, if there is too little: twice the need, as captured graphs are dropped. If
-  /// it throws, there is no room, and the next step allocates what it needs. Collective: ranks of a model
-  /// wait for each other if there is too little room, which is the case on all or on none.
+  /// Allocates memory for a step if there is too little: twice the need, because this drops all captured
+  /// graphs. If it throws, all memory is freed, and the next step allocates its own. Collective: the ranks of
+  /// a model either all have too little memory or none has.
   void reserve(const step_extent& e, uint32_t slot) {
     if (has_room(e, slots_[slot])) return;
     m_.barrier();
@@ -51,7 +51,8 @@ class step_buffers {
     make_host_room(slots_[slot]);
     m_.barrier();
   }
-  /// Enqueues the copy of a step's tables to the device. Requires: `reserve` made room.
+  /// Enqueues the copy of a step's tables to the device. Pads `contents.tiles` with empty tiles up to the
+  /// grid of a graph. Requires: `reserve` made room.
   void upload_tables(const llm::llm_step& step, step_contents& contents, uint32_t slot) {
     const typename Machine::host_memory& host = slots_[slot].tables;
     const step_tables to(host.data(), *layout_);
@@ -71,7 +72,7 @@ class step_buffers {
     copy(to.tokens, step.tokens), copy(to.positions, step.positions),
         copy(to.row_sequence, step.row_sequence);
     copy(to.sampled, step.sampled), copy(to.block_start, step.block_start), copy(to.blocks, step.blocks);
-    auto& tiles = contents.tiles;  // those of a graph's grid beyond the step's own have no rows
+    auto& tiles = contents.tiles;
     tiles.resize(std::max<size_t>(tiles.size(), max_graph_rows));
     copy(to.tiles, tiles), copy(to.decode_items, contents.plan.decode);
     copy(to.prefill_items, contents.plan.prefill);
