@@ -1,4 +1,4 @@
-// What a router says of itself, and what operators may tell it.
+// Commands and metrics of a router.
 #include <algorithm>
 
 #include "actors/llm/router.hpp"
