@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "actors/cluster/node.hpp"
+#include "policies/cluster/hello_check.hpp"
 #include "transport/common/tcp_probe.hpp"
 
 namespace troupe {
@@ -124,7 +124,7 @@ class endpoint_actor final : public caf::event_based_actor {
     if (f.from.node.value >= peers_.size() || f.from.node == self_ || f.to.node != self_) return;
     if (f.body.match_elements<hello>()) {
       // A node with another cluster file is answered here and does not replace the real peer.
-      if (auto no = refuse_stranger(cluster_, self_, f.body.get_as<hello>(0))) {
+      if (auto no = check_hello(cluster_, self_, f.body.get_as<hello>(0))) {
         if (auto stranger = current_sender())
           send(caf::actor_cast<caf::actor>(stranger),
                control_frame{{self_, {}, role::node, 0}, f.from, caf::make_message(std::move(*no))});

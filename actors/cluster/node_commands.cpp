@@ -1,4 +1,4 @@
-// What a node can be asked from outside (messages/commands/commands.hpp).
+// Commands and metrics of a node.
 #include <caf/all.hpp>
 
 #include "actors/cluster/node.hpp"
@@ -8,29 +8,30 @@ namespace troupe {
 
 command_reply node::on_command(const command& c) const {
   return run_command(node_commands{}, c, [&](const get_state&) {
+    const auto& nodes = env_.cluster.nodes;
     node_state s;
-    s.node = env_.cluster.nodes[env_.self.value].name;
+    s.node = nodes[env_.self.value].name;
     s.incarnation = incarnation_;
     s.ready = ready_;
-    s.draining = draining_;
+    s.draining = drain_.draining();
     s.now = env_.time.now();
-    for (uint32_t i = 0; i < peers_.size(); ++i) {
+    for (uint32_t i = 0; i < nodes.size(); ++i) {
       if (node_id{i} == env_.self) continue;
-      const auto& p = peers_[i];
+      const auto& p = peers_.at(node_id{i});
       peer_state line;
-      line.node = env_.cluster.nodes[i].name;
-      line.state = p.state == stage::unknown      ? "unknown"
-                   : p.state == stage::connecting ? "connecting"
-                   : p.leaving                    ? "leaving"
-                                                  : "up";
+      line.node = nodes[i].name;
+      line.state = p.stage == peer_stage::unknown      ? "unknown"
+                   : p.stage == peer_stage::connecting ? "connecting"
+                   : p.leaving                         ? "leaving"
+                                                       : "up";
       line.incarnation = p.incarnation;
       line.clock_offset = env_.lane.clock_offset_of(node_id{i});
       line.clock_error = env_.lane.clock_error(node_id{i});
       s.peers.push_back(std::move(line));
     }
-    s.scheduler = env_.cluster.nodes[scheduler_.value].name;
-    s.term = election_.known().term;
-    s.takeovers = election_.takeovers();
+    s.scheduler = nodes[scheduler_.node().value].name;
+    s.term = scheduler_.election().known().term;
+    s.takeovers = scheduler_.election().takeovers();
     return s;
   });
 }
@@ -38,21 +39,22 @@ command_reply node::on_command(const command& c) const {
 group_report node::report() const {
   group_report r;
   const address me{env_.self, incarnation_, role::node, 0};
-  const char* state = draining_ ? "draining" : ready_ ? "ready" : "waiting";
+  const char* state = drain_.draining() ? "draining" : ready_ ? "ready" : "waiting";
   const auto waiting = self_->mailbox().size();
   r.actors.push_back(me);
   r.statuses.push_back({me, state, messages_, waiting, waiting});
-  if (!elected_) return r;
+  if (!scheduler_.elected()) return r;
   using enum metric::kind;
-  const auto& known = election_.known();
+  const auto& election = scheduler_.election();
+  const auto& known = election.known();
   if (known.term != term_id{})
     r.metrics.push_back({"troupe_scheduler_term",
                          {{"scheduler", env_.cluster.nodes[known.scheduler.value].name}},
                          static_cast<double>(known.term.value),
                          gauge});
-  r.metrics.push_back({"troupe_scheduler_is_leader", {}, election_.is_leader() ? 1.0 : 0.0, gauge});
+  r.metrics.push_back({"troupe_scheduler_is_leader", {}, election.is_leader() ? 1.0 : 0.0, gauge});
   r.metrics.push_back(
-      {"troupe_scheduler_takeovers_total", {}, static_cast<double>(election_.takeovers()), counter});
+      {"troupe_scheduler_takeovers_total", {}, static_cast<double>(election.takeovers()), counter});
   return r;
 }
 

@@ -53,6 +53,8 @@ class leader_election {
   bool is_leader() const;
   /// The leading incarnation is up and not leaving.
   bool has_leader() const;
+  /// The peer is up and not leaving.
+  bool is_alive(node_id n) const;
   /// This node is a candidate, and another node is the leader.
   bool watches() const { return is_candidate() && has_leader() && !is_leader(); }
 
@@ -74,7 +76,6 @@ class leader_election {
   };
 
   bool is_candidate() const;
-  bool is_alive(node_id n) const;
   bool silent(time_point now, time_point heard);
   bool must_wait(time_point now) const;
   term_id next_term() const;

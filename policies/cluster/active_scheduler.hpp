@@ -1,0 +1,55 @@
+// The node that schedules: fixed in a cluster without standbys, else elected.
+#pragma once
+#include <optional>
+
+#include "messages/cluster/cluster.hpp"
+#include "policies/cluster/leader_election.hpp"
+
+namespace troupe {
+
+/// One per node, around its leader_election.
+class active_scheduler {
+ public:
+  /// `cluster` outlives it.
+  active_scheduler(const cluster_spec& cluster, node_id self);
+
+  node_id node() const { return node_; }
+  /// The cluster has standbys.
+  bool elected() const { return elected_; }
+  const leader_election& election() const { return election_; }
+  /// The scheduler is this node, or is up and not leaving.
+  bool available() const;
+
+  // Membership, as in leader_election.
+  void begin(incarnation_id incarnation, time_point now) { election_.begin(incarnation, now); }
+  void up(node_id node, incarnation_id incarnation) { election_.up(node, incarnation); }
+  void leaving(node_id node, incarnation_id incarnation) { election_.leaving(node, incarnation); }
+  void down(node_id node, incarnation_id incarnation) { election_.down(node, incarnation); }
+  void drain() { election_.drain(); }
+
+  /// Learns of a term. False: it is not news, the node does not exist, or the cluster has no standbys.
+  bool learn(const leadership& latest, time_point now);
+  /// The leader should be pinged now, because this node might succeed it. True once per beat.
+  bool ping_due(time_point now);
+  /// As leader_election::decide; nothing in a cluster without standbys.
+  std::optional<leadership> decide(time_point now, time_point heard);
+  /// Interval between two calls of `decide`, at most `usual`.
+  duration check_interval(duration usual) const;
+
+  /// If this node and `other` have lost each other, this node begins the new incarnation: never the
+  /// scheduler; a candidate for leadership before any other node; of two nodes of the same kind, the later
+  /// one in the cluster file.
+  bool yields_to(node_id other) const;
+
+ private:
+  bool may_schedule(node_id n) const { return cluster_.nodes[n.value].schedules(); }
+
+  const cluster_spec& cluster_;
+  const node_id self_;
+  const bool elected_;
+  leader_election election_;
+  node_id node_;
+  time_point next_ping_ = long_ago;
+};
+
+}  // namespace troupe

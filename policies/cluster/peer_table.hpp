@@ -1,0 +1,85 @@
+// Peers of a node, and the incarnation of each that the node knows.
+#pragma once
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "messages/cluster/membership.hpp"
+#include "policies/cluster/failure_detector.hpp"
+
+namespace troupe {
+
+enum class peer_stage {
+  unknown,
+  connecting,  ///< its hello was accepted; the clocks are not known yet
+  up
+};
+
+/// A peer is known from its hello on, up once both nodes know the other's clock, and unknown again once its
+/// incarnation has ended. The only failure detector of a node is here. Slots that a peer reports while it
+/// connects are kept until it is up.
+class peer_table {
+ public:
+  struct peer {
+    peer_stage stage = peer_stage::unknown;
+    incarnation_id incarnation;
+    time_point connected_at = never;
+    bool leaving = false;           ///< it has sent a leave_notice
+    bool broken = false;            ///< a connection to it broke
+    std::vector<slot_ready> early;  ///< slots that it reported before it was up
+  };
+  struct ended_peer {
+    node_id node;
+    incarnation_id incarnation;
+    bool leaving = false;
+    bool broken = false;
+  };
+
+  /// A peer's incarnation ends after a silence of `node_timeout`.
+  peer_table(size_t nodes, duration node_timeout);
+  /// This node begins a new incarnation: all peers are unknown.
+  void clear();
+
+  /// Requires: `node` is a node of the cluster.
+  const peer& at(node_id node) const { return peers_[node.value]; }
+  /// That incarnation of the peer is connecting or up.
+  bool knows(node_id node, incarnation_id incarnation) const;
+  bool is_up(node_id node) const { return at(node).stage == peer_stage::up; }
+  /// The peers that are up, by id.
+  std::vector<node_id> up() const;
+  /// All other nodes of the cluster are up.
+  bool all_up() const { return up().size() + 1 == peers_.size(); }
+  /// The latest incarnation that this node has heard of, ended or not; 0: none.
+  incarnation_id latest(node_id node) const { return detector_.latest(node); }
+
+  /// Hears of an incarnation. Ends an earlier one of the same peer. False: that incarnation has ended.
+  bool hear(node_id node, incarnation_id incarnation, time_point now);
+  /// Begins to connect to that incarnation. Requires: `hear` returned true, and its `take_ended` was called.
+  void connect(node_id node, incarnation_id incarnation, time_point now);
+  /// Both clocks are known. False: the peer was not connecting with that incarnation.
+  bool synchronise(node_id node, incarnation_id incarnation);
+  /// A leave_notice. False: it is not the first one.
+  bool leave(node_id node) { return !std::exchange(peers_[node.value].leaving, true); }
+  /// A connection to that incarnation broke. Requires: `knows`.
+  void lose(node_id node, incarnation_id incarnation);
+  /// Ends the incarnations that were silent for too long. `last_heard`: when the data lane received anything
+  /// from a peer. A peer that connects has five node timeouts for it: its start may be slow.
+  void check(time_point now, const std::function<time_point(node_id)>& last_heard);
+  /// Moves out the incarnations that have ended since the last call; their peers are unknown.
+  std::vector<ended_peer> take_ended();
+
+  /// A slot of a peer. False: the peer is not up. The slot is kept until then, if the peer's incarnation is
+  /// the known one.
+  bool take_slot(const slot_ready& s);
+  /// Moves out the slots that the peer reported before it was up.
+  std::vector<slot_ready> take_early_slots(node_id node) {
+    return std::exchange(peers_[node.value].early, {});
+  }
+
+ private:
+  const duration node_timeout_;
+  std::vector<peer> peers_;  ///< by node; this node's own entry stays unknown
+  failure_detector detector_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,114 @@
+#include "policies/cluster/active_scheduler.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/policies/cluster/three_nodes.hpp"
+#include "tests/policies/common/moments.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+constexpr node_id the_standby{1}, early_worker{2}, late_worker{3};
+
+cluster_spec cluster_with(bool standby) {
+  cluster_spec c;
+  c.limits.takeover = 300ms;
+  c.limits.node_timeout = 3s;
+  for (const auto r : {node_role::scheduler, standby ? node_role::standby : node_role::gateway,
+                       node_role::worker, node_role::worker})
+    c.nodes.emplace_back().roles = {r};
+  return c;
+}
+
+const cluster_spec without_standby = cluster_with(false), with_standby = cluster_with(true);
+const leadership of_standby{{100}, the_standby, an_incarnation};
+
+}  // namespace
+
+TEST_CASE("active_scheduler: without standbys it is the scheduler's node, available while that is up") {
+  active_scheduler s(without_standby, early_worker);
+  s.begin(an_incarnation, at(0s));
+  CHECK(s.node() == head_node);
+  CHECK_FALSE(s.elected());
+  CHECK_FALSE(s.available());
+  s.up(head_node, an_incarnation);
+  CHECK(s.available());
+  s.leaving(head_node, an_incarnation);
+  CHECK_FALSE(s.available());
+  s.down(head_node, an_incarnation);
+  s.up(head_node, {11});
+  CHECK(s.available());
+  s.begin({12}, at(1s));
+  CHECK_FALSE(s.available());
+  active_scheduler of_head(without_standby, head_node);
+  of_head.begin(an_incarnation, at(0s));
+  CHECK(of_head.available());
+}
+
+TEST_CASE("active_scheduler: without standbys nobody is elected") {
+  active_scheduler s(without_standby, head_node);
+  s.begin(an_incarnation, at(0s));
+  CHECK_FALSE(s.learn(of_standby, at(0s)));
+  CHECK_FALSE(s.decide(at(100s), long_ago));
+  CHECK_FALSE(s.ping_due(at(100s)));
+  CHECK(s.check_interval(50ms) == 50ms);
+}
+
+TEST_CASE("active_scheduler: it follows the latest term") {
+  active_scheduler s(with_standby, early_worker);
+  s.begin(an_incarnation, at(0s));
+  CHECK(s.node() == head_node);
+  CHECK(s.learn(of_standby, at(0s)));
+  CHECK(s.node() == the_standby);
+  CHECK_FALSE(s.available());
+  s.up(the_standby, an_incarnation);
+  CHECK(s.available());
+  CHECK_FALSE(s.learn({{99}, head_node, an_incarnation}, at(0s)));
+  CHECK_FALSE(s.learn({{101}, node_id{4}, an_incarnation}, at(0s)));  // of another cluster
+  CHECK(s.node() == the_standby);
+  CHECK(s.check_interval(50ms) == 50ms);  // never becomes the leader
+}
+
+TEST_CASE("active_scheduler: a candidate pings the leader every beat") {
+  active_scheduler s(with_standby, head_node);
+  s.begin(an_incarnation, at(0s));
+  s.learn(of_standby, at(0s));
+  CHECK_FALSE(s.ping_due(at(0s)));
+  s.up(the_standby, an_incarnation);
+  CHECK(s.ping_due(at(0s)));
+  CHECK_FALSE(s.ping_due(at(29ms)));
+  CHECK(s.ping_due(at(30ms)));
+  CHECK(s.check_interval(50ms) == 30ms);
+  CHECK(s.check_interval(20ms) == 20ms);
+}
+
+TEST_CASE("active_scheduler: the scheduler becomes the leader once it has met the standby") {
+  active_scheduler s(with_standby, head_node);
+  s.begin(an_incarnation, at(0s));
+  CHECK_FALSE(s.decide(at(0s), long_ago));
+  s.up(the_standby, an_incarnation);
+  const auto t = s.decide(at(10ms), long_ago);
+  REQUIRE(t);
+  CHECK(t->scheduler == head_node);
+  CHECK(s.learn(*t, at(10ms)));
+  CHECK(s.election().is_leader());
+  CHECK(s.available());
+}
+
+TEST_CASE("active_scheduler: the scheduler never yields, a standby yields before a worker") {
+  const auto yields = [](node_id self, node_id other) {
+    return active_scheduler(with_standby, self).yields_to(other);
+  };
+  CHECK_FALSE(yields(head_node, the_standby));
+  CHECK(yields(the_standby, head_node));
+  CHECK(yields(the_standby, early_worker));
+  CHECK_FALSE(yields(early_worker, the_standby));
+  CHECK(yields(late_worker, early_worker));
+  CHECK_FALSE(yields(early_worker, late_worker));
+  active_scheduler deposed(with_standby, head_node);
+  deposed.begin(an_incarnation, at(0s));
+  deposed.learn(of_standby, at(0s));
+  CHECK(deposed.yields_to(the_standby));
+}
