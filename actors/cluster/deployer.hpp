@@ -1,17 +1,14 @@
-// deployer: one per node. Keeps the log of deployments and sees to it that its node does its part: on workers
-// models are loaded and let go, on gateways and the scheduler the node actor opens and closes them. That of
-// the scheduler's node takes the commands and writes the log; the others pass commands on to it.
+// deployer: one per node. Keeps the deployment log and applies it on its node: workers load and release
+// models, and the node actor opens and closes them on gateways and the scheduler. The deployer of the
+// scheduler's node, or of the leader where there are standbys, takes commands and writes the log. The others
+// pass commands on to it, and report to it what their nodes have applied.
 //
-// Where standbys are, that of the leader decides. It knows the log
-// already; the others tell it their logs, and which parts they have done.
-//
-// The log lives as long as one node that knows it. A scheduler that starts again learns it back from the
-// others: it decides nothing before it has heard all of them, or has waited for three node timeouts.
+// The log lives as long as one node that knows it. A scheduler that starts again learns it from the others
+// (policies/cluster/log_recovery.hpp).
 #pragma once
 #include <caf/typed_event_based_actor.hpp>
 #include <functional>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -22,8 +19,12 @@
 #include "actors/runtime/model_loader.hpp"
 #include "actors/runtime/supervision.hpp"
 #include "messages/cluster/cluster.hpp"
+#include "policies/cluster/deployment_change.hpp"
 #include "policies/cluster/deployment_progress.hpp"
 #include "policies/cluster/deployment_table.hpp"
+#include "policies/cluster/forwarded_commands.hpp"
+#include "policies/cluster/log_recovery.hpp"
+#include "policies/cluster/pending_changes.hpp"
 
 namespace troupe {
 
@@ -32,10 +33,10 @@ class deployer {
   using handle = deployer_protocol;
   static constexpr const char* name = "deployer";
 
-  /// What a text comes to mean as a model.
+  /// A model definition read from text.
   struct model_reading {
     model_spec definition;
-    std::string problem;  ///< not empty: it is none
+    std::string problem;  ///< not empty: the text is not a definition
   };
 
   /// All references outlive the actor.
@@ -47,9 +48,9 @@ class deployer {
     model_loader& devices;  ///< used on workers only
     std::function<model_reading(const std::string& text)> read_model;
     wake_service wake;
-    std::function<void()> begin_drain;             ///< as SIGTERM does
+    std::function<void()> begin_drain;             ///< as on SIGTERM
     std::function<void(std::string)> on_unusable;  ///< a model of the cluster file cannot be loaded
-    on_broken broken;
+    on_broken broken;                              ///< the actor threw an exception
   };
 
   deployer(handle::pointer self, environment s);
@@ -57,28 +58,14 @@ class deployer {
 
  private:
   using answer = std::function<void(change_reply)>;
-  using change = std::function<deployment_table::decision()>;
+  static constexpr size_t max_commands = 256;  // held, pending and forwarded ones, each
 
-  /// A command that is not answered yet because its `wait` is not over.
-  struct waiter {
-    model_id model;
-    deployment_state wanted;
-    time_point until;
-    uint32_t domain = no_domain;  ///< to which it is to be moved
+  /// A change that is not decided yet, because the log is not recovered.
+  struct held_change {
+    deployment_change what;
+    duration wait;  ///< of the client, once the change is decided
     answer reply;
   };
-  /// A command that another node's deployer is to answer.
-  struct passed_on {
-    node_id to;
-    uint64_t token;
-    answer reply;
-  };
-  struct held {
-    change what;
-    duration wait;
-    answer reply;
-  };
-  static change_reply refused(std::string why) { return {0, false, false, 0, std::move(why)}; }
 
   // Commands (deployer_commands.cpp).
   template <class Command>
@@ -90,40 +77,28 @@ class deployer {
     });
     return promise;
   }
-  void carry_out(const deploy& c, answer reply);
-  void carry_out(const redeploy& c, answer reply);
-  void carry_out(const undeploy& c, answer reply);
-  void carry_out(const move_model& c, answer reply);
   void carry_out(const drain_node& c, answer reply);
+  template <class Command>  // deploy, redeploy, undeploy, move_model
+  void carry_out(const Command& c, answer reply);
   template <class Command>
   void pass_on(node_id to, Command c, answer reply);
-  std::string still_leaving(const std::string& model) const;
-  void decide(change what, duration wait, answer reply);
-  void decide_now(const change& what, duration wait, const answer& reply);
-  change_reply progress_of(const deployment& line) const;
-  bool ready_to_decide() const;
-  void answer_waiters();
+  void decide(held_change h);
 
-  // The log and its parts.
+  // The log, and this node's part of it.
   void on_frame(const control_frame& f);
   void on_peer(const peer_change& p);
   void forget_peer(node_id node, incarnation_id incarnation);
   void on_new_incarnation(incarnation_id incarnation);
-  void on_leadership(const leadership& t);
-  void send_parts();
+  void on_leadership(const leadership& latest);
   void publish(const deployment& line);
   void apply(const deployment& line);
   void on_loaded(const load_outcome& o);
-  void on_idle(const model_idle& i);
   void send_slots(const std::vector<slot_id>& slots);
   void part_done(const deployment_part& part);
   void review();
-  void move_on(const deployment& line);
-  void wake_at(time_point t);
   group_report report() const;
 
   bool decides() const { return scheduler_ == env_.self; }
-  const std::string& node_name(node_id n) const { return env_.cluster.nodes[n.value].name; }
   template <class M>
   void send(node_id to, M&& m, incarnation_id incarnation = {}) {
     env_.control.send({{env_.self, incarnation_, role::deployer, 0},
@@ -138,15 +113,13 @@ class deployer {
   incarnation_id incarnation_;
   deployment_table table_;
   deployment_progress progress_;
-  std::map<node_id, incarnation_id> peers_;  ///< that are up
-  std::set<node_id> logs_received_;  ///< whose log was heard since this process began, or became the leader
-  time_point decide_at_ = never;     ///< at the latest
   own_deployments own_;
-  std::vector<held> held_;
-  std::vector<waiter> waiters_;
-  std::map<uint64_t, passed_on> passed_on_;
-  time_point armed_ = never;  ///< it will be woken then at the latest
-  uint64_t next_token_ = 0;   ///< begins with the incarnation: those of an earlier process are lower
+  std::map<node_id, incarnation_id> peers_;  ///< nodes that are up
+  log_recovery recovery_;
+  std::vector<held_change> held_;
+  pending_changes pending_;
+  forwarded_commands forwarded_;
+  time_point wakes_at_ = never;  ///< the earliest wake-up that was asked for
   bool reviewing_ = false, again_ = false;
   uint64_t frames_ = 0;  ///< from other nodes so far
 };

@@ -28,7 +28,7 @@ own_deployments::step own_deployments::begin(const deployment& line) {
       ++s.loading;
       const auto had = s.models.find(line.model);
       if (had == s.models.end() || had->second.definition == line.definition) continue;
-      s.models.erase(had);  // the old definition must not serve as the new one
+      s.models.erase(had);  // a batch of the new definition must not run on it
       next.changed.push_back(slot);
     }
   }
@@ -39,7 +39,7 @@ own_deployments::step own_deployments::begin(const deployment& line) {
   return next;
 }
 
-/// Every slot has the definition: nothing is to be loaded.
+/// Every slot of this node has it with this definition, so that none must load it.
 bool own_deployments::has(const deployment& line) const {
   return wants(line) && std::all_of(slots_.begin(), slots_.end(), [&](const auto& s) {
            const auto had = s.second.models.find(line.model);
@@ -63,7 +63,7 @@ own_deployments::step own_deployments::loaded(const load_outcome& o, const deplo
     pending.slots.erase(o.slot);
     next.done = done_if_over(o.model);
   }
-  // Models of the cluster file are reported together, later ones at once: other loads may take long.
+  // Models of the cluster file are reported together; later ones at once, because another load may take long.
   const bool news = o.loaded && o.revision > 0 && line.revision == o.revision;
   if (news || slot.loading == 0) next.changed.push_back(o.slot);
   return next;
@@ -94,6 +94,12 @@ bool own_deployments::loading(model_id model) const {
 
 bool own_deployments::loading() const {
   return std::any_of(slots_.begin(), slots_.end(), [](const auto& s) { return s.second.loading > 0; });
+}
+
+deployment_report own_deployments::report() const {
+  deployment_report out;
+  for (const auto& [id, part] : done_) out.parts.push_back(part);
+  return out;
 }
 
 std::vector<model_ready> own_deployments::models_of(slot_id slot) const {

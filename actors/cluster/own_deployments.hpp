@@ -1,5 +1,5 @@
-// own_deployments tracks a node's part of the deployments: the models that its slots have and load, and when
-// the part of a line of the deployment log is done. The deployer executes its steps. Pure.
+// A node's part of the deployments: the models of its slots, their loads, and when the node has applied a
+// line of the log. Pure: the deployer carries out its steps.
 #pragma once
 #include <map>
 #include <optional>
@@ -21,23 +21,23 @@ class own_deployments {
 
   struct step {
     bool load = false;                    ///< onto every slot
-    std::vector<slot_id> changed;         ///< slots whose models are to be reported, even if unchanged
+    std::vector<slot_id> changed;         ///< slots whose models must be reported, even if unchanged
     std::optional<deployment_part> done;  ///< this node's part
   };
-  /// Begins the part of a new line. Requires: a model that it undeploys is not loading.
+  /// Begins the part of a new line. Requires: a model that it undeploys is not being loaded.
   step begin(const deployment& line);
-  /// A slot has answered a load. `line`: the newest about the model.
+  /// A slot has answered a load. `line`: the newest line about the model.
   step loaded(const load_outcome& o, const deployment& line);
-  /// An actor of this node no longer uses the model. Returns the part if that completes it.
+  /// An actor of this node no longer needs the model. Returns the part if that completes it.
   std::optional<deployment_part> idle(const model_idle& i);
 
-  /// The line assigns the model to this node's slots, if it has any.
+  /// This node's slots, if it has any, must have the model.
   bool wants(const deployment& line) const { return line.held_in(domain_); }
   bool loading(model_id model) const;
   bool loading() const;
   std::vector<model_ready> models_of(slot_id slot) const;
-  /// The latest completed part of each model.
-  const std::map<model_id, deployment_part>& done() const { return done_; }
+  /// All parts that are done, one per model.
+  deployment_report report() const;
 
  private:
   struct slot_state {

@@ -32,7 +32,7 @@ class node_drain {
   /// This node begins a new incarnation. Its drain goes on.
   void forget_all() { peers_.assign(peers_.size(), {}); }
 
-  /// A round must begin: somebody leaves, and no round is under way.
+  /// A round must begin: this node or a peer leaves, and no round is under way.
   bool needs_round() const;
   void begin_round(size_t reports);
   /// One report of the round. `unfinished`: work of the reporting actors; `busy_with`: the nodes with which

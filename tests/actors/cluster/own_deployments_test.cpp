@@ -47,7 +47,8 @@ TEST_CASE("own_deployments: a worker's part is done when all its slots have load
   CHECK(next.done == deployment_part{the_model, 3, ""});
   CHECK_FALSE(own.loading());
   CHECK(own.models_of(second_slot).size() == 1);
-  CHECK(own.done().at(the_model).revision == 3);
+  REQUIRE(own.report().parts.size() == 1);
+  CHECK(own.report().parts[0].revision == 3);
 }
 
 TEST_CASE("own_deployments: a slot that cannot load the model ends the part with a problem") {
