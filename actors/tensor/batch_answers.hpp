@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "actors/runtime/peers_up.hpp"
-#include "actors/tensor/order_queue.hpp"
+#include "actors/tensor/ordered_batch.hpp"
 
 namespace troupe {
 

@@ -20,7 +20,7 @@ gpu_worker::gpu_worker(address self, outbox& out, const options& o, device& runs
 
 /// A batch on the device uses the worker's memory.
 gpu_worker::~gpu_worker() {
-  if (orders_.running()) device_.finish();
+  if (orders_.run().active()) device_.finish();
 }
 
 void gpu_worker::on(envelope& e, time_point now) {
@@ -40,14 +40,14 @@ void gpu_worker::on(envelope& e, time_point now) {
 }
 
 void gpu_worker::on_time(time_point now) {
-  if (orders_.running()) finish(now);
+  if (orders_.run().active()) finish(now);
   preempt_for_waiting(now);
-  while (!orders_.running() && !orders_.empty() && start(now)) {
+  while (!orders_.run().active() && !orders_.empty() && start(now)) {
   }
 }
 
 time_point gpu_worker::next_wakeup() const {
-  if (orders_.running()) return device_.poll_at();
+  if (orders_.run().active()) return device_.poll_at();
   if (orders_.empty()) return never;
   const auto start_by = orders_.front().order.start_by;
   if (start_by == never || planted(bug::late_start)) return never;
@@ -80,7 +80,7 @@ void gpu_worker::on_change(const deployment& line, time_point now) {
 
 void gpu_worker::unload_leaving_models() {
   std::optional<model_id> running;
-  if (orders_.running() && !planted(bug::early_unload)) running = orders_.front().order.model;
+  if (orders_.run().active() && !planted(bug::early_unload)) running = orders_.front().order.model;
   for (const auto& idle : models_.take_idle(running)) {
     device_.unload(idle.model);
     send(on_node(self_.node, role::deployer), idle);
@@ -113,7 +113,8 @@ void gpu_worker::on_leadership(const leadership& latest) {
 void gpu_worker::hand_over() {
   const auto& leader = authority_.leader();
   handover h{options_.slot, self_, leader.term, {}, {}, {}};
-  if (orders_.running() && !orders_.is_void() && !authority_.is_from_leader(orders_.front().order)) {
+  if (orders_.run().active() && !orders_.run().is_void() &&
+      !authority_.is_from_leader(orders_.front().order)) {
     auto& o = orders_.front().order;
     h.batch = o.batch;
     h.model = o.model;
@@ -147,7 +148,7 @@ bool gpu_worker::start(time_point now) {
     return true;
   }
   device_.start(std::move(work), now);
-  orders_.start();
+  orders_.run().start();
   return false;
 }
 
@@ -155,8 +156,8 @@ bool gpu_worker::start(time_point now) {
 /// are refused.
 void gpu_worker::preempt_for_waiting(time_point now) {
   const auto refuse_it = [&](const batch_order& o) { refuse(o, refusal::preempted, now); };
-  if (!orders_.clear_way(now, refuse_it) || !orders_.running() || orders_.stopping()) return;
-  orders_.stop();
+  if (!orders_.clear_way(now, refuse_it) || !orders_.run().active() || orders_.run().stopping()) return;
+  orders_.run().stop();
   device_.stop(now);
   finish(now);
 }
@@ -164,8 +165,9 @@ void gpu_worker::preempt_for_waiting(time_point now) {
 void gpu_worker::finish(time_point now) {
   batch_outcome outcome;
   if (!device_.poll(now, outcome) && !planted(bug::two_batches)) return;
-  const bool of_earlier_incarnation = orders_.finish();
-  if (!outcome.lost.empty())  // the process is restarted (supervision.hpp); its requests run elsewhere
+  const bool of_earlier_incarnation = orders_.run().end();
+  if (!outcome.lost.empty())  // the process ends and is started again; its requests go on elsewhere
+                              // (supervision.hpp)
     throw std::runtime_error("slot " + std::to_string(options_.slot.value) +
                              ": its device is lost: " + outcome.lost);
   if (of_earlier_incarnation) {

@@ -28,7 +28,10 @@ command_reply gpu_worker::on_command(const command& c, time_point now) {
 }
 
 std::string_view gpu_worker::state() const {
-  return orders_.running() ? "running" : !orders_.empty() ? "waiting" : models_.empty() ? "loading" : "idle";
+  return orders_.run().active() ? "running"
+         : !orders_.empty()     ? "waiting"
+         : models_.empty()      ? "loading"
+                                : "idle";
 }
 
 worker_state gpu_worker::describe(time_point now) const {
@@ -42,7 +45,7 @@ worker_state gpu_worker::describe(time_point now) const {
     held.model = b.order.model;
     held.requests = static_cast<uint32_t>(b.parts.size());
     held.inputs_missing = static_cast<uint32_t>(b.missing);
-    held.running = orders_.running() && &b == &orders_.front();
+    held.running = orders_.run().active() && &b == &orders_.front();
     held.starts_in = b.order.exec_at - now;
     s.batches.push_back(held);
   }

@@ -12,31 +12,6 @@ auto owner_of(uint64_t token) {
 
 }  // namespace
 
-uint32_t ordered_batch::rows() const {
-  uint32_t sum = 0;
-  for (size_t i = 0; i < parts.size(); ++i)
-    if (parts[i].error == failure::none) sum += order.requests[i].rows;
-  return sum;
-}
-
-batch_work ordered_batch::work() const {
-  batch_work out;
-  out.model = order.model;
-  out.parts.reserve(parts.size());
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const auto& p = parts[i];
-    if (p.error != failure::none) continue;
-    const auto part_rows = order.requests[i].rows;
-    out.rows += part_rows;
-    out.parts.push_back({part_rows, p.input, p.output.payload});
-  }
-  return out;
-}
-
-bool ordered_batch::has_input() const {
-  return std::any_of(parts.begin(), parts.end(), [](const part& p) { return p.error == failure::none; });
-}
-
 bool order_queue::take(batch_order& o, const slot_models::row_bytes& row, const address& self,
                        time_point now) {
   ordered_batch b;
@@ -96,17 +71,12 @@ void order_queue::on_pulled(const pulled& ended, time_point now) {
     p.input = *payload;
 }
 
-bool order_queue::finish() {
-  running_ = stopping_ = false;
-  return std::exchange(void_, false);
-}
-
 void order_queue::release_outputs(const ordered_batch& b) {
   for (const auto& p : b.parts)
     if (p.output.region) memory_.give_back(p.output.region);
 }
 
-/// Removes a batch and gives its outputs back.
+/// Requires: the batch does not run.
 void order_queue::give_up(size_t i) {
   const auto b = batches_.begin() + static_cast<std::ptrdiff_t>(i);
   release_outputs(*b);
@@ -114,7 +84,7 @@ void order_queue::give_up(size_t i) {
   batches_.erase(b);
 }
 
-/// Position of the last waiting order that preempts and could start; the number of batches: none.
+/// Position of the last waiting order that preempts and could start; `size()`: none.
 size_t order_queue::preempting(time_point now) const {
   for (auto i = batches_.size(); i-- > first_waiting();) {
     const auto& b = batches_[i];
@@ -124,7 +94,7 @@ size_t order_queue::preempting(time_point now) const {
 }
 
 void order_queue::start_over() {
-  void_ = running_;
+  run_.start_over();
   while (batches_.size() > first_waiting()) give_up(batches_.size() - 1);
 }
 

@@ -5,36 +5,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <span>
 #include <vector>
 
 #include "actors/runtime/memory_port.hpp"
+#include "actors/tensor/ordered_batch.hpp"
 #include "actors/tensor/slot_models.hpp"
-#include "gpu/device/device.hpp"
 #include "messages/tensor/scheduling.hpp"
+#include "policies/batching/batch_run.hpp"
 
 namespace troupe {
-
-struct ordered_batch {
-  struct part {
-    std::vector<std::byte> pulled;     // whole slot, with the check words around the payload
-    std::span<const std::byte> input;  // within `pulled`, once verified
-    offer output;
-    failure error = failure::none;
-    bool arrived = true;  // no open pull
-  };
-  batch_order order;
-  uint64_t token = 0;       ///< of its first part's pull; the next parts have the next tokens
-  std::vector<part> parts;  ///< by request of the order
-  size_t missing = 0;       ///< parts with an open pull
-  time_point received_at = never, inputs_at = never;
-
-  /// Rows of the parts without an error.
-  uint32_t rows() const;
-  /// The parts without an error, for the device. Spans point into this batch, which must not move.
-  batch_work work() const;
-  bool has_input() const;  ///< any part is without an error
-};
 
 class order_queue {
  public:
@@ -54,14 +33,9 @@ class order_queue {
                           time_point now);
   void on_pulled(const pulled& ended, time_point now);
 
-  // the front on the device
-  bool running() const { return running_; }
-  bool stopping() const { return stopping_; }
-  bool is_void() const { return void_; }  ///< it runs for an earlier incarnation
-  void start() { running_ = true; }
-  void stop() { stopping_ = true; }
-  /// The device has ended the front batch; the caller drops it or gives it up. Returns whether it was void.
-  bool finish();
+  /// Run of the front batch on the device. After its end the batch must be dropped or given up.
+  batch_run& run() { return run_; }
+  const batch_run& run() const { return run_; }
 
   /// Keeps its outputs.
   void drop_front() { batches_.pop_front(); }
@@ -91,15 +65,15 @@ class order_queue {
   void start_over();
 
  private:
-  size_t first_waiting() const { return running_ ? 1 : 0; }
+  size_t first_waiting() const { return run_.active() ? 1 : 0; }
   size_t preempting(time_point now) const;
   void give_up(size_t i);
 
   memory_port& memory_;
   const size_t limit_;
-  bool running_ = false, stopping_ = false, void_ = false;
+  batch_run run_;
   std::deque<ordered_batch> batches_;
-  std::vector<ordered_batch> abandoned_;  // given up, with open pulls into their buffers
+  std::vector<ordered_batch> abandoned_;  ///< given up, with pulls in flight into their buffers
   uint64_t next_token_ = 1;
 };
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "actors/runtime/actor.hpp"
-#include "actors/tensor/order_queue.hpp"
+#include "actors/tensor/ordered_batch.hpp"
 #include "messages/tensor/traces.hpp"
 #include "policies/common/ring.hpp"
 

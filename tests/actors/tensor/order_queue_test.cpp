@@ -119,7 +119,7 @@ TEST_CASE("order queue: what runs is not given up, whatever is asked for") {
   queue_of_orders q;
   for (uint64_t id = 1; id <= 3; ++id) REQUIRE(q.take(q.order(id, {q.ask(id)})));
   q.end_pull();
-  q.orders.start();
+  q.orders.run().start();
   std::vector<uint64_t> asked;
   q.orders.give_up_where([&](const batch_order& o) {
     asked.push_back(o.batch.value);
@@ -133,7 +133,7 @@ TEST_CASE("order queue: an order that preempts and can start clears the way to t
   queue_of_orders q;
   for (uint64_t id = 1; id <= 3; ++id) REQUIRE(q.take(q.order(id, {q.ask(id)}, id == 3)));
   q.end_pull();
-  q.orders.start();
+  q.orders.run().start();
   std::vector<uint64_t> refused;
   const auto refuse = [&](const batch_order& o) { refused.push_back(o.batch.value); };
   CHECK_FALSE(q.orders.clear_way(at(1), refuse));  // its input is not here
@@ -157,23 +157,23 @@ TEST_CASE("order queue: in a new incarnation the running batch is void, and noth
   queue_of_orders q;
   for (uint64_t id = 1; id <= 2; ++id) REQUIRE(q.take(q.order(id, {q.ask(id)})));
   q.end_pull();
-  q.orders.start();
-  q.orders.stop();
-  CHECK(q.orders.stopping());
+  q.orders.run().start();
+  q.orders.run().stop();
+  CHECK(q.orders.run().stopping());
   q.orders.start_over();
   q.orders.start_over();  // twice during one batch
   CHECK(q.ids() == std::vector<uint64_t>{1});
-  CHECK(q.orders.is_void());
-  CHECK(q.orders.finish());
-  CHECK_FALSE(q.orders.running());
-  CHECK_FALSE(q.orders.stopping());
+  CHECK(q.orders.run().is_void());
+  CHECK(q.orders.run().end());
+  CHECK_FALSE(q.orders.run().active());
+  CHECK_FALSE(q.orders.run().stopping());
   q.orders.give_up_front();
   CHECK(q.memory.in_use() == 0);
   REQUIRE(q.take(q.order(3, {q.ask(3)})));
   q.end_pull();  // of the second one
   q.end_pull();
-  q.orders.start();
-  CHECK_FALSE(q.orders.finish());
+  q.orders.run().start();
+  CHECK_FALSE(q.orders.run().end());
 }
 
 TEST_CASE("order queue: its limit counts the batch that runs") {
@@ -182,6 +182,6 @@ TEST_CASE("order queue: its limit counts the batch that runs") {
     CHECK_FALSE(q.orders.full());
     REQUIRE(q.take(q.order(id, {q.ask(id)})));
   }
-  q.orders.start();
+  q.orders.run().start();
   CHECK(q.orders.full());
 }
