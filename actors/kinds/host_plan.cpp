@@ -37,8 +37,8 @@ void host_plan::spawn(const on_broken& broken) {
   std::vector<caf::actor> queue_hosts(with_queues_.size());
   for (auto& g : groups_) {
     const auto place = std::find(with_queues_.begin(), with_queues_.end(), g.get());
-    if (g->size() == 0 && place == with_queues_.end()) continue;
     const auto actors = g->names();
+    if (actors.empty() && place == with_queues_.end()) continue;
     const auto caf_host = hosts_.spawn(std::move(g), broken);
     post_.add_caf_host(caf_host, actors);
     if (place != with_queues_.end())

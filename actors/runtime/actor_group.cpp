@@ -28,6 +28,14 @@ constexpr std::array<const char*, sizeof...(Ms)> names_of(const std::variant<Ms.
 }
 constexpr auto message_names = names_of(static_cast<const actor_message*>(nullptr));
 
+/// Answers to a submit without a recipient: a gateway may ask for a model that the scheduler does not know
+/// yet, or no longer.
+drops drops_of(const submit& asked) {
+  drops out;
+  for (const auto& r : asked.requests) out.requests.push_back({r.id, r.attempt, drop_reason::no_capacity});
+  return out;
+}
+
 }  // namespace
 
 void actor_group::adopt(std::unique_ptr<actor> s) {
@@ -35,9 +43,7 @@ void actor_group::adopt(std::unique_ptr<actor> s) {
       std::find_if(actors_.begin(), actors_.end(), [](const hosted& h) { return !h.instance; });
   const auto position = static_cast<uint32_t>(vacant - actors_.begin());
   node_ = s->self().node;
-  auto& row = index_[static_cast<size_t>(s->self().kind)];
-  if (row.size() <= s->self().index) row.resize(s->self().index + 1, nobody);
-  row[s->self().index] = position;
+  index_.set(s->self().kind, s->self().index, position);
   if (vacant == actors_.end())
     actors_.push_back({std::move(s)});
   else
@@ -57,13 +63,13 @@ auto actor_group::guarded(Work&& work) const {
 }
 
 void actor_group::remove(role kind, uint32_t index, time_point now) {
-  const auto position = find(kind, index);
-  if (position == nobody) return;
+  const auto position = index_.find(kind, index);
+  if (position == actor_index::none) return;
   guarded([&] {
     busy_ = position;
     over_ = about_time;
     actors_[position].instance->end(now);
-    index_[static_cast<size_t>(kind)][index] = nobody;
+    index_.erase(kind, index);
     actors_[position].ended = true;
     ++ended_;
     wakeups_.set(position, never);
@@ -73,16 +79,11 @@ void actor_group::remove(role kind, uint32_t index, time_point now) {
   });
 }
 
-/// Frees the place of an ended actor once its work is finished.
+/// Frees the place of an actor that has ended and has no unfinished work.
 void actor_group::release_ended(uint32_t index) {
   if (!actors_[index].ended || actors_[index].instance->unfinished() > 0) return;
   actors_[index] = {};
   --ended_;
-}
-
-uint32_t actor_group::find(role kind, uint32_t index) const {
-  const auto& row = index_[static_cast<size_t>(kind)];
-  return index < row.size() ? row[index] : nobody;
 }
 
 void actor_group::send(const address& from, const address& to, actor_message message) {
@@ -124,22 +125,12 @@ void actor_group::touch(uint32_t index) {
   touched_.push_back(index);
 }
 
-/// Records the incarnations of peers that ended. A new incarnation of this node clears the record: peers that
-/// it declared dead may be alive.
-void actor_group::note_incarnations(const envelope& e) {
-  if (std::holds_alternative<new_incarnation>(e.body)) return dead_.clear();
-  const auto* d = std::get_if<node_down>(&e.body);
-  if (d == nullptr) return;
-  if (dead_.size() <= d->node.value) dead_.resize(d->node.value + 1);
-  dead_[d->node.value] = std::max(dead_[d->node.value], d->incarnation);
-}
-
 void actor_group::hand_over(envelope& e, time_point now) {
-  // A message may still wait here when its sender is declared dead. Actors have dropped their state for that
-  // incarnation, so its messages are dropped too.
-  if (is_from_dead(e.from)) return;
-  note_incarnations(e);
+  // A message may arrive after the node_down of its sender. Actors have forgotten that incarnation.
+  if (dead_.contains(e.from)) return;
   const auto* next = std::get_if<new_incarnation>(&e.body);
+  if (next != nullptr) dead_.clear();
+  if (const auto* d = std::get_if<node_down>(&e.body)) dead_.add(*d);
   over_ = e.body.index();
   const auto deliver = [&](uint32_t i) {
     busy_ = i;
@@ -158,16 +149,19 @@ void actor_group::hand_over(envelope& e, time_point now) {
       if (!actors_[i].ended || actors_[i].instance->self() != e.to) continue;
       const auto before = actors_[i].instance->unfinished();
       deliver(i);
-      if (actors_[i].instance->unfinished() != before) return;  // the batch was not its successor's
+      if (actors_[i].instance->unfinished() != before) return;  // its own batch, not its successor's
     }
   }
-  const auto position = find(e.to.kind, e.to.index);
-  if (position == nobody) return reject(e);
-  // Messages to another incarnation of this node are dropped.
+  const auto position = index_.find(e.to.kind, e.to.index);
+  if (position == actor_index::none) {
+    if (const auto* asked = std::get_if<submit>(&e.body)) send(e.to, e.from, drops_of(*asked));
+    return;
+  }
+  // A message to an earlier incarnation of this node is void.
   if (e.to.incarnation.value != 0 && e.to.incarnation != actors_[position].instance->self().incarnation)
     return;
   if (const auto* c = std::get_if<command>(&e.body)) {
-    // Actors of plug-ins send other actors the commands of `troupe ask`.
+    // Actors may send each other the commands of `troupe ask`; actors of plug-ins do.
     busy_ = position;
     ++actors_[position].messages;
     auto reply = actors_[position].instance->on_command(*c, now);
@@ -177,19 +171,9 @@ void actor_group::hand_over(envelope& e, time_point now) {
   deliver(position);
 }
 
-/// Refuses requests for a model without a queue here, so that the gateway does not wait for an answer: the
-/// scheduler may not know the model yet, or no longer.
-void actor_group::reject(const envelope& e) {
-  const auto* asked = std::get_if<submit>(&e.body);
-  if (asked == nullptr) return;
-  drops no;
-  for (const auto& r : asked->requests) no.requests.push_back({r.id, r.attempt, drop_reason::no_capacity});
-  send(e.to, e.from, std::move(no));
-}
-
 void actor_group::settle(time_point now) {
   while (!touched_.empty() || !inside_.empty()) {
-    // Messages first: an actor decides once, after it has handled all of them.
+    // Messages first: an actor decides once it knows all that has happened.
     while (next_inside_ < inside_.size()) {
       auto e = std::move(inside_[next_inside_++]);
       hand_over(e, now);
@@ -213,8 +197,8 @@ void actor_group::settle(time_point now) {
 }
 
 command_reply actor_group::run_command(const address& to, const command& c, time_point now) {
-  const auto position = find(to.kind, to.index);
-  if (position == nobody) return {c.token, false, {}};
+  const auto position = index_.find(to.kind, to.index);
+  if (position == actor_index::none) return {c.token, false, {}};
   return guarded([&] {
     busy_ = position;
     over_ = actor_message(c).index();
@@ -231,7 +215,7 @@ std::vector<actor_status> actor_group::statuses(std::span<const envelope> waitin
   for (const auto& e : waiting) {
     if (is_broadcast(e.body))
       for (auto& n : pending) ++n;
-    else if (const auto position = find(e.to.kind, e.to.index); position != nobody)
+    else if (const auto position = index_.find(e.to.kind, e.to.index); position != actor_index::none)
       ++pending[position];
   }
   std::vector<actor_status> out;

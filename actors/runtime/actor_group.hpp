@@ -1,11 +1,13 @@
-// An actor_group owns actors that share a thread (in simulation, a turn) and runs them turn by turn. Messages
-// between its actors never leave it; all others go to a message_sink at the end of the turn.
+// An actor_group runs actors that share a thread, or a turn in simulation. Messages between them do not leave
+// the group.
 #pragma once
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "actors/runtime/actor.hpp"
+#include "actors/runtime/actor_index.hpp"
+#include "actors/runtime/ended_incarnations.hpp"
 #include "policies/common/tournament.hpp"
 
 namespace troupe {
@@ -41,33 +43,31 @@ class actor_group final : public outbox {
     return actor;
   }
 
-  /// The same for an actor that was built with this group as its outbox.
+  /// Adds an actor that was built with this group as its outbox.
   void adopt(std::unique_ptr<actor> s);
-  /// Ends an actor between turns, if it exists. Its last messages are delivered at once. Later messages to it
-  /// are dropped; a `submit` is answered with `drops`. While it has unfinished work it still receives
-  /// `batch_done` and broadcasts. Throws as `turn` does.
+  /// Ends an actor, if there is one, between turns. Messages to it are lost from now on, and requests are
+  /// dropped. The messages that it sends at its end are delivered at once. While it has unfinished work it
+  /// still receives the ends of its batches, and broadcasts. Throws as `turn` does.
   void remove(role kind, uint32_t index, time_point now);
 
-  /// One turn: delivers the messages in order, calls `on_time` of their receivers and of the actors that are
-  /// due by `now`, delivers what these send to each other until nothing is left, and hands the rest to the
-  /// sink. Throws `actor_exception` if an actor throws; nothing leaves then, and the group must not be used
-  /// any more.
+  /// One turn: delivers every message in order, then the messages that follow and the wake-ups due by `now`,
+  /// until the group is quiet. Messages that leave the group are sent last. Throws `actor_exception` if an
+  /// actor throws; nothing leaves then, and the group must not be used any more.
   void turn(message_batch& messages, time_point now);
   /// When the next turn is due if no message arrives.
   time_point next_wakeup() const { return wakeups_.best(); }
 
-  /// Runs a command on the actor `to` as a turn of its own and returns the answer: not `ok` and empty if
-  /// there is no such actor.
+  /// Has the actor `to` carry out a command, with all messages that follow at once. Returns its reply: not
+  /// `ok` and empty if there is no such actor. Throws as `turn` does.
   command_reply run_command(const address& to, const command& c, time_point now);
 
   void report(std::vector<metric>& out) const;
-  /// One row per actor; `waiting`: the messages of the next turn.
+  /// One row per actor. `waiting`: the messages of the next turn.
   std::vector<actor_status> statuses(std::span<const envelope> waiting) const;
-  /// The sum over the actors, ended ones included.
+  /// Work that the actors must finish before their node may leave.
   size_t unfinished() const;
   std::vector<node_id> busy_with() const;
-  size_t size() const { return names().size(); }
-  bool has(role kind, uint32_t index) const { return find(kind, index) != nobody; }
+  bool has(role kind, uint32_t index) const { return index_.find(kind, index) != actor_index::none; }
   std::vector<address> names() const;
 
   // outbox
@@ -77,22 +77,14 @@ class actor_group final : public outbox {
   struct hosted {
     std::unique_ptr<actor> instance;  ///< null: the place is free
     bool touched = false;
-    bool ended = false;  ///< removed, with unfinished work
+    bool ended = false;  ///< it was removed, and has unfinished work
     uint64_t messages = 0;
   };
 
-  static constexpr uint32_t nobody = ~0u;
   static constexpr size_t about_time = ~size_t{0};
-  uint32_t find(role kind, uint32_t index) const;
   void touch(uint32_t index);
   void release_ended(uint32_t index);
   void hand_over(envelope& e, time_point now);
-  void note_incarnations(const envelope& e);
-  bool is_from_dead(const address& a) const {
-    return a.node.value < dead_.size() && a.incarnation.value != 0 &&
-           a.incarnation.value <= dead_[a.node.value].value;
-  }
-  void reject(const envelope& e);
   void settle(time_point now);
   void flush();
   template <class Work>
@@ -101,13 +93,13 @@ class actor_group final : public outbox {
 
   message_sink& beyond_;
   node_id node_{~0u};
-  uint32_t busy_ = nobody;    ///< position of the actor that is called
-  size_t over_ = about_time;  ///< type of the message that it handles: index in the variant
+  uint32_t busy_ = actor_index::none;  ///< the actor that is called
+  size_t over_ = about_time;           ///< index in the variant of the message that it is called with
   std::vector<hosted> actors_;
-  uint32_t ended_ = 0;                                    ///< number of ended ones in `actors_`
-  std::vector<incarnation_id> dead_;                      ///< by node: its latest incarnation that ended
-  std::vector<std::vector<uint32_t>> index_{role_count};  ///< role → index → position
-  std::vector<envelope> inside_;                          ///< those before `next_inside_` are delivered
+  uint32_t ended_ = 0;  ///< of these
+  ended_incarnations dead_;
+  actor_index index_;             ///< positions in `actors_`
+  std::vector<envelope> inside_;  ///< those before `next_inside_` are delivered
   size_t next_inside_ = 0;
   std::vector<envelope> leaving_;
   std::vector<uint32_t> touched_, round_;
