@@ -7,7 +7,9 @@
 #include "gpu/common/request_refused.hpp"
 
 namespace troupe {
-openai_api::openai_api(parts p) : parts_(std::move(p)), started_(wall_time()) {
+
+openai_api::openai_api(parts p)
+    : parts_(std::move(p)), adapters_(parts_.cluster, parts_.node, parts_.clients), started_(wall_time()) {
   parts_.clients.on_give_up([&node = parts_.node](request_id id) { node.to_llm_gateway(client_gone{id}); });
 }
 
@@ -34,12 +36,7 @@ void openai_api::add_to(http_router& routes) {
   routes.add("POST", "/detokenize", [this](const http_request& request, auto&, http_reply reply) {
     detokenize(request, std::move(reply));
   });
-  routes.add("POST", "/v1/load_lora_adapter", [this](const http_request& request, auto&, http_reply reply) {
-    load_adapter(request, std::move(reply));
-  });
-  routes.add("POST", "/v1/unload_lora_adapter", [this](const http_request& request, auto&, http_reply reply) {
-    unload_adapter(request, std::move(reply));
-  });
+  adapters_.add_to(routes);
 }
 
 /// A tenant that may use a model may use its adapters. A tenant may also have access to single adapters only.

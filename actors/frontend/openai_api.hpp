@@ -1,6 +1,5 @@
-// openai_api is the OpenAI interface of a gateway: completions, chats, models, tokens, adapters. Its handlers
-// run on the HTTP threads: they parse and check requests, tokenize their text, and send them to the
-// llm_gateway.
+// The OpenAI API of a gateway: completions, chats, models, tokens. Its functions run on HTTP threads: they
+// parse and check bodies, tokenize text, and send requests to the llm_gateway.
 #pragma once
 #include <functional>
 #include <memory>
@@ -8,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/frontend/adapter_api.hpp"
 #include "actors/frontend/authorisation.hpp"
 #include "actors/frontend/completion_clients.hpp"
 #include "actors/frontend/frontend.hpp"
@@ -59,9 +59,6 @@ class openai_api {
   void describe(const std::string& name, uint32_t tenant, http_reply reply) const;
   void tokenize(const http_request& request, http_reply reply) const;
   void detokenize(const http_request& request, http_reply reply) const;
-  void load_adapter(const http_request& request, http_reply reply);
-  void unload_adapter(const http_request& request, http_reply reply);
-  void change(llm_id model, bool load, adapter_entry what, http_reply reply);
   std::chrono::sys_seconds wall_time() const;
   static openai::error not_ready(const chosen& to);
   std::optional<openai::error> problem_with(const openai::base_request& asked, const char* field,
@@ -72,6 +69,7 @@ class openai_api {
   static void refuse(http_reply& reply, const openai::error& why) { reply.send(openai::error_response(why)); }
 
   parts parts_;
+  adapter_api adapters_;
   const std::chrono::sys_seconds started_;
 };
 

@@ -1,10 +1,9 @@
-// The OpenAI routes besides completions: models, adapters, tokens.
+// Models and tokens of the OpenAI API.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "actors/frontend/openai_api.hpp"
-#include "transport/openai/lora_adapter.hpp"
 #include "transport/openai/models.hpp"
 #include "transport/openai/tokenize.hpp"
 
@@ -72,43 +71,6 @@ void openai_api::detokenize(const http_request& request, http_reply reply) const
   if (const auto bad = of->target.first_unknown_token(asked->tokens))
     return refuse(reply, {400, fmt::format("tokens: the vocabulary has no token {}", *bad), "tokens", {}});
   answer(reply, openai::format_detokenize(of->words->words->decode(asked->tokens, false)));
-}
-
-void openai_api::load_adapter(const http_request& request, http_reply reply) {
-  const auto asked = openai::parse_load_adapter(request.body);
-  if (!asked) return refuse(reply, asked.error());
-  const auto& models = parts_.cluster.llms;
-  const auto open = [](const llm_spec& m) { return m.adapter_api; };
-  const auto first = std::ranges::find_if(models, open);
-  if (first == models.end())
-    return refuse(reply,
-                  {403, "clients may not load adapters; set adapter_api = true in an [[llm]]", {}, {}});
-  if (std::ranges::count_if(models, open) > 1)
-    return refuse(reply, {400, "several models have adapter_api = true; set it in one [[llm]] only", {}, {}});
-  if (parts_.node.language_models().find(asked->name) || parts_.node.models().find(asked->name))
-    return refuse(
-        reply,
-        {400, fmt::format("lora_name: '{}' is already the name of a model", asked->name), "lora_name", {}});
-  change(llm_id{static_cast<uint32_t>(first - models.begin())}, true, {asked->name, asked->path},
-         std::move(reply));
-}
-
-void openai_api::unload_adapter(const http_request& request, http_reply reply) {
-  const auto name = openai::parse_unload_adapter(request.body);
-  if (!name) return refuse(reply, name.error());
-  const auto known = parts_.node.language_models().find(*name);
-  if (!known || known->adapter.empty()) return refuse(reply, openai::model_not_found(*name));
-  if (!parts_.cluster.llms[known->model.value].adapter_api)
-    return refuse(reply,
-                  {403, "clients may not unload adapters; set adapter_api = true in the [[llm]]", {}, {}});
-  change(known->model, false, {*name, {}}, std::move(reply));
-}
-
-void openai_api::change(llm_id model, bool load, adapter_entry what, http_reply reply) {
-  auto said =
-      fmt::format("Success: LoRA adapter '{}' {} successfully.", what.name, load ? "added" : "removed");
-  const auto token = parts_.clients.expect_change(std::move(reply), std::move(said));
-  parts_.node.to_llm_gateway(change_adapter{token, model, load, std::move(what)});
 }
 
 }  // namespace troupe

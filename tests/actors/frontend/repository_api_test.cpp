@@ -8,27 +8,12 @@
 
 #include "tests/actors/caf_fixture.hpp"
 #include "tests/actors/cluster/scripted_deployer.hpp"
+#include "tests/actors/frontend/recorded_reply.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
 
 namespace {
-
-/// An answer that somebody waits for.
-struct recorded_reply final : http_exchange {
-  void respond(http_response r) override {
-    status = static_cast<int>(r.status);
-    body = r.body;
-    done = true;
-  }
-  void on_cancel(std::function<void()>) override {}
-  void begin(http_response) override { FAIL("nothing here comes piece by piece"); }
-  void write(std::string) override {}
-  void end(bool) override {}
-  int status = 0;
-  std::string body;
-  std::atomic<bool> done{false};
-};
 
 /// A repository whose files are as slow as the test wants.
 struct slow_repository {
