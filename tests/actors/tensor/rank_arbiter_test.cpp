@@ -232,3 +232,16 @@ TEST_CASE("rank_arbiter: a grant can be explained by its candidate and the rival
   CHECK(story.rivals[0].rows == 5);
   CHECK(story.rivals[0].latest == at(12));
 }
+
+TEST_CASE("rank_arbiter: hands out the slots of its domain only") {
+  const rank_arbiter::options right{{"right", {0, 1}}, 0, {}, {}};
+  constexpr address self{scheduler_node, {10}, role::rank_arbiter, 1};
+  stage<rank_arbiter> a(self, make_matchmaking("lowest_id"), right);
+  a.deliver(ready(0));
+  CHECK(a.value_of("troupe_slots") == 0);
+  a.deliver(candidate{model_id{0}, 1, 1, at(0), at(100), {}}, the_queue);
+  CHECK(a.out.take<grant>().empty());
+  a.deliver(ready(1));
+  CHECK(a.value_of("troupe_slots") == 1);
+  CHECK(a.out.one<grant>().slot == slot_id{1});
+}

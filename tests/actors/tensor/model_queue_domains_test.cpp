@@ -1,6 +1,4 @@
-// Scheduling domains: what an arbiter hands out, and a queue that goes over to another arbiter.
-#include "actors/tensor/rank_arbiter.hpp"
-#include "policies/registry/matchmakings.hpp"
+// A queue that moves to another scheduling domain.
 #include "tests/actors/tensor/queue_stage.hpp"
 
 using namespace troupe;
@@ -31,18 +29,6 @@ struct moving_queue : basic_queue_stage<> {
 };
 
 }  // namespace
-
-TEST_CASE("rank_arbiter: hands out the slots of its domain only") {
-  const rank_arbiter::options right{{"right", {0, 1}}, 0, {}, {}};
-  stage<rank_arbiter> a(arbiter_of(1), make_matchmaking("lowest_id"), right);
-  a.deliver(ready(0));
-  CHECK(a.value_of("troupe_slots") == 0);
-  a.deliver(candidate{model_id{0}, 1, 1, at(0), at(100), {}}, the_queue);
-  CHECK(a.out.take<grant>().empty());
-  a.deliver(ready(1));
-  CHECK(a.value_of("troupe_slots") == 1);
-  CHECK(a.out.one<grant>().slot == slot_id{1});
-}
 
 TEST_CASE("model_queue: tells the placer how many requests it has received") {
   moving_queue q;

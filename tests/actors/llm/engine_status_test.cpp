@@ -1,4 +1,4 @@
-// What an engine says of itself.
+// Status of an engine, as its routers receive it.
 #include "actors/llm/engine.hpp"
 
 #include "tests/actors/llm/llm_stage.hpp"
