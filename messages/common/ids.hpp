@@ -5,6 +5,7 @@
 #include <string>
 
 #include "messages/common/message.hpp"
+#include "messages/common/roles.hpp"
 
 namespace troupe {
 
@@ -26,30 +27,9 @@ using incarnation_id = strong_id<struct incarnation_tag, uint64_t>;
 /// A term of a scheduler. Workers refuse orders of a term lower than the highest that they have seen.
 using term_id = strong_id<struct term_tag, uint64_t>;
 
-/// What kind of actor; with an index it is the actor's name on its node.
-enum class role : uint16_t {
-  node,
-  gateway,
-  model_queue,
-  rank_arbiter,
-  gpu_worker,
-  console,
-  metrics,
-  deployer,
-  extension,
-  placer,
-  llm_gateway,
-  llm_engine,
-  llm_router
-};
-inline constexpr size_t role_count = 13;
-std::string_view to_string(role r);
-bool parse_role(std::string_view name, role& out);
-
-/// An actor, wherever it runs: messages between nodes name actors like this, never by CAF handle.
-/// `index`: extension its position among the [[actor]]s of the cluster file; gateway, node, console,
-/// metrics, deployer, placer, llm_gateway 0; llm_engine its engine_id; llm_router its llm_id; rank_arbiter
-/// its scheduling domain; model_queue its model_id; gpu_worker its slot_id.
+/// An actor, wherever it runs: messages between nodes name actors like this, never by CAF handle. `index`
+/// tells the actors of a role apart (`one_per` in actors/kinds/<role>.cpp): a model_queue's is its model_id,
+/// a gpu_worker's its slot_id, an llm_engine's its engine_id; 0 where a node has only one.
 struct address {
   node_id node;
   incarnation_id incarnation;  ///< 0 = any; replies carry the incarnation that asked

@@ -63,4 +63,7 @@ struct plugin_message {
 inline constexpr uint32_t plugin_types = 256;
 constexpr uint32_t first_plugin_type(uint32_t plugin) { return plugin_types * (plugin + 1); }
 
+/// Commands to an actor of a plug-in are known to its plug-in only (plugins/protocol.hpp).
+using extension_commands = type_list<>;
+
 }  // namespace troupe

@@ -41,7 +41,7 @@ uint32_t bind_field(capnp::StructSchema schema, const std::string& type, const f
       throw codec_error(at + ": unions and groups are not plain fields");
     if (proto.getSlot().getHadExplicitDefault()) throw codec_error(at + ": schema gives a default value");
     check(f.getType(), form, at);
-    // the schema counts the places of numbers in their own width
+    // The schema gives offsets of numbers in multiples of their width.
     return proto.getSlot().getOffset() * (form.list ? 1 : form.width);
   }
   throw codec_error(at + ": not in the schema");

@@ -1,5 +1,5 @@
-// Where each field of a struct lies in its Cap'n Proto form: bound once by name against the schema, with
-// every mismatch a clear error; encoding and decoding (codec.hpp) then store by offset.
+// Offset of each field of a struct in its Cap'n Proto form. Fields are bound by name to the schema once, and
+// every mismatch is an error; encoding and decoding (codec.hpp) then use the offsets.
 #pragma once
 #include <capnp/schema.h>
 
@@ -32,7 +32,7 @@ inline constexpr bool is_vector<std::vector<E>> = true;
 template <class T>
 inline constexpr bool is_list = is_vector<T> && !std::is_same_v<T, blob>;
 
-/// What is stored for a scalar field: ids as their integers, times as nanoseconds.
+/// The stored form of a scalar field: ids are their integers, times nanoseconds.
 template <class F>
 auto to_raw(const F& v) {
   if constexpr (is_strong_id<F>)
@@ -62,7 +62,11 @@ template <class F>
 inline constexpr bool is_scalar = std::is_arithmetic_v<F> || std::is_enum_v<F> || is_strong_id<F> ||
                                   std::is_same_v<F, time_point> || std::is_same_v<F, duration>;
 
-/// The schema type that a C++ type must meet: exact width and sign.
+/// An enum of the schema. Roles are plain numbers there: a new kind of actor leaves the schema as it is.
+template <class F>
+inline constexpr bool is_schema_enum = std::is_enum_v<F> && !std::is_same_v<F, role>;
+
+/// The schema type of a C++ type; numbers match in width and sign.
 template <class F>
 constexpr capnp::schema::Type::Which kind_of() {
   using W = capnp::schema::Type;
@@ -74,7 +78,7 @@ constexpr capnp::schema::Type::Which kind_of() {
     return W::LIST;
   else if constexpr (message_type<F>)
     return W::STRUCT;
-  else if constexpr (std::is_enum_v<F>)
+  else if constexpr (is_schema_enum<F>)
     return W::ENUM;
   else {
     using R = raw_t<F>;
@@ -94,27 +98,28 @@ constexpr capnp::schema::Type::Which kind_of() {
   }
 }
 
-/// What a field of a C++ struct asks of the field of its name in the schema.
+/// A field of a C++ struct, for comparison with the schema's field of that name.
 struct field_form {
   std::string_view name;
-  capnp::schema::Type::Which kind;  ///< of a list: what its elements are
+  capnp::schema::Type::Which kind;  ///< of a list: of its elements
   bool list = false;
-  uint32_t width = 1;                               ///< bytes of a number
+  uint32_t width = 1;                               ///< of a number: bytes
   capnp::Schema part = {};                          ///< of a struct: its schema
-  size_t enumerants = 0;                            ///< of an enumeration
-  std::string_view (*enumerant)(size_t) = nullptr;  ///< their names
+  size_t enumerants = 0;                            ///< of an enum: their number
+  std::string_view (*enumerant)(size_t) = nullptr;  ///< of an enum: their names
 };
 
 template <class F>
 field_form form_of(std::string_view name);
 
-/// What codec_layout knows, whatever its type.
+/// Size of a struct in Cap'n Proto.
 struct bound_struct {
   uint16_t data_words = 0;
   uint16_t pointers = 0;
 };
 
-/// Finds each field in the schema and writes where it lies to `slots`. Throws `codec_error`.
+/// Finds each field in the schema and writes its offset to `slots` (`codec_layout::slot`). Throws
+/// `codec_error`.
 bound_struct bind_fields(capnp::StructSchema schema, std::string_view type_name,
                          std::span<const field_form> fields, std::span<uint32_t> slots);
 
@@ -123,8 +128,8 @@ bound_struct bind_fields(capnp::StructSchema schema, std::string_view type_name,
 template <message_type T>
 struct codec_layout : detail::bound_struct {
   static constexpr size_t count = T::field_names.size();
-  std::array<uint32_t, count>
-      slot{};  ///< byte offset in the data section, bit number (bool), or pointer index
+  /// Of each field: byte offset in the data section, bit number (bool), or pointer index.
+  std::array<uint32_t, count> slot{};
 
   /// Binds on first use; throws `codec_error` if struct and schema differ. Thread-safe.
   static const codec_layout& get() {
@@ -144,7 +149,7 @@ struct codec_layout : detail::bound_struct {
   }
 };
 
-/// Binds the structs that the field is made of, too.
+/// Also binds the structs inside the field.
 template <class F>
 detail::field_form detail::form_of(std::string_view name) {
   if constexpr (is_list<F>) {
@@ -158,7 +163,7 @@ detail::field_form detail::form_of(std::string_view name) {
       form.part = capnp::Schema::from<typename schema_of<F>::type>();
       codec_layout<F>::get();
     }
-    if constexpr (std::is_enum_v<F>) {
+    if constexpr (is_schema_enum<F>) {
       form.enumerants = enum_count<F>;
       form.enumerant = [](size_t k) -> std::string_view { return to_string(static_cast<F>(k)); };
     }

@@ -5,9 +5,6 @@
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("troupe::schema");
 
-enum Role { node @0; gateway @1; modelQueue @2; rankArbiter @3; gpuWorker @4; console @5; metrics @6; deployer @7; extension @8; placer @9;
-  llmGateway @10; llmEngine @11; llmRouter @12;
-}
 enum MemoryKind { host @0; pinned @1; device @2; }
 enum DropReason { none @0; late @1; shed @2; queueFull @3; cancelled @4; noCapacity @5; draining @6; undeployed @7; quota @8; }
 enum Failure {
@@ -26,7 +23,7 @@ enum RouteReason { placed @0; preempted @1; drained @2; consolidated @3; asked @
 enum AdapterAnswer { done @0; exists @1; unknown @2; refused @3; }
 enum RejectionReason { none @0; otherFile @1; otherVersion @2; fenced @3; }
 
-struct Address { node @0 :UInt32; incarnation @1 :UInt64; kind @2 :Role; index @3 :UInt32; }
+struct Address { node @0 :UInt32; incarnation @1 :UInt64; kind @2 :UInt16; index @3 :UInt32; }
 struct RegionRef {
   node @0 :UInt32; owner @1 :UInt64; kind @2 :MemoryKind; offset @3 :UInt64; size @4 :UInt64; generation @5 :UInt64;
 }

@@ -26,16 +26,15 @@ void check_refused(std::string_view type_name, const std::vector<field_form>& fi
 const field_form sent_at{.name = "sent_at", .kind = kind::INT64, .width = 8};
 const field_form synchronised{.name = "synchronised", .kind = kind::BOOL};
 
-// struct Address { node @0 :UInt32; incarnation @1 :UInt64; kind @2 :Role; index @3 :UInt32; }
-std::vector<field_form> fields_of_address() {
-  return {{.name = "node", .kind = kind::UINT32, .width = 4},
-          {.name = "incarnation", .kind = kind::UINT64, .width = 8},
-          {.name = "kind",
+// struct DroppedRequest { id @0 :UInt64; attempt @1 :UInt32; reason @2 :DropReason; }
+std::vector<field_form> fields_of_dropped_request() {
+  return {{.name = "id", .kind = kind::UINT64, .width = 8},
+          {.name = "attempt", .kind = kind::UINT32, .width = 4},
+          {.name = "reason",
            .kind = kind::ENUM,
            .width = 2,
-           .enumerants = enum_count<role>,
-           .enumerant = [](size_t k) -> std::string_view { return to_string(static_cast<role>(k)); }},
-          {.name = "index", .kind = kind::UINT32, .width = 4}};
+           .enumerants = enum_count<drop_reason>,
+           .enumerant = [](size_t k) -> std::string_view { return to_string(static_cast<drop_reason>(k)); }}};
 }
 
 // struct ModelSignature { inputs @0 :List(TensorSpec); outputs @1 :List(TensorSpec); }
@@ -48,7 +47,11 @@ field_form specs(std::string_view name, capnp::Schema part) {
 TEST_CASE("codec layout: fields are found by name, in any order, where the schema has them") {
   CHECK(slots_of<schema::Ping>("ping", {sent_at, synchronised}) == std::vector<uint32_t>{0, 64});
   CHECK(slots_of<schema::Ping>("ping", {synchronised, sent_at}) == std::vector<uint32_t>{64, 0});
-  CHECK(slots_of<schema::Address>("address", fields_of_address()) == std::vector<uint32_t>{0, 8, 4, 16});
+  CHECK(slots_of<schema::DroppedRequest>("dropped_request", fields_of_dropped_request()) ==
+        std::vector<uint32_t>{0, 8, 12});
+  // struct Address { node @0 :UInt32; incarnation @1 :UInt64; kind @2 :UInt16; index @3 :UInt32; }
+  const auto& layout = codec_layout<address>::get();
+  CHECK(std::vector<uint32_t>(layout.slot.begin(), layout.slot.end()) == std::vector<uint32_t>{0, 8, 4, 16});
   const auto spec = capnp::Schema::from<schema::TensorSpec>();
   CHECK(
       slots_of<schema::ModelSignature>("model_signature", {specs("outputs", spec), specs("inputs", spec)}) ==
@@ -79,15 +82,16 @@ TEST_CASE("codec layout: a field of another type, width or sign is refused") {
 }
 
 TEST_CASE("codec layout: an enumeration that lacks or renames one of the schema's is refused") {
-  auto fields = fields_of_address();
+  auto fields = fields_of_dropped_request();
   fields[2].enumerants -= 1;
-  check_refused<schema::Address>("address", fields,
-                                 "Address.kind: C++ and schema enumerants differ in number");
-  fields = fields_of_address();
+  check_refused<schema::DroppedRequest>("dropped_request", fields,
+                                        "DroppedRequest.reason: C++ and schema enumerants differ in number");
+  fields = fields_of_dropped_request();
   fields[2].enumerant = [](size_t k) -> std::string_view {
-    return k == 2 ? "queue" : to_string(static_cast<role>(k));
+    return k == 2 ? "dropped" : to_string(static_cast<drop_reason>(k));
   };
-  check_refused<schema::Address>("address", fields, "Address.kind: enumerant 2 differs");
+  check_refused<schema::DroppedRequest>("dropped_request", fields,
+                                        "DroppedRequest.reason: enumerant 2 differs");
 }
 
 TEST_CASE("codec layout: what a plain struct cannot have is refused: unions, and values by default") {
