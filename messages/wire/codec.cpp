@@ -10,7 +10,7 @@ namespace {
 
 thread_local bool scratch_in_use = false;
 
-/// Spares an allocation for all but the largest messages. Zero, and the builder leaves it zero.
+/// Saves an allocation for messages of up to 16 KiB. Cap'n Proto expects zeros, and leaves zeros.
 kj::ArrayPtr<capnp::word> scratch() {
   thread_local std::array<capnp::word, 2048> words{};
   assert(!scratch_in_use);
@@ -36,7 +36,7 @@ capnp::AnyStruct::Builder segment_builder::root(const bound_struct& layout) {
 void segment_builder::append_to(std::vector<std::byte>& out, const char* type_name) {
   const auto segments = message_.getSegmentsForOutput();
   if (segments.size() == 1) return append(segments[0], out);
-  // Larger than the scratch: once more into one segment, so that the wire form is always a single one.
+  // It did not fit the scratch memory: copy it into one segment, the only form on the wire.
   size_t words = 0;
   for (auto s : segments) words += s.size();
   capnp::MallocMessageBuilder flat(static_cast<unsigned>(words + 1));

@@ -1,5 +1,5 @@
-// Any message ↔ Cap'n Proto bytes, generic over its fields; hostile bytes give a `codec_error`, never a
-// crash.
+// Encoding of any message as Cap'n Proto bytes, generic over its fields. Hostile bytes give a `codec_error`,
+// never a crash.
 #pragma once
 #include <capnp/any.h>
 #include <capnp/message.h>
@@ -88,7 +88,7 @@ void take(capnp::AnyStruct::Reader from, T& x) {
     if constexpr (std::is_same_v<F, bool>) {
       v = at / 8 < data.size() && ((data[at / 8] >> at % 8) & 1) != 0;
     } else if constexpr (is_scalar<F>) {
-      raw_t<F> raw{};  // a short section is an older sender's: zero
+      raw_t<F> raw{};  // zero if the section is too short, as an older sender's
       if (at + sizeof raw <= data.size()) std::memcpy(&raw, data.begin() + at, sizeof raw);
       if constexpr (std::is_enum_v<F>)
         if (raw >= enum_count<F>) throw codec_error(std::string(T::type_name) + ": unknown enumerant");
@@ -111,7 +111,7 @@ void take(capnp::AnyStruct::Reader from, T& x) {
   x.fields([&](auto&... v) { (one(v), ...); });
 }
 
-/// One message under way to its bytes, in memory of its thread that is used again: one at a time.
+/// A message being encoded, in scratch memory of its thread: one at a time.
 class segment_builder {
  public:
   segment_builder();
@@ -130,7 +130,8 @@ void read_segment(std::span<const std::byte> in, const char* type_name, message_
 
 }  // namespace detail
 
-/// Appends the message to `out` as one Cap'n Proto segment (8-byte aligned if `out` is at such an end).
+/// Appends the message to `out` as one Cap'n Proto segment: a whole number of 8-byte words. It is 8-byte
+/// aligned if the end of `out` was.
 template <message_type T>
 void encode(const T& x, std::vector<std::byte>& out) {
   const auto& layout = codec_layout<T>::get();
@@ -139,7 +140,7 @@ void encode(const T& x, std::vector<std::byte>& out) {
   segment.append_to(out, T::type_name);
 }
 
-/// Reads what `encode` wrote; `in` must be 8-byte aligned. Throws `codec_error`.
+/// Decodes one segment; `in` must be 8-byte aligned. Throws `codec_error`.
 template <message_type T>
 T decode(std::span<const std::byte> in) {
   T x{};

@@ -1,4 +1,4 @@
-// CAF inspection of every message: one function for all of them.
+// CAF inspection of messages, generic over their fields.
 #pragma once
 #include <caf/meta/type_name.hpp>
 
@@ -18,7 +18,7 @@ typename Inspector::result_type inspect(Inspector& f, strong_id<Tag, Rep>& x) {
 }
 
 namespace llm {
-using troupe::inspect;  // CAF looks in the namespace of a message
+using troupe::inspect;  // CAF finds it by argument-dependent lookup
 }
 
 }  // namespace troupe

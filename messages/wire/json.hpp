@@ -1,6 +1,6 @@
-// Any message ↔ JSON, generic over its fields: for commands, logs and tests. Keys are the field names; ids
-// are numbers, times and durations nanoseconds, enums their names, bytes hexadecimal text. All of it in
-// headers, as run_command.hpp and what that includes: plug-ins use it.
+// Conversion of any message to and from JSON, generic over its fields: for commands, logs and tests. Keys are
+// the field names; ids are numbers, times and durations nanoseconds, enums their names, bytes hexadecimal
+// text. Header-only, since plug-ins use it.
 #pragma once
 #include <charconv>
 #include <limits>
@@ -13,7 +13,7 @@
 
 namespace troupe {
 
-/// `what()` names the field, as a path, and what it must be.
+/// `what()` names the field, as a path, and the values that it takes.
 struct json_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -148,7 +148,7 @@ nlohmann::json to_json(const T& x) {
   return out;
 }
 
-/// Every field must be there, and no other. Throws `json_error`.
+/// All fields are required, and others are an error. Throws `json_error`.
 template <message_type T>
 T from_json(const nlohmann::json& j, const std::string& at) {
   if (!j.is_object()) throw json_error(at + ": must be an object");

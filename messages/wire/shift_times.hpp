@@ -1,4 +1,4 @@
-// Moves every time in a message from the sender's clock to the receiver's.
+// Conversion of the time points in a message from the sender's clock to the receiver's.
 #pragma once
 #include <type_traits>
 #include <vector>
@@ -41,8 +41,8 @@ void shift(F& v, duration by) {
     return;
   } else if constexpr (std::is_same_v<F, time_point>) {
     if (v == never || v == long_ago) return;
-    int64_t moved = 0;  // a hostile peer may send any number
-    if (__builtin_add_overflow(v.time_since_epoch().count(), by.count(), &moved)) return;
+    int64_t moved = 0;
+    if (__builtin_add_overflow(v.time_since_epoch().count(), by.count(), &moved)) return;  // a hostile peer's
     v = time_point{duration{moved}};
   } else if constexpr (is_any_vector<F>) {
     for (auto& e : v) shift(e, by);
@@ -56,6 +56,7 @@ void shift(F& v, duration by) {
 template <message_type T>
 inline constexpr bool has_times = detail::holds_time<T>();
 
+/// Adds `by` to every time point but `never` and `long_ago`.
 template <message_type T>
 void shift_times(T& message, duration by) {
   detail::shift(message, by);

@@ -1,103 +1,47 @@
-// Every message that crosses between nodes, once. The list gives the variant that lanes carry, the CAF type
-// ids (caf_types.hpp), the binding to the schema of the same name (schema.hpp) and the round-trip test.
+// All messages that cross between nodes, from the lists of the subjects. They give the variant that lanes
+// carry, the binding to Cap'n Proto (schema.hpp), the CAF type ids (caf_types.hpp), and the round-trip tests.
+//
+// A message needs
+// - a struct with TROUPE_MESSAGE in a header of its subject,
+// - a struct with its name in PascalCase, and its fields in camelCase, in messages/<subject>/wire.capnp,
+// - a line MESSAGE(number, struct, Cap'n Proto struct) in messages/<subject>/wire.hpp. The number is its type
+//   on the wire: a new message takes the next free one, and no number ever changes.
+// A struct inside messages has a line PART(struct, Cap'n Proto struct) instead. An enum, with `to_string` and
+// `<name>_count`, has a line ENUM(name). In the schema ids are their integers, times are nanoseconds of the
+// sender's clock, durations nanoseconds, and defaults zero or empty. A struct that differs from its schema is
+// an error on first use (codec_layout.hpp).
 #pragma once
+#include <utility>
 #include <variant>
 
-#include "messages/cluster/membership.hpp"
-#include "messages/common/plugin.hpp"
-#include "messages/deployment/deployment.hpp"
-#include "messages/llm/generation.hpp"
-#include "messages/llm/routing.hpp"
-#include "messages/tensor/request.hpp"
-#include "messages/tensor/scheduling.hpp"
+#include "messages/cluster/wire.hpp"
+#include "messages/common/wire.hpp"
+#include "messages/deployment/wire.hpp"
+#include "messages/llm/wire.hpp"
+#include "messages/tensor/wire.hpp"
+
+#define TROUPE_WIRE_MESSAGES(MESSAGE) \
+  TROUPE_COMMON_MESSAGES(MESSAGE)     \
+  TROUPE_TENSOR_MESSAGES(MESSAGE)     \
+  TROUPE_LLM_MESSAGES(MESSAGE)        \
+  TROUPE_DEPLOYMENT_MESSAGES(MESSAGE) \
+  TROUPE_CLUSTER_MESSAGES(MESSAGE)
+
+#define TROUPE_WIRE_PARTS(PART) \
+  TROUPE_COMMON_PARTS(PART)     \
+  TROUPE_TENSOR_PARTS(PART)     \
+  TROUPE_LLM_PARTS(PART)        \
+  TROUPE_DEPLOYMENT_PARTS(PART) \
+  TROUPE_CLUSTER_PARTS(PART)
+
+#define TROUPE_WIRE_ENUMS(ENUM) \
+  TROUPE_COMMON_ENUMS(ENUM)     \
+  TROUPE_TENSOR_ENUMS(ENUM)     \
+  TROUPE_LLM_ENUMS(ENUM)        \
+  TROUPE_DEPLOYMENT_ENUMS(ENUM) \
+  TROUPE_CLUSTER_ENUMS(ENUM)
 
 namespace troupe {
-
-/// X(struct, Cap'n Proto struct). A position in the list is the type number on the wire: append, never
-/// reorder.
-#define TROUPE_WIRE_MESSAGES(X)          \
-  X(submit, Submit)                      \
-  X(cancel, Cancel)                      \
-  X(drops, Drops)                        \
-  X(completion, Completion)              \
-  X(release, Release)                    \
-  X(candidate, Candidate)                \
-  X(grant, Grant)                        \
-  X(occupied, Occupied)                  \
-  X(batch_order, BatchOrder)             \
-  X(batch_done, BatchDone)               \
-  X(ping, Ping)                          \
-  X(pong, Pong)                          \
-  X(hello, Hello)                        \
-  X(rejection, Rejection)                \
-  X(slot_ready, SlotReady)               \
-  X(leave_notice, LeaveNotice)           \
-  X(command, Command)                    \
-  X(command_reply, CommandReply)         \
-  X(deployment_log, DeploymentLog)       \
-  X(deployment_report, DeploymentReport) \
-  X(deploy, Deploy)                      \
-  X(redeploy, Redeploy)                  \
-  X(undeploy, Undeploy)                  \
-  X(move_model, MoveModel)               \
-  X(drain_node, DrainNode)               \
-  X(change_reply, ChangeReply)           \
-  X(leave_ack, LeaveAck)                 \
-  X(plugin_message, PluginMessage)       \
-  X(handover, Handover)                  \
-  X(generate, Generate)                  \
-  X(end_choice, EndChoice)               \
-  X(generated, Generated)                \
-  X(engine_status, EngineStatus)         \
-  X(adapters_known, AdaptersKnown)       \
-  X(change_adapter, ChangeAdapter)       \
-  X(adapter_changed, AdapterChanged)     \
-  X(route, Route)                        \
-  X(route_ends, RouteEnds)               \
-  X(placements, Placements)              \
-  X(sequences_preempted, SequencesPreempted)
-
-/// X(struct, Cap'n Proto struct) of what messages are made of.
-#define TROUPE_WIRE_PARTS(X)              \
-  X(address, Address)                     \
-  X(region_ref, RegionRef)                \
-  X(request, Request)                     \
-  X(dropped_request, DroppedRequest)      \
-  X(result, Result)                       \
-  X(tensor_spec, TensorSpec)              \
-  X(model_signature, ModelSignature)      \
-  X(model_ready, ModelReady)              \
-  X(batch_times, BatchTimes)              \
-  X(latency_model, LatencyModel)          \
-  X(model_spec, ModelSpec)                \
-  X(deployment, Deployment)               \
-  X(deployment_part, DeploymentPart)      \
-  X(leadership, Leadership)               \
-  X(llm::token_bias, TokenBias)           \
-  X(llm::sampling_params, SamplingParams) \
-  X(generation, Generation)               \
-  X(token_chance, TokenChance)            \
-  X(generated_token, GeneratedToken)      \
-  X(adapter_entry, AdapterEntry)          \
-  X(step_forecast, StepForecast)          \
-  X(sequence_progress, SequenceProgress)  \
-  X(routed_request, RoutedRequest)        \
-  X(placement, Placement)
-
-/// X(enum): each has `to_string(enum)` and `enum_count`; the schema's enumerants must have the same names.
-#define TROUPE_WIRE_ENUMS(X) \
-  X(role)                    \
-  X(memory_kind)             \
-  X(drop_reason)             \
-  X(failure)                 \
-  X(refusal)                 \
-  X(data_type)               \
-  X(rejection_reason)        \
-  X(profile_origin)          \
-  X(deployment_state)        \
-  X(finish_reason)           \
-  X(adapter_answer)          \
-  X(route_reason)
 
 template <class E>
 inline constexpr size_t enum_count = 0;
@@ -107,18 +51,34 @@ inline constexpr size_t enum_count = 0;
 TROUPE_WIRE_ENUMS(TROUPE_ENUM_COUNT)
 #undef TROUPE_ENUM_COUNT
 
-#define TROUPE_WIRE_NAME(name, schema) , name
 namespace detail {
-template <class First, class... Ts>
-struct wire_types {  // `First` only absorbs the leading comma of the list
-  using variant = std::variant<Ts...>;
-  using list = type_list<Ts...>;
-};
-using all_wire_types = wire_types<void TROUPE_WIRE_MESSAGES(TROUPE_WIRE_NAME)>;
-}  // namespace detail
-#undef TROUPE_WIRE_NAME
 
-using wire_message = detail::all_wire_types::variant;
-using wire_message_list = detail::all_wire_types::list;
+/// The message of a number. A number that two messages have is an error here; one that none has, below.
+template <size_t Number>
+struct numbered_message;
+#define TROUPE_NUMBERED_MESSAGE(number, name, schema) \
+  template <>                                         \
+  struct numbered_message<number> {                   \
+    using type = name;                                \
+  };
+TROUPE_WIRE_MESSAGES(TROUPE_NUMBERED_MESSAGE)
+#undef TROUPE_NUMBERED_MESSAGE
+
+#define TROUPE_ONE_MESSAGE(number, name, schema) +1
+inline constexpr size_t wire_message_count = 0 TROUPE_WIRE_MESSAGES(TROUPE_ONE_MESSAGE);
+#undef TROUPE_ONE_MESSAGE
+
+template <size_t... Numbers>
+type_list<typename numbered_message<Numbers>::type...> messages_of(std::index_sequence<Numbers...>);
+
+template <class... Ts>
+std::variant<Ts...> variant_of(type_list<Ts...>);
+
+}  // namespace detail
+
+/// In the order of their numbers.
+using wire_message_list =
+    decltype(detail::messages_of(std::make_index_sequence<detail::wire_message_count>{}));
+using wire_message = decltype(detail::variant_of(wire_message_list{}));
 
 }  // namespace troupe
