@@ -1,7 +1,8 @@
-// Commands and metrics of a node.
+// Commands (messages/cluster/commands.hpp) and metrics of a node.
 #include <caf/all.hpp>
 
 #include "actors/cluster/node.hpp"
+#include "messages/cluster/commands.hpp"
 #include "messages/commands/run_command.hpp"
 
 namespace troupe {

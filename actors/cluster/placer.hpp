@@ -12,7 +12,7 @@
 
 #include "actors/runtime/actor.hpp"
 #include "messages/cluster/cluster.hpp"
-#include "messages/commands/commands.hpp"
+#include "messages/cluster/commands.hpp"
 #include "policies/placement/partition.hpp"
 
 namespace troupe {

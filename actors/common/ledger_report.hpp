@@ -1,11 +1,11 @@
-// The answers of gateways to `get_state` and `get_ledger` (messages/commands/commands.hpp).
+// The answers of gateways to `get_state` and `get_ledger` (messages/common/ledger.hpp).
 #pragma once
 #include <string>
 #include <utility>
 
 #include "actors/common/in_flight_requests.hpp"
 #include "actors/common/reason_counts.hpp"
-#include "messages/commands/commands.hpp"
+#include "messages/common/ledger.hpp"
 
 namespace troupe {
 

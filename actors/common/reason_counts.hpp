@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "messages/commands/commands.hpp"
+#include "messages/common/ledger.hpp"
 
 namespace troupe {
 

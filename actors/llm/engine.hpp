@@ -15,7 +15,7 @@
 #include "actors/runtime/actor.hpp"
 #include "actors/runtime/peers_up.hpp"
 #include "gpu/llm/engine_device.hpp"
-#include "messages/commands/commands.hpp"
+#include "messages/llm/commands.hpp"
 #include "policies/llm/adapter_manager.hpp"
 #include "policies/llm/gateway_answers.hpp"
 #include "policies/llm/generation_batch.hpp"

@@ -13,7 +13,7 @@
 #include "actors/llm/in_flight_generation.hpp"
 #include "actors/llm/serving_nodes.hpp"
 #include "actors/runtime/actor.hpp"
-#include "messages/commands/commands.hpp"
+#include "messages/llm/commands.hpp"
 #include "policies/common/histogram.hpp"
 #include "policies/llm/adapter_changes.hpp"
 #include "policies/llm/pending_generations.hpp"

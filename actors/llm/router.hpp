@@ -9,7 +9,7 @@
 
 #include "actors/runtime/actor.hpp"
 #include "messages/cluster/cluster.hpp"
-#include "messages/commands/commands.hpp"
+#include "messages/llm/commands.hpp"
 #include "policies/llm/request_router.hpp"
 
 namespace troupe {

@@ -13,6 +13,7 @@
 #include "messages/common/json_text.hpp"
 #include "messages/common/near.hpp"
 #include "messages/common/version.hpp"
+#include "messages/operator/commands.hpp"
 
 namespace troupe {
 namespace {

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "messages/commands/run_command.hpp"
+#include "messages/operator/commands.hpp"
 
 namespace troupe {
 

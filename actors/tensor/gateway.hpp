@@ -21,7 +21,7 @@
 #include "actors/tensor/outcome_log.hpp"
 #include "actors/tensor/request_recorder.hpp"
 #include "actors/tensor/scheduler_tracker.hpp"
-#include "messages/commands/commands.hpp"
+#include "messages/tensor/commands.hpp"
 #include "policies/common/outcome_statistics.hpp"
 #include "policies/common/pending_releases.hpp"
 #include "policies/common/pending_submits.hpp"

@@ -1,4 +1,4 @@
-// The commands (messages/commands/commands.hpp) and the metrics of a gateway.
+// The commands (messages/tensor/commands.hpp) and the metrics of a gateway.
 #include <algorithm>
 #include <map>
 #include <span>

@@ -22,7 +22,7 @@
 #include "actors/tensor/slot_models.hpp"
 #include "actors/tensor/worker_statistics.hpp"
 #include "gpu/device/device.hpp"
-#include "messages/commands/commands.hpp"
+#include "messages/tensor/commands.hpp"
 #include "policies/batching/batch_history.hpp"
 
 namespace troupe {

@@ -1,4 +1,4 @@
-// Commands and reports of a worker (messages/commands/commands.hpp).
+// Commands and reports of a worker (messages/tensor/commands.hpp).
 #include <algorithm>
 
 #include "actors/tensor/gpu_worker.hpp"

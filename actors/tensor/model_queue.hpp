@@ -17,7 +17,7 @@
 
 #include "actors/runtime/actor.hpp"
 #include "messages/cluster/membership.hpp"
-#include "messages/commands/commands.hpp"
+#include "messages/tensor/commands.hpp"
 #include "policies/batching/batching.hpp"
 #include "policies/batching/domain_move.hpp"
 #include "policies/batching/in_flight_batches.hpp"

@@ -1,4 +1,4 @@
-// The commands of a model queue (messages/commands/commands.hpp) and its metrics.
+// The commands of a model queue (messages/tensor/commands.hpp) and its metrics.
 #include <algorithm>
 #include <utility>
 

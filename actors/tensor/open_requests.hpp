@@ -1,10 +1,10 @@
-// The answer to `list_requests` (messages/commands/commands.hpp), the same for gateways and model queues.
+// The answer to `list_requests` (messages/tensor/commands.hpp), the same for gateways and model queues.
 #pragma once
 #include <algorithm>
 #include <utility>
 #include <vector>
 
-#include "messages/commands/commands.hpp"
+#include "messages/tensor/commands.hpp"
 
 namespace troupe {
 

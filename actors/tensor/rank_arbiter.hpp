@@ -22,7 +22,7 @@
 
 #include "actors/runtime/actor.hpp"
 #include "messages/cluster/cluster.hpp"
-#include "messages/commands/commands.hpp"
+#include "messages/tensor/commands.hpp"
 #include "policies/matchmaking/grant_log.hpp"
 #include "policies/matchmaking/load_tracker.hpp"
 #include "policies/matchmaking/matchmaking.hpp"

@@ -1,4 +1,4 @@
-// Commands to an arbiter (messages/commands/commands.hpp), and its metrics.
+// Commands to an arbiter (messages/tensor/commands.hpp), and its metrics.
 #include <algorithm>
 #include <string>
 #include <utility>

@@ -1,5 +1,5 @@
-// What can be asked of which actor, as data: for `troupe ask --schema` and for checking a command before it
-// is sent.
+// The protocols of all roles as data: for `troupe ask --schema`, and for checking a command before it is
+// sent.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace troupe {
 
-/// The protocol of a kind of actor as `schema_of` tells it (protocol_schema.hpp). Empty for kinds that take
-/// no commands, and for extensions: their plug-ins know.
+/// The protocol of the role, in the form of `protocol_schema` (protocol_schema.hpp). Empty for extensions:
+/// only their plug-ins know theirs.
 nlohmann::ordered_json command_schema(role kind);
 
-/// Nothing if an actor of this kind takes such a command, else what is wrong with it: the path of a field
-/// and what it must be, or which commands there are.
+/// Empty if the role takes this command; else one sentence: the path of a field and the values that it takes,
+/// or the known commands.
 std::string problem_with(role kind, const command& c);
 
 }  // namespace troupe

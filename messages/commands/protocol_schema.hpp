@@ -1,5 +1,5 @@
-// What a protocol consists of, as data: generic over its commands, so that plug-ins describe theirs as Troupe
-// does (plugins/protocol.hpp).
+// A protocol as data, generic over its commands: plug-ins describe theirs in the same way
+// (plugins/protocol.hpp).
 #pragma once
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "messages/commands/commands.hpp"
+#include "messages/common/commands.hpp"
 #include "messages/wire/json.hpp"
 
 namespace troupe {
@@ -53,7 +53,7 @@ void describe(ordered& out) {
   }
 }
 
-/// A name may say the unit: "output_bytes".
+/// Some names end in the unit: "output_bytes".
 inline void add_unit(ordered& field, std::string_view name) {
   if (name.ends_with("_bytes") && !field.contains("unit")) field["unit"] = "bytes";
 }
@@ -75,8 +75,8 @@ ordered fields_of_struct() {
 
 }  // namespace detail
 
-/// {"command": {"about", "fields": [field...], "reply": [field...]}}, a field being {"name", "type", "unit"?,
-/// "values"?, "fields"?, "of"?}.
+/// {"command": {"about", "fields": [field...], "reply": [field...]}}. A field is {"name", "type", "unit"?,
+/// "min"?, "max"?, "values"?, "fields"?, "of"?}.
 template <class... Es>
 nlohmann::ordered_json protocol_schema(type_list<Es...>) {
   auto out = nlohmann::ordered_json::object();

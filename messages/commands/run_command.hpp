@@ -1,24 +1,24 @@
-// How an actor takes commands from outside: by name and as JSON, checked against the actor's protocol
-// (messages/commands/commands.hpp), each handed to one function that gives the answer.
+// Execution of a command (messages/common/commands.hpp) by an actor: its JSON is checked against the actor's
+// protocol, and a handler of the actor returns the reply.
 #pragma once
 #include <stdexcept>
 #include <string>
 #include <type_traits>
 
 #include "messages/cluster/membership.hpp"
-#include "messages/commands/commands.hpp"
+#include "messages/common/commands.hpp"
 #include "messages/common/json_text.hpp"
 #include "messages/common/parse_json.hpp"
 #include "messages/wire/json.hpp"
 
 namespace troupe {
 
-/// Thrown by a handler that will not do what it was asked: `what()` is the answer.
+/// Thrown by a handler that refuses its command: `what()` becomes the reply.
 struct command_refused : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// `c.argument`: the fields as a JSON object; empty: none. Throws json_error.
+/// Parses `c.argument`, a JSON object; empty stands for {}. Throws json_error.
 inline nlohmann::json fields_of(const command& c) {
   if (c.argument.empty()) return nlohmann::json::object();
   auto fields = parse_json(c.argument);
@@ -26,7 +26,7 @@ inline nlohmann::json fields_of(const command& c) {
   return fields;
 }
 
-/// A `token` that is not given is 0: it is the reply's business. Throws json_error.
+/// A missing `token` is 0; the reply carries that of `c`. Throws json_error.
 template <class C>
 C message_of(const command& c) {
   auto fields = fields_of(c);
@@ -43,7 +43,7 @@ std::string unknown_command(type_list<Es...>, const std::string& verb) {
   return "takes no '" + verb + "'; it takes: " + known;
 }
 
-/// Checks `c` without doing it; throws json_error or command_refused.
+/// Throws json_error or command_refused unless `c` is a command of the protocol.
 template <class... Es>
 void check_command(type_list<Es...> protocol, const command& c) {
   [[maybe_unused]] const auto one = [&]<class E>(std::type_identity<E>) {
@@ -54,8 +54,8 @@ void check_command(type_list<Es...> protocol, const command& c) {
   if (!(one(std::type_identity<Es>{}) || ...)) throw command_refused(unknown_command(protocol, c.verb));
 }
 
-/// Nothing if `c` is of this protocol, else what is wrong with it: the path of a field and what it must be,
-/// or which commands there are.
+/// Empty if `c` is a command of the protocol; else one sentence: the path of a field and the values that it
+/// takes, or the known commands.
 template <class... Es>
 std::string problem_with(type_list<Es...> protocol, const command& c) {
   try {
@@ -68,8 +68,8 @@ std::string problem_with(type_list<Es...> protocol, const command& c) {
   }
 }
 
-/// Does what `c` says, if it is of this protocol: `handle(message)` gives the reply that the protocol
-/// promises. Whatever is wrong becomes a reply that says so.
+/// Executes `c`: `handle(command)` returns the reply of its exchange. An error of the command, or a refusal,
+/// becomes a reply that is not `ok`.
 template <class... Es, class Handle>
 command_reply run_command(type_list<Es...> protocol, const command& c, Handle&& handle) {
   command_reply out{c.token, false, {}};

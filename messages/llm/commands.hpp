@@ -1,12 +1,12 @@
-// Commands to the actors of language models, and their replies. Part of messages/commands/commands.hpp, which
-// has the rules.
+// Commands to the actors of language models (rules: messages/common/commands.hpp).
 #pragma once
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "messages/common/commands.hpp"
 #include "messages/common/ids.hpp"
-#include "messages/common/message.hpp"
+#include "messages/common/ledger.hpp"
 #include "messages/common/time.hpp"
 
 namespace troupe {
@@ -124,5 +124,13 @@ struct adapter_list {
   std::vector<adapter_state> adapters;
   TROUPE_MESSAGE(adapter_list, total, adapters)
 };
+
+using llm_gateway_commands =
+    type_list<exchange<get_state, gateway_state>, exchange<get_ledger, ledger_report>>;
+using llm_router_commands =
+    type_list<exchange<get_state, llm_router_state>, exchange<list_generations, generation_list>,
+              exchange<migrate, acknowledged>, exchange<drain_engine, acknowledged>>;
+using llm_engine_commands =
+    type_list<exchange<get_state, llm_engine_state>, exchange<list_adapters, adapter_list>>;
 
 }  // namespace troupe

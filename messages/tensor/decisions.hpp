@@ -1,5 +1,5 @@
 // Commands by which model queues, arbiters and gateways explain their decisions, for `troupe why`
-// (tools/commands/why.hpp turns the replies into text). Part of messages/commands/commands.hpp.
+// (tools/commands/why.hpp turns the replies into text). Part of messages/tensor/commands.hpp.
 //
 // Times are of the clock of the actor's node, `never` for events that have not happened.
 #pragma once

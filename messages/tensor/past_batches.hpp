@@ -1,4 +1,4 @@
-// Command for the recent batches of a worker. Part of messages/commands/commands.hpp, which has the rules.
+// Command for the recent batches of a worker. Part of messages/tensor/commands.hpp.
 #pragma once
 #include <cstdint>
 #include <vector>

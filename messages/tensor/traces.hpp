@@ -1,5 +1,5 @@
 // Commands for the traces that gateways and workers record for `troupe trace`. Part of
-// messages/commands/commands.hpp.
+// messages/tensor/commands.hpp.
 #pragma once
 #include <cstdint>
 #include <string>

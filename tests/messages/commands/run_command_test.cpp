@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "messages/commands/command_schema.hpp"
+#include "messages/tensor/commands.hpp"
 
 using namespace troupe;
 
