@@ -30,16 +30,14 @@ void adapter_api::load(const http_request& request, http_reply reply) {
   const auto open = [](const llm_spec& m) { return m.adapter_api; };
   const auto first = std::ranges::find_if(models, open);
   if (first == models.end())
-    return refuse(
-        reply,
-        {403, "clients may not load adapters; set adapter_api = true in an [[llm]]", {}, {}});
+    return refuse(reply,
+                  {403, "clients may not load adapters; set adapter_api = true in an [[llm]]", {}, {}});
   if (std::ranges::count_if(models, open) > 1)
-    return refuse(
-        reply,
-        {400, "several models have adapter_api = true; set it in one [[llm]] only", {}, {}});
+    return refuse(reply, {400, "several models have adapter_api = true; set it in one [[llm]] only", {}, {}});
   if (node_.language_models().find(asked->name) || node_.models().find(asked->name))
     return refuse(
-        reply, {400, fmt::format("lora_name: '{}' is already the name of a model", asked->name), "lora_name", {}});
+        reply,
+        {400, fmt::format("lora_name: '{}' is already the name of a model", asked->name), "lora_name", {}});
   change(llm_id{static_cast<uint32_t>(first - models.begin())}, true, {asked->name, asked->path},
          std::move(reply));
 }
@@ -50,9 +48,8 @@ void adapter_api::unload(const http_request& request, http_reply reply) {
   const auto known = node_.language_models().find(*name);
   if (!known || known->adapter.empty()) return refuse(reply, openai::model_not_found(*name));
   if (!cluster_.llms[known->model.value].adapter_api)
-    return refuse(
-        reply,
-        {403, "clients may not unload adapters; set adapter_api = true in the [[llm]]", {}, {}});
+    return refuse(reply,
+                  {403, "clients may not unload adapters; set adapter_api = true in the [[llm]]", {}, {}});
   change(known->model, false, {*name, {}}, std::move(reply));
 }
 

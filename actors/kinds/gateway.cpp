@@ -3,6 +3,11 @@
 #include "actors/kinds/actor_kind.hpp"
 
 namespace troupe {
+namespace {
+
+bool may_run_gateway(const cluster_spec& cluster, node_id node, uint32_t) {
+  return cluster.nodes[node.value].has(node_role::gateway);
+}
 
 void spawn_gateway(const spawn_context& node) {
   if (!node.me().has(node_role::gateway)) return;
@@ -22,5 +27,15 @@ void spawn_gateway(const spawn_context& node) {
   node.hosts.of_scheduler(0).add<gateway>(node.name(role::gateway), o, node.memory, node.env.clients.requests,
                                           node.tenants);
 }
+
+}  // namespace
+
+constinit const actor_kind gateway_actor_kind{
+    .kind = role::gateway,
+    .one_per = "gateway node",
+    .does = "owns the outcome of every request it accepted, and the ledger",
+    .may_run_on = may_run_gateway,
+    .spawn = spawn_gateway,
+};
 
 }  // namespace troupe

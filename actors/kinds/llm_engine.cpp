@@ -26,7 +26,9 @@ llm_engine::options engine_options(const spawn_context& node, engine_id id) {
   return o;
 }
 
-}  // namespace
+bool may_run_llm_engine(const cluster_spec& cluster, node_id node, uint32_t engine) {
+  return engine < cluster.engines.size() && cluster.engines[engine].node == node;
+}
 
 void spawn_llm_engine(const spawn_context& node) {
   const auto& device_of = node.env.devices.of_engine;
@@ -36,5 +38,17 @@ void spawn_llm_engine(const spawn_context& node) {
       node.hosts.own().add<llm_engine>(node.name(role::llm_engine, i), engine_options(node, engine_id{i}),
                                        device_of(engine_id{i}));
 }
+
+}  // namespace
+
+constinit const actor_kind llm_engine_actor_kind{
+    .kind = role::llm_engine,
+    .one_per = "engine of an `[[llm]]`",
+    .does =
+        "continuous batching on a device: steps of prefills and decodes, paged KV cache, adapters loaded on "
+        "demand",
+    .may_run_on = may_run_llm_engine,
+    .spawn = spawn_llm_engine,
+};
 
 }  // namespace troupe

@@ -2,6 +2,11 @@
 #include "actors/llm/gateway.hpp"
 
 namespace troupe {
+namespace {
+
+bool may_run_llm_gateway(const cluster_spec& cluster, node_id node, uint32_t) {
+  return cluster.nodes[node.value].has(node_role::gateway);
+}
 
 void spawn_llm_gateway(const spawn_context& node) {
   auto* clients = node.env.clients.completions;
@@ -16,5 +21,15 @@ void spawn_llm_gateway(const spawn_context& node) {
   node.hosts.own().add<llm_gateway>(node.name(role::llm_gateway), o, *clients, node.tenants,
                                     node.language_models);
 }
+
+}  // namespace
+
+constinit const actor_kind llm_gateway_actor_kind{
+    .kind = role::llm_gateway,
+    .one_per = "gateway node",
+    .does = "owns the outcome of every generation request, and its ledger; passes tokens on to clients",
+    .may_run_on = may_run_llm_gateway,
+    .spawn = spawn_llm_gateway,
+};
 
 }  // namespace troupe

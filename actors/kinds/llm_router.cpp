@@ -16,7 +16,9 @@ llm_router::options router_options(const cluster_spec& cluster, llm_id model) {
   return o;
 }
 
-}  // namespace
+bool may_run_llm_router(const cluster_spec& cluster, node_id node, uint32_t llm) {
+  return cluster.nodes[node.value].schedules() && llm < cluster.llms.size();
+}
 
 void spawn_llm_router(const spawn_context& node) {
   if (!node.me().schedules()) return;
@@ -24,5 +26,15 @@ void spawn_llm_router(const spawn_context& node) {
     node.hosts.shared(role::llm_router)
         .add<llm_router>(node.name(role::llm_router, i), router_options(node.cluster, llm_id{i}));
 }
+
+}  // namespace
+
+constinit const actor_kind llm_router_actor_kind{
+    .kind = role::llm_router,
+    .one_per = "`[[llm]]` on every leader candidate",
+    .does = "places each request on an engine, and migrates it later if that is better",
+    .may_run_on = may_run_llm_router,
+    .spawn = spawn_llm_router,
+};
 
 }  // namespace troupe

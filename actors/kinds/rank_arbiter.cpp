@@ -25,7 +25,9 @@ rank_arbiter::options arbiter_options(const cluster_spec& cluster, uint32_t doma
   return o;
 }
 
-}  // namespace
+bool may_run_rank_arbiter(const cluster_spec& cluster, node_id node, uint32_t domain) {
+  return cluster.nodes[node.value].schedules() && domain < domain_count(cluster);
+}
 
 void spawn_rank_arbiter(const spawn_context& node) {
   if (!node.me().schedules()) return;
@@ -35,5 +37,17 @@ void spawn_rank_arbiter(const spawn_context& node) {
         node.name(role::rank_arbiter, d), make_matchmaking(policy.matchmaking, policy.matchmaking_settings),
         arbiter_options(node.cluster, d));
 }
+
+}  // namespace
+
+constinit const actor_kind rank_arbiter_actor_kind{
+    .kind = role::rank_arbiter,
+    .one_per = "scheduling domain",
+    .does =
+        "matches candidates to execution slots; handles batches, not requests; advises on the number of "
+        "slots for the load",
+    .may_run_on = may_run_rank_arbiter,
+    .spawn = spawn_rank_arbiter,
+};
 
 }  // namespace troupe

@@ -1,4 +1,4 @@
-// The registry of actor kinds: one table, from which nodes spawn actors and the documentation lists them.
+// All kinds of actors. TROUPE_ROLES (messages/common/roles.hpp) lists them.
 #pragma once
 #include <span>
 #include <string>
@@ -7,13 +7,16 @@
 
 namespace troupe {
 
-/// Every role once. Kinds with a spawn function come in the order in which a node spawns them.
-std::span<const actor_kind> actor_kinds();
+/// In the order in which a node spawns them.
+std::span<const actor_kind* const> actor_kinds();
+
+/// Whether the node may have such an actor, by the cluster file.
+bool may_run_on(const cluster_spec& cluster, node_id node, role kind, uint32_t index);
 
 /// Adds all actors that live in groups to the node.
 void spawn_actors(const spawn_context& node);
 
-/// The table as Markdown, with a header: name, one_per, does, commands.
+/// A table in Markdown, with a header: name, `one_per`, `does` and commands of each kind.
 std::string actor_kind_table();
 
 }  // namespace troupe

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <vector>
 
+#include "actors/kinds/registry.hpp"
 #include "messages/common/near.hpp"
 
 namespace troupe {
@@ -11,22 +12,8 @@ namespace {
 /// The nodes that may have such an actor.
 std::vector<node_id> nodes_of(const cluster_spec& cluster, role kind, uint32_t index) {
   std::vector<node_id> out;
-  for (uint32_t i = 0; i < cluster.nodes.size(); ++i) {
-    const auto& n = cluster.nodes[i];
-    const bool may_have =
-        kind == role::gateway        ? n.has(node_role::gateway)
-        : kind == role::model_queue  ? n.schedules()
-        : kind == role::rank_arbiter ? n.schedules() && index < domain_count(cluster)
-        : kind == role::placer       ? n.has(node_role::scheduler)
-        : kind == role::gpu_worker   ? index < cluster.slots.size() && cluster.slots[index].node == node_id{i}
-        : kind == role::llm_gateway  ? n.has(node_role::gateway)
-        : kind == role::llm_engine
-            ? index < cluster.engines.size() && cluster.engines[index].node == node_id{i}
-        : kind == role::llm_router ? n.schedules() && index < cluster.llms.size()
-        : kind == role::extension  ? index < cluster.actors.size() && cluster.actors[index].node == node_id{i}
-                                   : true;
-    if (may_have) out.push_back(node_id{i});
-  }
+  for (uint32_t i = 0; i < cluster.nodes.size(); ++i)
+    if (may_run_on(cluster, node_id{i}, kind, index)) out.push_back(node_id{i});
   return out;
 }
 

@@ -7,8 +7,8 @@
 namespace troupe {
 
 /// ROLE(name, number), in the order in which a node spawns them. The number is the role on the wire: a new
-/// role takes the next one, and no number ever changes. The compiler asks for what each role must have:
-/// `<name>_commands` in messages/<subject>/commands.hpp, and `<name>_kind` in actors/kinds/<name>.cpp.
+/// role takes the next one, and no number ever changes. Each role needs `<name>_commands` in
+/// messages/<subject>/commands.hpp and `<name>_actor_kind` in actors/kinds/<name>.cpp.
 #define TROUPE_ROLES(ROLE) \
   ROLE(gateway, 1)         \
   ROLE(llm_gateway, 10)    \

@@ -111,13 +111,13 @@ int print_actor_kinds(bool json) {
     return exit_done;
   }
   auto kinds = nlohmann::json::array();
-  for (const auto& k : actor_kinds()) {
+  for (const auto* k : actor_kinds()) {
     auto commands = nlohmann::json::array();
-    const auto schema = command_schema(k.kind);
+    const auto schema = command_schema(k->kind);
     for (const auto& [command, _] : schema.items()) commands.push_back(command);
-    kinds.push_back({{"kind", to_string(k.kind)},
-                     {"one_per", k.one_per},
-                     {"does", k.does},
+    kinds.push_back({{"kind", to_string(k->kind)},
+                     {"one_per", k->one_per},
+                     {"does", k->does},
                      {"commands", std::move(commands)}});
   }
   fmt::print("{}\n", json_text(kinds, 2));

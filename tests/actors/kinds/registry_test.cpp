@@ -11,10 +11,10 @@ using namespace troupe;
 
 TEST_CASE("registry: every role is listed once, with a line for people") {
   std::set<role> seen;
-  for (const auto& k : actor_kinds()) {
-    CHECK(seen.insert(k.kind).second);
-    CHECK(*k.one_per != '\0');
-    CHECK(*k.does != '\0');
+  for (const auto* k : actor_kinds()) {
+    CHECK(seen.insert(k->kind).second);
+    CHECK(*k->one_per != '\0');
+    CHECK(*k->does != '\0');
   }
   CHECK(seen.size() == role_count);
 }
