@@ -41,34 +41,13 @@ class trace {
       mix(std::bit_cast<uint64_t>(static_cast<double>(x)));
     } else if constexpr (std::is_enum_v<T> || std::is_integral_v<T>) {
       mix(static_cast<uint64_t>(x));
-    } else if constexpr (requires { x.begin(); }) {
+    } else {
       mix(x.size());
       for (const auto& e : x) add(e);
-    } else {
-      add_event(x);
     }
   }
 
  private:
-  void add_event(const model_change& e) { (add(e.line.revision), add(e.line.model)); }
-  void add_event(const model_idle& e) { (add(e.model), add(e.revision)); }
-  void add_event(const node_up& e) { (add(e.node), add(e.incarnation)); }
-  void add_event(const slot_service& e) { (add(e.slot), add(e.in)); }
-  void add_event(const queue_load& e) { (add(e.good), add(e.bad)); }
-  void add_event(const backends& e) { add(e.of); }
-  void add_event(const backends::backend& e) { (add(e.slot), add(e.batch), add(e.weight)); }
-  void add_event(const node_down& e) { (add(e.node), add(e.incarnation)); }
-  void add_event(const node_leaving& e) { (add(e.node), add(e.incarnation)); }
-  void add_event(const new_incarnation& e) { add(e.incarnation); }
-  void add_event(const drain&) { mix(1); }
-  void add_event(const pulled& e) { (add(e.token), add(e.status)); }
-  void add_event(const device_ready&) { mix(2); }
-  void add_event(const client_request& e) { add(e.asked); }
-  void add_event(const generation_request& e) { add(e.asked); }
-  void add_event(const client_gone& e) { add(e.id); }
-  void add_event(const query_received& e) { add(e.token); }
-  void add_event(const received_requests& e) { (add(e.token), add(e.requests)); }
-
   /// The finaliser of MurmurHash3 (Appleby) over a running sum.
   void mix(uint64_t x) {
     hash_ = (hash_ ^ x) * 0xff51afd7ed558ccd;
