@@ -142,7 +142,8 @@ void add_changes(CLI::App& app, cli_job& chosen) {
   key("--slo-ms", "slo_ms", false, "Latency objective, in ms");
   key("--domain", "domain", true, "Scheduling domain of the model, if the cluster has domains");
   key("--max-batch", "max_batch", false, "Largest batch, in rows");
-  key("--profile", "profile", false, "'{ alpha_ms = 1, beta_ms = 5 }'; measured by default");
+  key("--profile", "profile", false,
+      "Latency profile, as '{ alpha_ms = 1, beta_ms = 5 }'; measured by default");
   key("--input-bytes", "input_bytes", false, "Bytes of a row, for emulated models without a source");
   key("--output-bytes", "output_bytes", false, "Likewise");
   deploy->callback([a, &chosen] {

@@ -26,7 +26,7 @@ void add_actors(CLI::App& app, cli_job& chosen) {
                              "troupe actors examples/quickstart/cluster.toml\n  troupe actors --kinds");
   sub->add_option("file", a->file, "Cluster file");
   sub->add_flag("--kinds", a->kinds, "Print the kinds of actors; needs no cluster");
-  sub->add_option("--node", a->list.node, "Only this node");
+  sub->add_option("--node", a->list.node, "List only the actors of this node");
   sub->add_option("--interval", a->interval_s, "Seconds of the message count")
       ->check(finite_in(0.01, 3600))
       ->capture_default_str();
@@ -74,7 +74,7 @@ void add_ask(CLI::App& app, cli_job& chosen, bool wait) {
   if (wait) sub->add_flag("--schema", a->schema, "Print the commands of all actors, or of one kind");
   sub->callback([a, &chosen] {
     if (!a->schema && (a->file.empty() || a->ask.actor.empty() || a->ask.type.empty()))
-      throw CLI::RequiredError("file, actor and type: --help shows an example");
+      throw CLI::RequiredError("each of file, actor and type");
     chosen = [a] {
       if (a->schema && a->ask.actor.empty()) return print_schema(a->file, a->ask.json);
       if (a->schema)

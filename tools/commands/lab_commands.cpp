@@ -20,9 +20,9 @@ void add_goodput(CLI::App& app, cli_job& chosen) {
   sub->add_option("--policy", o->policy,
                   "deferred, eager, timeout(K), clockwork, clockwork(any), nexus or shepherd")
       ->capture_default_str();
-  sub->add_option("--batching", o->batching, "Instead of the policy's");
-  sub->add_option("--shedding", o->shedding, "Instead of the policy's");
-  sub->add_option("--matchmaking", o->matchmaking, "Instead of the policy's");
+  sub->add_option("--batching", o->batching, "Batching policy, instead of that of --policy");
+  sub->add_option("--shedding", o->shedding, "Shedding policy, instead of that of --policy");
+  sub->add_option("--matchmaking", o->matchmaking, "Matchmaking policy, instead of that of --policy");
   sub->add_option("--engine", o->engine, "direct: the policies alone; actors: the whole cluster, simulated")
       ->check(CLI::IsMember({"direct", "actors"}))
       ->capture_default_str();

@@ -105,7 +105,7 @@ void add_load(CLI::App& app, cli_job& chosen) {
   load->add_option("--cv", a->load.arrivals.cv, "gamma: standard deviation over mean of the gaps")
       ->check(finite_in(0.01, 100))
       ->capture_default_str();
-  load->add_option("--model", a->load.models, "Only this model (may be repeated)");
+  load->add_option("--model", a->load.models, "Send only to this model (may be repeated)");
   load->add_option("--rows", a->load.rows, "Rows per request")
       ->check(whole_in(1, 65536))
       ->capture_default_str();

@@ -39,7 +39,7 @@ void add_generate(CLI::App& app, cli_job& chosen) {
                   "Sample from tokens with at least this share of the highest probability")
       ->check(finite_in(0, 1));
   sub->add_option("--repetition-penalty", chosen_by.repetition_penalty,
-                  "Divides the logits of tokens that have occurred")
+                  "Penalty on the logits of tokens that have occurred; 1: none")
       ->check(finite_in(0.01, 100));
   sub->add_option("--presence-penalty", chosen_by.presence_penalty,
                   "Subtracted from the logits of generated tokens")
