@@ -74,3 +74,31 @@ TEST_CASE("model_queue commands: a tighter SLO counts for requests that come lat
   CHECK(q.out.one<candidate>().latest == at(3));  // 9 - ℓ(1)
   CHECK(q.order("set_slo", R"({"slo": -1})").body == "set_slo.slo: must be from 0 to a day");
 }
+
+TEST_CASE("model_queue commands: the report counts requests, batches and drops by reason") {
+  commanded_queue q;
+  const auto value = [&](const char* name, const std::string& reason = {}) {
+    std::vector<metric> all;
+    q.actor.report(all);
+    const auto found = std::ranges::find_if(all, [&](const metric& m) {
+      return m.name == name && (reason.empty() || m.labels.back().second == reason);
+    });
+    REQUIRE(found != all.end());
+    return found->value;
+  };
+  q.arrive(1);
+  q.arrive(2);
+  CHECK(value("troupe_queue_requests") == 2);
+  CHECK(value("troupe_queue_received_total") == 2);
+  q.grant_slot();
+  const auto order = q.out.one<batch_order>();
+  CHECK(value("troupe_queue_requests") == 0);
+  CHECK(value("troupe_queue_running_batches") == 1);
+  q.end(order);
+  CHECK(value("troupe_batches_total") == 1);
+  CHECK(value("troupe_batched_rows_total") == 2);
+  q.arrive(3);
+  q.run_until(at(40));
+  CHECK(value("troupe_queue_drops_total", "late") == 1);
+  CHECK(value("troupe_queue_drops_total", "queue_full") == 0);
+}
