@@ -188,13 +188,13 @@ TEST_CASE("request router: consolidation empties the emptiest engine, or moves n
   CHECK((s.sequences(0) == 0) != (s.sequences(2) == 0));
 }
 
-TEST_CASE("request router: an operator moves a request, or hears why not") {
+TEST_CASE("request router: an operator migrates a request, or gets the reason for a refusal") {
   router_stage s(3);
   for (uint64_t id = 1; id <= 5; ++id) s.add(id);
   s.decide();  // four on 2, one on 1
   CHECK(s.router.migrate({9}, {0}, s.now) == "there is no request 9");
   CHECK(s.router.migrate({1}, {9}, s.now) == "the model has no engine 9");
-  CHECK(s.router.migrate({1}, {2}, s.now) == "it is on engine 2 already");
+  CHECK(s.router.migrate({1}, {2}, s.now) == "the request is on engine 2 already");
   CHECK(s.router.migrate({5}, {2}, s.now) == "engine 2 has no room for the request now");
   s.router.close({0}, true);
   CHECK(s.router.migrate({1}, {0}, s.now) == "engine 0 accepts no sequences");
