@@ -110,7 +110,7 @@ TEST_CASE("modules may have ranks and scales of their own, as the patterns say")
   CHECK(part_of(a, 1, projection::down).scale == 0.75F);
   CHECK(refused_adapter(weights) ==
         "a/adapter_model.safetensors: '" + down1 +
-            ".lora_A.weight' has the rank 4, but adapter_config.json says 2 ('r' or "
+            ".lora_A.weight' has the rank 4, but adapter_config.json gives 2 ('r' or "
             "'rank_pattern')");
 }
 

@@ -171,7 +171,7 @@ TEST_CASE("a value of the paper belongs to a point, and a claim's bounds leave r
   const std::string own = "[[case]]\nname = 'c'\nvalues = { slo_ms = [50] }\n";
   CHECK(experiment_problems(small + axis + own + "[[paper]]\nvalue = 1\nslo_ms = 50\n") == "");
   CHECK(experiment_problems(small + axis + own + "[[paper]]\nvalue = 1\nslo_ms = 30\n")
-            .starts_with("17:1: paper: no point"));
+            .starts_with("17:1: paper: matches no point"));
   CHECK(experiment_problems(small + "[[claim]]\ntext = 'x'\nat_least = 2\nat_most = 1\n") ==
         "13:11: claim.at_most: is less than at_least = 2; no value satisfies both");
 }
