@@ -144,8 +144,9 @@ void add_changes(CLI::App& app, cli_job& chosen) {
   key("--max-batch", "max_batch", false, "Largest batch, in rows");
   key("--profile", "profile", false,
       "Latency profile, as '{ alpha_ms = 1, beta_ms = 5 }'; measured by default");
-  key("--input-bytes", "input_bytes", false, "Bytes of a row, for emulated models without a source");
-  key("--output-bytes", "output_bytes", false, "Likewise");
+  key("--input-bytes", "input_bytes", false, "Bytes of an input row, for emulated models without a source");
+  key("--output-bytes", "output_bytes", false,
+      "Bytes of an output row, for emulated models without a source");
   deploy->callback([a, &chosen] {
     chosen = [a] {
       return with_cluster(a->file, [&](const cluster_spec& c) { return deploy_model(c, a->model, a->how); });

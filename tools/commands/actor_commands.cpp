@@ -96,7 +96,7 @@ void add_top(CLI::App& app, cli_job& chosen) {
       add_subcommand(app, "top", "Watch a running cluster: rates, latencies, queues and slots, every second",
                      "troupe top examples/quickstart/cluster.toml");
   sub->add_option("file", a->file, "Cluster file")->required();
-  sub->add_option("--interval", a->interval_s, "Seconds")
+  sub->add_option("--interval", a->interval_s, "Seconds between pages")
       ->check(finite_in(0.05, 3600))
       ->capture_default_str();
   sub->add_flag("--once", a->top.once, "Print one page; the default if standard output is not a terminal");

@@ -181,7 +181,7 @@ void add_bench_commands(CLI::App& app, cli_job& chosen) {
   llm->add_option("--intermediate", l->shape.intermediate, "Intermediate size of the MLP")
       ->check(whole_in(1, 65'536))
       ->capture_default_str();
-  llm->add_option("--vocabulary", l->shape.vocabulary, "Tokens")
+  llm->add_option("--vocabulary", l->shape.vocabulary, "Tokens of the vocabulary")
       ->check(whole_in(1, 1 << 20))
       ->capture_default_str();
   llm->add_option("--type", l->type, "Type of weights, adapters and KV cache")

@@ -134,10 +134,11 @@ void add_traffic(CLI::App& app, cli_job& chosen) {
         ->check(finite_in(1, 1e7))
         ->capture_default_str();
     traffic
-        ->add_option(option + "-sigma", l.sigma, "Standard deviation of the logarithm of these; 0: constant")
+        ->add_option(option + "-sigma", l.sigma,
+                     "Standard deviation of the logarithm of the tokens; 0: constant")
         ->check(finite_in(0, 10))
         ->capture_default_str();
-    traffic->add_option(option + "-most", l.max, "Largest number of these tokens")
+    traffic->add_option(option + "-most", l.max, "Largest number of tokens")
         ->check(whole_in(1, 1 << 24))
         ->capture_default_str();
   };
