@@ -93,7 +93,7 @@ TEST_CASE("a story tells by which rule a request was dropped, with the numbers")
       "is dropped as shed: the batch of 11 rows that 'window' keeps possible needs 17.00 ms (ℓ(11) = 16.00 "
       "ms, "));
   CHECK(has(told({at(1), "shed", "batching", 0, never, never}), "decided by the batching policy 'deferred'"));
-  CHECK(has(told({at(1), "queue_full", "queue_bound", 1, never, never}), "1 row waits, of at most 1 row (limits.queue_rows"));
+  CHECK(has(told({at(1), "queue_full", "queue_bound", 1, never, never}), "1 row waits, of at most 1 row"));
   CHECK(has(told({at(1), "no_capacity", "no_worker", 0, never, never}), "no live worker has the model"));
 }
 
