@@ -302,7 +302,7 @@ class Repository(unittest.TestCase):
             def states():
                 return {m["name"]: m["state"] for m in client.get_model_repository_index(headers=by(admin))}
             for change in (client.load_model, client.unload_model):
-                with self.assertRaisesRegex(InferenceServerException, "needs a key"):
+                with self.assertRaisesRegex(InferenceServerException, "an API key is required"):
                     change("mlp")
                 with self.assertRaisesRegex(InferenceServerException, "admin key is required"):
                     change("mlp", headers=by(tenant))
