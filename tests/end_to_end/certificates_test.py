@@ -97,7 +97,7 @@ class Certificates(ClusterTest):
                 try:
                     self.assertTrue(c.status()["ready"])
                     self.assertEqual(c.infer("mlp", mlp.body(1))[0], 200)
-                    self.assertTrue(eventually(lambda: any("in time" in s or "meanwhile" in s for s in refusals())))
+                    self.assertTrue(eventually(lambda: any("timed out" in s or "evicted" in s for s in refusals())))
                 finally:
                     for s in idle:
                         s.close()
