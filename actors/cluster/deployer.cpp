@@ -120,8 +120,7 @@ void deployer::forget_peer(node_id node, incarnation_id incarnation) {
   peers_.erase(node);
   progress_.down(node, incarnation);
   for (const auto& reply : forwarded_.lose(node))
-    reply(refused_change("node '" + node_name(env_.cluster, node) +
-                         "' went away before it answered; ask again"));
+    reply(refused_change("node '" + node_name(env_.cluster, node) + "' ended before it answered; try again"));
 }
 
 /// The log and the loaded models outlive an incarnation. The nodes that are up must be learned anew, and
@@ -152,7 +151,7 @@ void deployer::on_leadership(const leadership& latest) {
     for (const auto& [peer, incarnation] : peers_) send(peer, table_.changes());
   }
   if (decided && !decides()) {
-    const auto moved = "node '" + node_name(env_.cluster, scheduler_) + "' is the scheduler now; ask again";
+    const auto moved = "node '" + node_name(env_.cluster, scheduler_) + "' is the scheduler now; try again";
     for (const auto& h : std::exchange(held_, {})) h.reply(refused_change(moved));
     for (const auto& reply : pending_.take_all()) reply(refused_change(moved));
   }

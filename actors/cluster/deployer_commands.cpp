@@ -59,14 +59,14 @@ void deployer::carry_out(const drain_node& c, answer reply) {
   if (to.value == nodes.size()) return reply(refused_change("the cluster has no node '" + c.node + "'"));
   if (to != env_.self) return pass_on(to, c, std::move(reply));
   env_.begin_drain();
-  reply({0, true, false, 0, "node '" + c.node + "' finishes what it has and leaves"});
+  reply({0, true, false, 0, "node '" + c.node + "' drains: it finishes its work and leaves"});
 }
 
 template <class Command>
 void deployer::pass_on(node_id to, Command c, answer reply) {
   if (!peers_.contains(to))
     return reply(refused_change("node '" + env_.cluster.nodes[to.value].name + "' is not up; try again"));
-  if (forwarded_.full()) return reply(refused_change("too many commands wait already; try again"));
+  if (forwarded_.full()) return reply(refused_change("too many commands wait; try again"));
   c.token = forwarded_.add(to, std::move(reply));
   send(to, std::move(c));
 }
@@ -75,8 +75,7 @@ void deployer::pass_on(node_id to, Command c, answer reply) {
 void deployer::decide(held_change h) {
   const auto now = env_.time.now();
   if (!recovery_.complete(now)) {
-    if (held_.size() >= max_commands)
-      return h.reply(refused_change("too many commands wait already; try again"));
+    if (held_.size() >= max_commands) return h.reply(refused_change("too many commands wait; try again"));
     held_.push_back(std::move(h));
     return review();
   }
@@ -87,7 +86,7 @@ void deployer::decide(held_change h) {
   auto status = status_of(table_.at(line.model), progress_, env_.cluster);
   if (h.wait <= duration{} || status.complete || !status.ok) return h.reply(std::move(status));
   if (pending_.full()) {
-    status.detail += "; too many commands wait for the end of theirs already";
+    status.detail += "; too many commands wait for completion already";
     return h.reply(std::move(status));
   }
   pending_.add(line, now + h.wait, std::move(h.reply));

@@ -94,7 +94,7 @@ void node::on_hello(const address& from, const hello& h) {
     if (!scheduler_.yields_to(from.node))
       return send(from.node, rejection{env_.self, h.incarnation, peers_.latest(from.node),
                                        rejection_reason::fenced, "this incarnation was declared dead"});
-    begin_new_incarnation("lost a senior node");
+    begin_new_incarnation("lost contact with a node that it yields to");
     peers_.hear(from.node, h.incarnation, now);
   }
   end_incarnations();  // an earlier incarnation of the peer may just have ended

@@ -15,12 +15,12 @@ change_reply status_of(const deployment& line, const deployment_progress& progre
     r.ok = false;
     r.detail = node(p->node) + " cannot load " + model + ": " + p->what;
   } else if (line.wanted == deployment_state::retiring) {
-    r.detail =
-        model + " takes no new requests" + (missing ? "; " + node(*missing) + " still answers old ones" : "");
+    r.detail = model + " accepts no new requests" +
+               (missing ? "; " + node(*missing) + " still serves accepted ones" : "");
   } else if (missing) {
-    r.detail = model + (deployed ? " is being loaded by " : " is being let go by ") + node(*missing);
+    r.detail = model + (deployed ? " is being loaded by " : " is being released by ") + node(*missing);
   } else if (!progress.complete(line)) {
-    r.detail = model + " waits for a worker: none is up";
+    r.detail = model + " waits for a worker; none is up";
   } else if (deployed && line.moves()) {
     r.detail = model + " is being moved";
   } else {

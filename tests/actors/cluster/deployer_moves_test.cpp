@@ -56,7 +56,7 @@ TEST_CASE("deployer: a model that the new domain cannot load stays where it was"
   CHECK(all.models_on(left) == 1);
   REQUIRE(*reply);
   CHECK_FALSE((*reply)->ok);
-  CHECK((*reply)->detail == "model 'resnet' stays where it was; the log of node 'head' says why");
+  CHECK((*reply)->detail == "model 'resnet' stays in its domain; the reason is in the log of node 'head'");
 }
 
 TEST_CASE("deployer: moves that cannot be are refused in one sentence") {

@@ -102,7 +102,7 @@ TEST_CASE("deployer: a model that is undeployed while it loads is let go when it
   const auto again = all.ask(head, redeploy{0, "resnet", {}});
   REQUIRE(*again);
   CHECK_FALSE((*again)->ok);
-  CHECK((*again)->detail == "model 'resnet' is being let go by node 'left'; try again");
+  CHECK((*again)->detail == "model 'resnet' is being released by node 'left'; try again");
   all.end_load(right);
   CHECK(all.line_on(right).wanted == deployment_state::undeployed);
   CHECK(all.models_on(right) == 0);
@@ -121,7 +121,7 @@ TEST_CASE("deployer: who asks a node that loses the scheduler hears of it") {
   all.deliver(left, peer_change{head, {1}, false});
   REQUIRE(*reply);
   CHECK_FALSE((*reply)->ok);
-  CHECK((*reply)->detail == "node 'head' went away before it answered; ask again");
+  CHECK((*reply)->detail == "node 'head' ended before it answered; try again");
 }
 
 TEST_CASE("deployer: a scheduler decides nothing before it has heard what every node knows") {
@@ -181,7 +181,7 @@ TEST_CASE("deployer: what the only worker took with it is not deployed until ano
   REQUIRE(*now);
   CHECK((*now)->ok);
   CHECK_FALSE((*now)->complete);
-  CHECK((*now)->detail == "model 'resnet' waits for a worker: none is up");
+  CHECK((*now)->detail == "model 'resnet' waits for a worker; none is up");
   all.connect(head, right);
   CHECK_FALSE(*reply);
   all.end_load(right);
@@ -231,5 +231,5 @@ TEST_CASE("deployer: a change that is carried out is no refusal, however many wa
   CHECK_FALSE((*one_more)->complete);
   CHECK((*one_more)->revision == 2);
   CHECK((*one_more)->detail ==
-        "model 'vgg' is being loaded by node 'left'; too many commands wait for the end of theirs already");
+        "model 'vgg' is being loaded by node 'left'; too many commands wait for completion already");
 }

@@ -38,7 +38,7 @@ TEST_CASE("deployment_change: a model is deployed again once every node has rele
   for (const auto& again : {deployment_change{model_to_redeploy{"a"}}, {model_to_deploy{model_named("a")}}}) {
     const auto refused = decide_on(d, again);
     CHECK(refused.line == nullptr);
-    CHECK(refused.why == "model 'a' is being let go by node 'left'; try again");
+    CHECK(refused.why == "model 'a' is being released by node 'left'; try again");
   }
   d.apply_on_all();
   const auto deployed = decide_on(d, model_to_redeploy{"a"});

@@ -38,19 +38,19 @@ TEST_CASE("deployment_status: a deployment without a worker that is up is not co
   d.progress.down(left_node, an_incarnation);
   CHECK(status(d).ok);
   CHECK_FALSE(status(d).complete);
-  CHECK(status(d).detail == "model 'a' waits for a worker: none is up");
+  CHECK(status(d).detail == "model 'a' waits for a worker; none is up");
 }
 
 TEST_CASE("deployment_status: an undeployment is complete once every node has released the model") {
   small_deployments d;
   d.table.undeploy("a");
   CHECK(status(d).revision == 1);
-  CHECK(status(d).detail == "model 'a' takes no new requests; node 'head' still answers old ones");
+  CHECK(status(d).detail == "model 'a' accepts no new requests; node 'head' still serves accepted ones");
   d.apply_on_all();
   CHECK_FALSE(status(d).complete);
-  CHECK(status(d).detail == "model 'a' takes no new requests");
+  CHECK(status(d).detail == "model 'a' accepts no new requests");
   d.table.retired(first_model);
-  CHECK(status(d).detail == "model 'a' is being let go by node 'head'");
+  CHECK(status(d).detail == "model 'a' is being released by node 'head'");
   d.apply_on_all();
   CHECK(status(d).complete);
   CHECK(status(d).detail == "model 'a' is undeployed");

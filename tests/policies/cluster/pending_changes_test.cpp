@@ -80,7 +80,7 @@ TEST_CASE("pending_changes: a move has failed if the model stays, and is complet
   auto ended = w.ended();
   REQUIRE(ended.size() == 1);
   CHECK_FALSE(ended[0].ok);
-  CHECK(ended[0].detail == "model 'a' stays where it was; the log of node 'head' says why");
+  CHECK(ended[0].detail == "model 'a' stays in its domain; the reason is in the log of node 'head'");
   w.table.move("a", 1);
   w.add();
   w.table.moved_on(first_model);
