@@ -22,7 +22,7 @@ struct command_refused : std::runtime_error {
 inline nlohmann::json fields_of(const command& c) {
   if (c.argument.empty()) return nlohmann::json::object();
   auto fields = parse_json(c.argument);
-  if (fields.is_discarded()) throw json_error(c.verb + ": its fields are not JSON, or nested too deeply");
+  if (fields.is_discarded()) throw json_error(c.verb + ": its fields are not JSON, or are nested too deeply");
   return fields;
 }
 

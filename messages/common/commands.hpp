@@ -32,7 +32,7 @@ constexpr const char* about() {
 // Of several roles.
 
 struct get_state {
-  static constexpr const char* about = "how the actor is";
+  static constexpr const char* about = "state of the actor";
   TROUPE_MESSAGE(get_state)
 };
 

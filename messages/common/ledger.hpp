@@ -23,7 +23,7 @@ struct gateway_state {
 };
 
 struct get_ledger {
-  static constexpr const char* about = "what became of all requests, by model";
+  static constexpr const char* about = "outcomes of all requests, by model";
   TROUPE_MESSAGE(get_ledger)
 };
 struct reason_count {

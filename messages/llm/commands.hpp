@@ -87,20 +87,21 @@ struct generation_list {
 };
 
 struct migrate {
-  static constexpr const char* about = "moves a request to another engine: its stream goes on there";
+  static constexpr const char* about = "move a request to another engine; its stream continues there";
   uint64_t request = 0;
   uint32_t engine = 0;
   TROUPE_MESSAGE(migrate, request, engine)
 };
 struct drain_engine {
-  static constexpr const char* about = "moves the sequences of an engine to others, and gives it no new ones";
+  static constexpr const char* about =
+      "move the sequences of an engine to other engines, and give it no new ones";
   uint32_t engine = 0;
   bool open = false;  ///< instead: it takes sequences again
   TROUPE_MESSAGE(drain_engine, engine, open)
 };
 
 struct list_adapters {
-  static constexpr const char* about = "the adapters that requests may name, in the order of their names";
+  static constexpr const char* about = "adapters that requests may name, in the order of their names";
   uint32_t limit = 100;
   std::string after;  ///< only names after this one
   TROUPE_MESSAGE(list_adapters, limit, after)

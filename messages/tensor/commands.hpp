@@ -17,7 +17,7 @@ namespace troupe {
 // Of gateways and model queues.
 
 struct list_requests {
-  static constexpr const char* about = "the requests that the actor holds, those with the lowest ids first";
+  static constexpr const char* about = "requests that the actor holds, lowest ids first";
   uint32_t limit = 100;
   TROUPE_MESSAGE(list_requests, limit)
 };
@@ -40,7 +40,7 @@ struct open_requests {
 // Of a gateway.
 
 struct get_latencies {
-  static constexpr const char* about = "how often finished requests took how long, by model, since the start";
+  static constexpr const char* about = "latency histogram of finished requests, by model, since the start";
   TROUPE_MESSAGE(get_latencies)
 };
 struct latency_count {
@@ -59,7 +59,7 @@ struct latency_report {
 };
 
 struct cancel_request {
-  static constexpr const char* about = "give a request up, as if its client had gone away";
+  static constexpr const char* about = "cancel a request, as if its client had disconnected";
   request_id id;
   TROUPE_MESSAGE(cancel_request, id)
 };
@@ -102,21 +102,21 @@ struct queue_state {
 
 struct pause_batching {
   static constexpr const char* about =
-      "form no more batches; requests wait, and are dropped once they are too late";
+      "stop forming batches; requests wait, and are dropped once they are late";
   TROUPE_MESSAGE(pause_batching)
 };
 struct resume_batching {
-  static constexpr const char* about = "form batches again";
+  static constexpr const char* about = "resume forming batches";
   TROUPE_MESSAGE(resume_batching)
 };
 struct set_slo {
   static constexpr const char* about =
-      "plan requests that come from now on for this SLO where it is tighter than their own; 0: their own";
+      "plan new requests for this SLO if it is tighter than their own; 0: their own";
   duration slo{};
   TROUPE_MESSAGE(set_slo, slo)
 };
 struct set_batching {
-  static constexpr const char* about = "go on with this batching policy; what is queued stays queued";
+  static constexpr const char* about = "switch to this batching policy; queued requests stay queued";
   std::string batching;
   std::string shedding;
   TROUPE_MESSAGE(set_batching, batching, shedding)
@@ -166,7 +166,7 @@ struct arbiter_state {
   TROUPE_MESSAGE(arbiter_state, domain, grants, refused, slots, candidates, autoscale)
 };
 struct take_slot_out {
-  static constexpr const char* about = "grant this slot no more; what it has ends as usual";
+  static constexpr const char* about = "stop granting this slot; its batch finishes as usual";
   slot_id slot;
   TROUPE_MESSAGE(take_slot_out, slot)
 };

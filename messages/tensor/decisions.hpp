@@ -18,7 +18,7 @@ inline constexpr uint32_t largest_decision_log = 1 << 20;
 
 struct set_decision_log {
   static constexpr const char* about =
-      "remember the decisions about so many requests from now on (what was remembered is forgotten); 0: none";
+      "record the decisions about this many requests from now on, and delete earlier records; 0: none";
   uint32_t requests = 4096;
   TROUPE_MESSAGE(set_decision_log, requests)
 };
@@ -26,7 +26,7 @@ struct set_decision_log {
 // To a model queue or a gateway.
 
 struct explain_request {
-  static constexpr const char* about = "what was decided about a request, and by which numbers";
+  static constexpr const char* about = "decisions about a request, with their numbers";
   request_id id;
   TROUPE_MESSAGE(explain_request, id)
 };
@@ -108,7 +108,7 @@ struct request_story {
 
 struct explain_grant {
   static constexpr const char* about =
-      "what a grant chose from: the candidate with this sequence of this model, and its rivals";
+      "choices of a grant: the candidate with this sequence of this model, and its rivals";
   model_id model;
   uint64_t sequence = 0;
   TROUPE_MESSAGE(explain_grant, model, sequence)

@@ -16,18 +16,17 @@ namespace troupe {
 inline constexpr uint32_t largest_trace = 65536;
 
 struct start_trace {
-  static constexpr const char* about =
-      "record what happens, into a ring of `capacity` entries, until stop_trace";
+  static constexpr const char* about = "record events into a ring of `capacity` entries, until stop_trace";
   uint32_t capacity = 4096;
   uint32_t sample = 1;  ///< records one in `sample` requests, by a hash of the id; all batches are recorded
   TROUPE_MESSAGE(start_trace, capacity, sample)
 };
 struct stop_trace {
-  static constexpr const char* about = "record nothing any more, and forget what was recorded";
+  static constexpr const char* about = "stop recording, and delete the records";
   TROUPE_MESSAGE(stop_trace)
 };
 struct take_trace {
-  static constexpr const char* about = "hand over what was recorded since the last call, oldest first";
+  static constexpr const char* about = "return the records since the last call, oldest first";
   uint32_t limit = 1000;
   TROUPE_MESSAGE(take_trace, limit)
 };

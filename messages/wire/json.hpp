@@ -99,7 +99,7 @@ I integer_of(const nlohmann::json& j, const std::string& at) {
 template <class F>
 F value_of(const nlohmann::json& j, const std::string& at) {
   if constexpr (std::is_same_v<F, std::vector<uint8_t>>) {
-    if (!j.is_string()) throw json_error(at + ": must be hexadecimal text");
+    if (!j.is_string()) throw json_error(at + ": must be a hexadecimal string");
     return unhex(j.get<std::string>(), at);
   } else if constexpr (is_std_vector<F>) {
     if (!j.is_array()) throw json_error(at + ": must be a list");
@@ -133,7 +133,7 @@ F value_of(const nlohmann::json& j, const std::string& at) {
     return j.get<F>();
   } else {
     static_assert(std::is_same_v<F, std::string>);
-    if (!j.is_string()) throw json_error(at + ": must be text");
+    if (!j.is_string()) throw json_error(at + ": must be a string");
     return j.get<std::string>();
   }
 }

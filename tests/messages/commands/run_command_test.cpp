@@ -53,9 +53,9 @@ TEST_CASE("run_command: an invalid command is refused with the position of its p
   CHECK(problem("set_slo", "{}") == "set_slo.slo: missing");
   CHECK(problem("set_slo", R"({"slo": 1, "slow": 2})") == "set_slo.slow: unknown field");
   CHECK(problem("set_slo", "[]") == "set_slo: must be an object");
-  CHECK(problem("set_slo", "{") == "set_slo: its fields are not JSON, or nested too deeply");
+  CHECK(problem("set_slo", "{") == "set_slo: its fields are not JSON, or are nested too deeply");
   CHECK(problem("set_batching", R"({"batching": "eager", "shedding": 3})") ==
-        "set_batching.shedding: must be text");
+        "set_batching.shedding: must be a string");
   CHECK(problem("pause_batching", "") == "not now");
   CHECK(problem("stop", "") ==
         "takes no 'stop'; it takes: get_state, list_requests, pause_batching, resume_batching, set_slo, "
