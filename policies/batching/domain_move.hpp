@@ -17,7 +17,9 @@ class domain_move {
   template <class F>
   std::optional<uint64_t> finish(F&& runs_in) {
     if (!leaves_ || runs_in(leaves_->second)) return {};
-    return std::exchange(leaves_, {})->first;
+    const auto revision = leaves_->first;
+    leaves_.reset();
+    return revision;
   }
 
  private:
