@@ -22,7 +22,7 @@ struct run {
 
 }  // namespace
 
-TEST_CASE("check sums a good cluster up in one line") {
+TEST_CASE("check prints one line for a valid cluster") {
   const run r{check_config, quickstart, false};
   CHECK(r.code == 0);
   CHECK(r.err.str() == "");

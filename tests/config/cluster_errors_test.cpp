@@ -205,7 +205,7 @@ cluster.toml:20:10: model.slo_ms: must be milliseconds in 0.001..3600000, not "2
 )");
 }
 
-TEST_CASE("an empty file says what a cluster consists of") {
+TEST_CASE("the problem of an empty file lists the parts of a cluster") {
   CHECK(listed(read("").problems) ==
         R"(cluster.toml:1:1: name: is missing; it must be a name of up to 64 letters, digits, '_', '-' and '.'
 cluster.toml:1:1: node: is missing; describe each process of the cluster in a [[node]] section
@@ -213,7 +213,7 @@ cluster.toml:1:1: model: is missing; describe each model to serve in a [[model]]
 )");
 }
 
-TEST_CASE("weights and profiles are no pipes: nobody waits for who may never write") {
+TEST_CASE("pipes are refused as weights and profiles, because reading one may block forever") {
   const auto pipe = std::filesystem::temp_directory_path() / ("troupe_pipe_" + std::to_string(getpid()));
   REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
   for (const std::string& key :

@@ -62,7 +62,7 @@ void check_same(const cluster_spec& a, const cluster_spec& b) {
 
 }  // namespace
 
-TEST_CASE("what is left out has a default") {
+TEST_CASE("absent keys have defaults") {
   const auto cluster = read(good_cluster);
   REQUIRE(listed(cluster.problems) == "");
   const auto& c = cluster.spec;
@@ -144,7 +144,7 @@ max_gpus = 64
   CHECK(a.max_gpus == 64);
 }
 
-TEST_CASE("candidates for leadership are the scheduler, then the standbys in the order of the file") {
+TEST_CASE("leader candidates are the scheduler, then the standbys in file order") {
   const auto cluster = read(changed(good_cluster, "[[node]]", R"([[node]]
 name = "standby"
 roles = ["standby"]
@@ -216,7 +216,7 @@ TEST_CASE("a real device runs a model file and measures it") {
   CHECK(cluster.spec.slots[0].threads == 2);
 }
 
-TEST_CASE("a GPU is the one after those of the node's devices before it, or the one that is named") {
+TEST_CASE("a GPU's number follows those of the node's earlier devices unless it is given") {
   auto text = changed(good_cluster, "profile = { alpha_ms = 1, beta_ms = 5 }", "source = \"mlp.onnx\"");
   text = changed(text, "\"emulated\"\ncount = 2", R"("cuda"
 count = 2
@@ -319,7 +319,7 @@ TEST_CASE("a dumped file reads back to the same cluster") {
   }
 }
 
-TEST_CASE("a dump says of every value where it comes from") {
+TEST_CASE("a dump gives the origin of every value") {
   const std::string profile =
       "profile = { file = \"" TROUPE_EXAMPLES "/profiles/a100.csv\", name = \"DenseNet121\" }";
   const auto text = changed(good_cluster, "profile = { alpha_ms = 1, beta_ms = 5 }", profile);

@@ -67,7 +67,7 @@ void check_problems(const std::vector<problem>& problems) {
 
 }  // namespace
 
-TEST_CASE("a damaged cluster file is refused or means something") {
+TEST_CASE("a damaged cluster file is refused or gives a valid cluster") {
   const std::string folder = TROUPE_EXAMPLES "/emulated";
   auto text = read_text_file(folder + "/cluster.toml").content;
   REQUIRE(!text.empty());

@@ -70,7 +70,7 @@ TEST_CASE("without a domain there is one for all") {
   CHECK(c.spec.placer.epoch == 0s);
 }
 
-TEST_CASE("what is wrong with domains is said with its place") {
+TEST_CASE("a problem of domains is reported with its place") {
   CHECK(problems_with("domain = \"left\"", "domain = \"lefd\"") ==
         "cluster.toml:17:10: node.domain: must be one of \"left\", \"right\", not \"lefd\"; did you mean "
         "'left'?\n");
@@ -104,7 +104,7 @@ TEST_CASE("a cluster with domains has no standby yet") {
         "\"standby\", or every [[domain]] and the keys that name one\n");
 }
 
-TEST_CASE("a domain is part of what a cluster means") {
+TEST_CASE("the hash of a cluster covers its domains") {
   const auto hash = read(two_domains).spec.hash;
   CHECK(read(changed(two_domains, "domain = \"right\"\nmemory", "domain = \"left\"\nmemory")).spec.hash !=
         hash);

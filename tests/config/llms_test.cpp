@@ -109,7 +109,7 @@ adapter_api = true
   CHECK(said("adapter_slots = 0") == "");
 }
 
-TEST_CASE("what is wrong with a language model is said at its key, with the fix") {
+TEST_CASE("a problem of a language model is reported at its key, with the fix") {
   const auto problem = [](std::string_view keys) {
     auto said = listed(with(keys).problems);
     return said.substr(std::string_view("cluster.toml:").size());
@@ -176,7 +176,7 @@ TEST_CASE("models and language models share one space of names") {
   CHECK(said(with(changed(again, "\"tasks\"", "\"n\""))) == "");
 }
 
-TEST_CASE("the only worker serves a language model, of several one is named") {
+TEST_CASE("a language model's worker must be named if there are several") {
   const auto problem = [](std::string_view keys) {
     return said(
         read(changed(good_cluster, "[[model]]",

@@ -36,7 +36,7 @@ long bytes_read() {
 
 }  // namespace
 
-TEST_CASE("a model's definition in JSON means what it means in TOML") {
+TEST_CASE("a model definition in JSON and in TOML gives the same model") {
   const auto m =
       read_json(R"({"slo_ms": 20.5, "max_batch": 8, "profile": {"alpha_ms": 1, "beta_ms": 5}, "weight": 2})");
   REQUIRE(listed(m.problems) == "");
@@ -48,7 +48,7 @@ TEST_CASE("a model's definition in JSON means what it means in TOML") {
         "own");
 }
 
-TEST_CASE("a text from JSON arrives as it is, whatever it holds") {
+TEST_CASE("a string from JSON keeps all of its characters") {
   const auto m =
       read_json(R"({"name": "a\"b\n[[node]]", "slo_ms": 20, "profile": {"alpha_ms": 1, "beta_ms": 5}})");
   CHECK(listed(m.problems) ==
@@ -57,7 +57,7 @@ TEST_CASE("a text from JSON arrives as it is, whatever it holds") {
         "\n");
 }
 
-TEST_CASE("what is no definition of a model is refused with the key") {
+TEST_CASE("an invalid model definition is refused with its key") {
   const auto* no_object = "must be a JSON object with the keys of a [[model]] table";
   for (const auto* json : {"", "[]", "null", "7", "{", R"({"name": "m"} x)"}) {
     CAPTURE(std::string{json});
@@ -70,14 +70,14 @@ TEST_CASE("what is no definition of a model is refused with the key") {
         "profile.alpha_ms: must be a string, a number, true or false");
 }
 
-TEST_CASE("JSON may nest as deep as it likes and is still only refused") {
+TEST_CASE("deeply nested JSON is refused without a crash") {
   std::string deep;
   for (int i = 0; i < 200'000; ++i) deep += R"({"a":)";
   deep += '1' + std::string(200'000, '}');
   CHECK(refusal(deep) == "a.a: must be a string, a number, true or false");
 }
 
-TEST_CASE("values that a model cannot have are problems of the definition") {
+TEST_CASE("invalid values of a model are problems of the definition") {
   const auto said = [](std::string_view json) { return listed(read_json(json).problems); };
   CHECK(said(R"({"slo_ms": "soon", "profile": {"alpha_ms": 1, "beta_ms": 5}})").find("slo_ms: must be") !=
         std::string::npos);
@@ -87,7 +87,7 @@ TEST_CASE("values that a model cannot have are problems of the definition") {
             .find("unknown key 'slo'") != std::string::npos);
 }
 
-TEST_CASE("weights of a definition are looked at, not read: a running node waits for it") {
+TEST_CASE("weights of a definition are checked but not read, because a running node waits") {
   const auto weights =
       std::filesystem::temp_directory_path() / ("troupe_weights_" + std::to_string(getpid()));
   std::ofstream(weights) << "weights";

@@ -11,7 +11,7 @@ TEST_CASE("a problem prints its place first") {
   CHECK(to_string(problem{{"a.toml"}, "cannot be read"}) == "a.toml: cannot be read");
 }
 
-TEST_CASE("the nearest name is the one with the fewest wrong letters, or whose ending was forgotten") {
+TEST_CASE("the nearest name has the smallest edit distance, or only lacks an ending") {
   constexpr std::array<std::string_view, 4> known{"name", "slo_ms", "source", "max_batch"};
   CHECK(nearest("slo", known) == "slo_ms");
   CHECK(nearest("sorce", known) == "source");
@@ -29,6 +29,6 @@ TEST_CASE("a hint lists what is known when nothing is near") {
   CHECK(hint("cpu", {}) == "");
 }
 
-TEST_CASE("quoted text shows what cannot be seen") {
+TEST_CASE("quoted text shows invisible characters") {
   CHECK(in_quotes("a \"b\"\\\n\t\x01") == "\"a \\\"b\\\"\\\\\\n\\t\\u0001\"");
 }

@@ -111,7 +111,7 @@ TEST_CASE("the record keeps every value with its origin, as TOML and as JSON") {
   CHECK(meaning(in.effective()) == "t = \"a\\tb\"\nm {\nx = 0.25\n}\nm {\nx = 1e-07\nr = [\"u\"]\n}\n");
 }
 
-TEST_CASE("a syntax error is the only problem: what is missing may just not have been understood") {
+TEST_CASE("a syntax error is the only problem reported, because keys behind it are unknown") {
   reader in{"n = 3\nm = = 4", "f"};
   in.root().integer("n", 1, 2);
   const auto problems = in.finish();
@@ -119,7 +119,7 @@ TEST_CASE("a syntax error is the only problem: what is missing may just not have
   CHECK(to_string(problems[0]).starts_with("f:2:5: not valid TOML: "));
 }
 
-TEST_CASE("text that is not UTF-8 and nesting without end are refused") {
+TEST_CASE("text that is not UTF-8 and endless nesting are refused") {
   for (const auto& text : {std::string{"a = '\xff'"}, std::string("a = ") + std::string(100'000, '[')}) {
     reader in{text, "f"};
     CHECK(in.finish().size() == 1);

@@ -51,7 +51,7 @@ burst = 7
   CHECK(same_key(c.spec.security.admin->digest, digest_of("abc")));
 }
 
-TEST_CASE("neither what config dump prints nor what the hash is made of shows a key") {
+TEST_CASE("neither config dump nor the input of the hash contains a key") {
   const auto one = with_security("[admin]\nkey = \"0123456789abcdef\"\n");
   const auto other = with_security("[admin]\nkey = \"fedcba9876543210\"\n");
   REQUIRE(one.ok());
@@ -80,7 +80,7 @@ TEST_CASE("a key file holds one key, and the end of its line is no part of it") 
   CHECK(read_key_file("/nowhere/key").error.find("/nowhere/key cannot be read") != std::string::npos);
 }
 
-TEST_CASE("what is wrong with a tenant is said in one line") {
+TEST_CASE("a problem of a tenant is reported in one line") {
   const auto said = [](const std::string& text) {
     const auto problems = with_security(text).problems;
     CHECK(problems.size() == 1);
@@ -111,7 +111,7 @@ TEST_CASE("a node listens where it is reached, by default on loopback only") {
   CHECK(security_warnings(c.spec).empty());
 }
 
-TEST_CASE("taking orders from beyond this host without certificates is refused unless it is meant") {
+TEST_CASE("a control lane beyond this host without certificates is refused unless insecure is set") {
   const auto open_to_all =
       changed(good_cluster, "control_port = 7701", "control_port = 7701\nlisten = \"0.0.0.0\"");
   const auto refused = read(open_to_all);
@@ -147,7 +147,7 @@ TEST_CASE("a data lane on every network device is a warning") {
             .empty());
 }
 
-TEST_CASE("HTTP that is open to the network without any key is refused unless it is meant") {
+TEST_CASE("HTTP on the network without any key is refused unless insecure is set") {
   const auto far = changed(good_cluster, "8080", "8080\nhttp_listen = \"::\"");
   const auto refused = read(far);
   REQUIRE(refused.problems.size() == 1);

@@ -45,7 +45,8 @@ TEST_CASE("step profile: terms have their units, and what is absent takes no tim
   CHECK(r.profile.step(prefill) == 1ms);
 }
 
-TEST_CASE("step profile: Punica's on an A100 takes what the paper says, at both lengths and batch sizes") {
+TEST_CASE(
+    "step profile: Punica's profile on an A100 gives the paper's times at both lengths and batch sizes") {
   const auto r = read_step_profile(TROUPE_EXAMPLES "/profiles/punica-7b-a100.toml");
   REQUIRE(r.problems.empty());
   CHECK(ms(r.profile.step(decodes(1, 128))) == doctest::Approx(11).epsilon(0.01));
@@ -54,7 +55,7 @@ TEST_CASE("step profile: Punica's on an A100 takes what the paper says, at both 
   CHECK(ms(r.profile.step(decodes(32, 2048))) == doctest::Approx(34).epsilon(0.01));
 }
 
-TEST_CASE("step profile: what is wrong is told with its place") {
+TEST_CASE("step profile: a problem is reported with its place") {
   CHECK(step_profile_problems("").find("cannot both be 0") != std::string::npos);
   CHECK(step_profile_problems("[step]\nfixed_us = 1\n").find("token_bytes") != std::string::npos);
   CHECK(step_profile_problems("[step]\nfixed_us = -1\n[kv]\ntoken_bytes = 8\n").find("p.toml:2:") == 0);
@@ -81,7 +82,7 @@ TEST_CASE("step profile: the shape of a step counts rows of prefills, decodes, c
   CHECK(shape.adapters == 2);
 }
 
-TEST_CASE("step profile: what is written reads as the same profile") {
+TEST_CASE("step profile: a written profile reads back as the same profile") {
   llm::llm_profile p;
   p.step = {.fixed = 10568us,
             .prefill_token = 60us,

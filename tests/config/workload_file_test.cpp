@@ -4,7 +4,7 @@
 
 using namespace troupe;
 
-TEST_CASE("a total rate is shared out by weights unless the file says otherwise") {
+TEST_CASE("a total rate is divided by weights unless the file gives shares") {
   const auto weights = good("duration_s = 10\nrate_rps = 100");
   REQUIRE(weights.models.size() == 2);
   CHECK(weights.models[0].rate_rps == doctest::Approx(75));
@@ -19,7 +19,7 @@ TEST_CASE("a total rate is shared out by weights unless the file says otherwise"
   CHECK(zipf.models[1].rate_rps == doctest::Approx(100));
 }
 
-TEST_CASE("what is left out has a default") {
+TEST_CASE("absent keys of a workload have defaults") {
   const auto w = good("duration_s = 10\nrate_rps = 100");
   CHECK(w.seed == 1);
   CHECK(w.length == 10s);

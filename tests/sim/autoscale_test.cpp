@@ -60,7 +60,7 @@ constexpr double peak_of_eight = 6400;
 
 }  // namespace
 
-TEST_CASE("flat top: at twice the peak load the goodput is at least 98 % of the peak's") {
+TEST_CASE("flat top: goodput at twice the peak load is at least 98 % of the peak goodput") {
   fleet f(8);
   const auto at_peak = f.run(peak_of_eight, 4s);
   CHECK(fleet::bad_rate(at_peak) < 0.01);
@@ -77,8 +77,7 @@ TEST_CASE("flat top: below the peak GPUs are busy in proportion to the load, wit
   }
 }
 
-TEST_CASE(
-    "advice: at a steady load of 40 % it comes to about 60 % fewer GPUs, and none is given up unasked") {
+TEST_CASE("advice: a steady load of 40 % needs about 60 % fewer GPUs, and none is removed unasked") {
   fleet f(20);
   const auto r = f.run(0.4 * 20 / 8 * peak_of_eight, 5s);
   REQUIRE_FALSE(r.scale.empty());
@@ -87,8 +86,7 @@ TEST_CASE(
   CHECK(r.scale.back().advice >= -12);
 }
 
-TEST_CASE(
-    "advice that is applied: GPUs go while hardly a request ends badly, and come when the load doubles") {
+TEST_CASE("applied advice: GPUs are removed with few bad requests, and added when the load doubles") {
   fleet f(20);
   f.cluster.autoscale.mode = autoscale_mode::apply;
   f.workload.segments = {{8s, 2}};

@@ -35,6 +35,6 @@ TEST_CASE("clients: a rate may rise from next to nothing") {
   }
 }
 
-TEST_CASE("clients: a model that gets next to nothing gets nothing, and the run ends") {
+TEST_CASE("clients: a model with a negligible rate gets no requests, and the run ends") {
   for (const double rate : {1e-9, 1e-30, 1e-300}) CHECK(run_at(rate, {{1s, 2}}, 2s).total.offered == 0);
 }

@@ -61,7 +61,7 @@ TEST_CASE("a model that is deployed is served, one that is undeployed is refused
   }
 }
 
-TEST_CASE("a model comes back as it was") {
+TEST_CASE("a model that is deployed again serves as before") {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     const auto r = deployment_scenario{}
                        .change_at(change::undeploy, 300ms, "slow")
@@ -86,7 +86,7 @@ TEST_CASE("nodes that drain one after the other lose no request") {
   }
 }
 
-TEST_CASE("a scheduler that drains first answers all that it has, even over a slow link") {
+TEST_CASE("a scheduler that drains first finishes its requests, even over a slow link") {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     deployment_scenario s;
     s.workload.faults.push_back({fault_kind::delay, 1ms, 1900ms, head, frontend_node, 20ms});
@@ -96,7 +96,7 @@ TEST_CASE("a scheduler that drains first answers all that it has, even over a sl
   }
 }
 
-TEST_CASE("what was deployed outlives the scheduler, and every other node") {
+TEST_CASE("deployments outlive the scheduler, and every other node") {
   for (const auto node : {head, frontend_node, left}) {
     for (uint64_t seed = 1; seed <= 5; ++seed) {
       deployment_scenario s;
@@ -110,7 +110,7 @@ TEST_CASE("what was deployed outlives the scheduler, and every other node") {
   }
 }
 
-TEST_CASE("whatever goes wrong while models and nodes come and go, all invariants hold") {
+TEST_CASE("all invariants hold under faults while models and nodes are added and removed") {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     deployment_scenario s;
     s.workload.random_faults.count = 3;

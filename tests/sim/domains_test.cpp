@@ -82,7 +82,7 @@ TEST_CASE("domains: models that go back and forth lose no request") {
   }
 }
 
-TEST_CASE("domains: a move goes on after the scheduler was restarted in the middle of it") {
+TEST_CASE("domains: a move continues after a restart of the scheduler") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     domain_scenario s;
     const auto at = 500ms + seed * 2ms;
@@ -94,7 +94,7 @@ TEST_CASE("domains: a move goes on after the scheduler was restarted in the midd
   }
 }
 
-TEST_CASE("domains: whatever goes wrong while models move, all invariants hold") {
+TEST_CASE("domains: all invariants hold under faults while models move") {
   for (uint64_t seed = 1; seed <= 80; ++seed) {
     domain_scenario s;
     s.workload.random_faults.count = 3;
@@ -105,7 +105,7 @@ TEST_CASE("domains: whatever goes wrong while models move, all invariants hold")
   }
 }
 
-TEST_CASE("placer: models that crowd one domain are spread over both, and none of their requests is lost") {
+TEST_CASE("placer: the models of a crowded domain are spread over both, and no request is lost") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     domain_scenario s;
     s.cluster.models[slow_model].domain = 0;
@@ -126,7 +126,7 @@ TEST_CASE("placer: models that crowd one domain are spread over both, and none o
   }
 }
 
-TEST_CASE("placer: whatever goes wrong while it moves models, all invariants hold") {
+TEST_CASE("placer: all invariants hold under faults while it moves models") {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     domain_scenario s;
     s.cluster.models[slow_model].domain = 0;

@@ -46,8 +46,7 @@ TEST_CASE("failover: a scheduler that dies costs no request, over two hundred se
   CHECK(hit > 500);
 }
 
-TEST_CASE(
-    "failover: a scheduler that stood still and goes on is obeyed by nobody, over three hundred seeds") {
+TEST_CASE("failover: no worker obeys a deposed scheduler after its freeze, over three hundred seeds") {
   uint64_t hit = 0;
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     const auto c = standby_cluster(1 + seed % 2);
@@ -71,7 +70,7 @@ TEST_CASE(
   CHECK(hit > 500);
 }
 
-TEST_CASE("failover: schedulers that die and come back one after the other serve on") {
+TEST_CASE("failover: the cluster serves while schedulers die and return one after the other") {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     const auto c = standby_cluster(2);
     auto w = small_workload(c, 3s);
@@ -112,7 +111,7 @@ TEST_CASE("failover: a scheduler that is drained hands over, and no request is l
   }
 }
 
-TEST_CASE("failover: models that are deployed and undeployed meanwhile are so in the end") {
+TEST_CASE("failover: deployments and undeployments during a failover take effect") {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     const auto c = standby_cluster();
     auto w = small_workload(c, 2s);
@@ -128,7 +127,7 @@ TEST_CASE("failover: models that are deployed and undeployed meanwhile are so in
   }
 }
 
-TEST_CASE("failover: whatever goes wrong, all invariants hold, over two hundred seeds") {
+TEST_CASE("failover: all invariants hold under faults, over two hundred seeds") {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     const auto c = standby_cluster(1 + seed % 2);
     auto w = small_workload(c);
@@ -141,7 +140,7 @@ TEST_CASE("failover: whatever goes wrong, all invariants hold, over two hundred 
   }
 }
 
-TEST_CASE("failover: they hold when gateways and workers are where schedulers are") {
+TEST_CASE("failover: all invariants hold when gateways and workers share nodes with schedulers") {
   auto c = small_cluster();
   c.nodes[1].roles.push_back(node_role::standby);
   c.nodes[2].roles.push_back(node_role::standby);

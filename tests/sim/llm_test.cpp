@@ -18,7 +18,7 @@ void check_sequences(const world_result& r, uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("llm: while nothing goes wrong no request fails, whatever operators do") {
+TEST_CASE("llm: without faults no request fails under any command of operators") {
   uint64_t moved = 0;
   llm_operator::counts changes;
   for (uint64_t seed = 1; seed <= 50; ++seed) {
@@ -38,7 +38,7 @@ TEST_CASE("llm: while nothing goes wrong no request fails, whatever operators do
   CHECK(changes.adapter_changes > 100);
 }
 
-TEST_CASE("llm: whatever goes wrong every stream is right as far as it goes, over five hundred seeds") {
+TEST_CASE("llm: every stream is a correct prefix under faults, over five hundred seeds") {
   uint64_t moved = 0, finished = 0, offered = 0, refused[2]{};
   fault_counts injected{};
   for (uint64_t seed = 1; seed <= 500; ++seed) {
@@ -71,7 +71,7 @@ TEST_CASE("llm: whatever goes wrong every stream is right as far as it goes, ove
   CHECK(injected[static_cast<size_t>(fault_kind::crash)] > 100);
 }
 
-TEST_CASE("llm: a crashed engine's sequences go on elsewhere, and none fails") {
+TEST_CASE("llm: sequences of a crashed engine continue on other engines, and none fails") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     auto w = llm_workload(0);
     fault_spec f;
@@ -86,7 +86,7 @@ TEST_CASE("llm: a crashed engine's sequences go on elsewhere, and none fails") {
   }
 }
 
-TEST_CASE("llm: a router that dies costs no stream that has begun") {
+TEST_CASE("llm: the death of a router ends no started stream") {
   auto c = llm_cluster();
   c.nodes[0].roles = {node_role::scheduler};  // the other node is the only gateway
   for (uint64_t seed = 1; seed <= 20; ++seed) {

@@ -29,7 +29,7 @@ TEST_CASE("nexus: every model of a cluster is served in time") {
   }
 }
 
-TEST_CASE("nexus: after an epoch the plan is for the load that there is") {
+TEST_CASE("nexus: after an epoch the plan follows the measured load") {
   const auto c = planned(small_cluster());
   auto w = small_workload(c, 3s);
   w.models[quick_model].rate_rps = 2500;  // more than two slots serve; the plan has equal shares
@@ -74,7 +74,7 @@ TEST_CASE("nexus: a model that is deployed again has its place again") {
   }
 }
 
-TEST_CASE("nexus: whatever goes wrong, all invariants hold, over a hundred seeds") {
+TEST_CASE("nexus: all invariants hold under faults, over a hundred seeds") {
   for (uint64_t seed = 1; seed <= 100; ++seed) check(faulty_run(seed, planned(small_cluster()), 3), seed);
   for (uint64_t seed = 1; seed <= 20; ++seed) check(faulty_run(seed, planned(small_cluster()), 12), seed);
 }

@@ -185,70 +185,74 @@ TEST_CASE("without a bug no invariant is broken") {
     CHECK(broken_by(bug::none, "any", play).empty());
 }
 
-TEST_CASE("a reader that does not verify what it pulled is noticed by the bytes") {
+TEST_CASE("the invariants detect a reader that does not verify pulled bytes") {
   CHECK(breaks(bug::skip_verify, "bytes", distant_reader));
 }
 
-TEST_CASE("a request with two outcomes is noticed") { CHECK(breaks(bug::double_outcome, "outcome")); }
+TEST_CASE("the invariants detect a request with two outcomes") {
+  CHECK(breaks(bug::double_outcome, "outcome"));
+}
 
-TEST_CASE("a ledger that forgets drops is noticed") { CHECK(breaks(bug::miscount, "ledger")); }
+TEST_CASE("the invariants detect a ledger that misses drops") { CHECK(breaks(bug::miscount, "ledger")); }
 
-TEST_CASE("a worker that starts too late is noticed") { CHECK(breaks(bug::late_start, "late start")); }
+TEST_CASE("the invariants detect a worker that starts a batch too late") {
+  CHECK(breaks(bug::late_start, "late start"));
+}
 
-TEST_CASE("a batch that is too large for its model is noticed") {
+TEST_CASE("the invariants detect a batch that is too large for its model") {
   CHECK(breaks(bug::any_size, "batch size", crowded));
 }
 
-TEST_CASE("a worker that starts a second batch is noticed") {
+TEST_CASE("the invariants detect a worker that starts a second batch") {
   CHECK(breaks(bug::two_batches, "one batch a slot"));
 }
 
-TEST_CASE("a queue that does not report drops is noticed in runs without faults") {
+TEST_CASE("the invariants detect a queue that does not report drops, in runs without faults") {
   CHECK(breaks(bug::lose_drops, "fault free", overloaded_run));
 }
 
-TEST_CASE("a slot that is never given back is noticed") { CHECK(breaks(bug::leak_slot, "memory")); }
+TEST_CASE("the invariants detect a slot that is never released") { CHECK(breaks(bug::leak_slot, "memory")); }
 
-TEST_CASE("a queue that lets poison kill worker after worker is noticed") {
+TEST_CASE("the invariants detect a queue that lets poison kill worker after worker") {
   CHECK(breaks(bug::trust_everybody, "poison", poisonous));
 }
 
-TEST_CASE("an actor that throws is noticed, and its process ends") {
+TEST_CASE("the invariants detect an actor that throws, and its process ends") {
   CHECK(breaks(bug::throw_up, "exception"));
 }
 
-TEST_CASE("a gateway that waits forever is noticed") {
+TEST_CASE("the invariants detect a gateway that waits forever") {
   CHECK(breaks(bug::no_expiry, "outcome", lost_answers));
 }
 
-TEST_CASE("a worker that unloads what runs is noticed") {
+TEST_CASE("the invariants detect a worker that unloads a running model") {
   CHECK(breaks(bug::early_unload, "loaded", retiring_unwatched));
 }
 
-TEST_CASE("a node that leaves without its peers' leave acks is noticed") {
+TEST_CASE("the invariants detect a node that leaves without its peers' leave acks") {
   CHECK(breaks(bug::hasty_leave, "drain", leaving_scheduler));
 }
 
-TEST_CASE("a node that missed a deployment and is not told of it is noticed") {
+TEST_CASE("the invariants detect a node that misses a deployment") {
   CHECK(breaks(bug::keep_log, "deployment", undeployed_while_gateway_away));
 }
 
-TEST_CASE("a gateway that forgets what runs for a tenant that hung up is noticed") {
+TEST_CASE("the invariants detect a gateway that forgets late requests of a tenant") {
   CHECK(breaks(bug::leave_early, "quota", impatient_tenant));
 }
 
-TEST_CASE("a worker that obeys a scheduler which was deposed is noticed") {
+TEST_CASE("the invariants detect a worker that obeys a deposed scheduler") {
   CHECK(breaks(bug::obey_anybody, "one term a slot", orders_under_way));
 }
 
-TEST_CASE("a new scheduler that grants before it knows what runs is noticed") {
+TEST_CASE("the invariants detect a new leader that grants before the handovers") {
   CHECK(breaks(bug::hasty_leader, "once at a time", dying_scheduler));
 }
 
-TEST_CASE("a queue that forgets what was preempted is noticed") {
+TEST_CASE("the invariants detect a queue that forgets preempted requests") {
   CHECK(breaks(bug::forget_preempted, "fault free", preempting));
 }
 
-TEST_CASE("a worker that takes a stopped batch for done is noticed by the bytes") {
+TEST_CASE("the invariants detect a worker that reports a stopped batch as done") {
   CHECK(breaks(bug::answer_stopped, "bytes", preempting));
 }

@@ -29,34 +29,34 @@ TEST_CASE("llm: without a bug no invariant is broken") {
   CHECK(broken_in_llm_runs(bug::none, "any").empty());
 }
 
-TEST_CASE("llm: an engine that goes on from less than its client has seen is noticed") {
+TEST_CASE("llm: the invariants detect an engine that continues behind its client's tokens") {
   CHECK(breaks_llm_run(bug::forget_token, "sequence"));
 }
 
-TEST_CASE("llm: tokens of an engine that a sequence has left are noticed") {
+TEST_CASE("llm: the invariants detect tokens of an engine that a sequence has left") {
   CHECK(breaks_llm_run(bug::old_engine, "sequence"));
 }
 
-TEST_CASE("llm: a KV block of another sequence is noticed") {
+TEST_CASE("llm: the invariants detect a KV block of another sequence") {
   CHECK(breaks_llm_run(bug::mixed_pages, "sequence"));
 }
 
-TEST_CASE("llm: another adapter in the slot is noticed") {
+TEST_CASE("llm: the invariants detect a wrong adapter in a slot") {
   CHECK(breaks_llm_run(bug::wrong_slot, "sequence"));
 }
 
-TEST_CASE("llm: a router that is not told of ends is noticed") {
+TEST_CASE("llm: the invariants detect a router that misses the ends of requests") {
   CHECK(breaks_llm_run(bug::keep_route, "router"));
 }
 
-TEST_CASE("llm: an engine that goes on with what was cancelled is noticed") {
+TEST_CASE("llm: the invariants detect an engine that continues cancelled sequences") {
   CHECK(breaks_llm_run(bug::deaf_engine, "fault free"));
 }
 
-TEST_CASE("llm: another sequence's token in a step ahead is noticed") {
+TEST_CASE("llm: the invariants detect the token of another sequence in a step begun ahead") {
   CHECK(breaks_llm_run(bug::wrong_row, "sequence"));
 }
 
-TEST_CASE("llm: an adapter that is taken away from a step ahead is noticed") {
+TEST_CASE("llm: the invariants detect an adapter that is unloaded under a step begun ahead") {
   CHECK(breaks_llm_run(bug::hasty_slot, "fault free"));
 }

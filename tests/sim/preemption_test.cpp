@@ -14,7 +14,7 @@ uint64_t preempted(const world_result& r) {
 
 }  // namespace
 
-TEST_CASE("preemption: while nothing goes wrong no request fails, over fifty seeds") {
+TEST_CASE("preemption: without faults no request fails, over fifty seeds") {
   uint64_t stopped = 0;
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     const auto c = preempting_cluster();
@@ -28,7 +28,7 @@ TEST_CASE("preemption: while nothing goes wrong no request fails, over fifty see
   CHECK(stopped > 500);
 }
 
-TEST_CASE("preemption: whatever goes wrong, all invariants hold, over two hundred seeds") {
+TEST_CASE("preemption: all invariants hold under faults, over two hundred seeds") {
   uint64_t stopped = 0;
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     const auto c = preempting_cluster();
@@ -42,7 +42,7 @@ TEST_CASE("preemption: whatever goes wrong, all invariants hold, over two hundre
   CHECK(stopped > 1000);
 }
 
-TEST_CASE("preemption: a request tells by whom its batch was preempted") {
+TEST_CASE("preemption: the story of a request names the batch that preempted its batch") {
   const auto c = preempting_cluster();
   const auto recorded = run(c, bursts(c, 200ms), {.seed = 1, .record = true});
   bool told = false;

@@ -86,7 +86,7 @@ TEST_CASE("prefill timing: deferred prompts need less of the device where answer
   }
 }
 
-TEST_CASE("prefill timing: where answers are long the device is busy all the same") {
+TEST_CASE("prefill timing: with long answers deferred prompts do not reduce device time") {
   const both chats({5, 160, 340}), readers({5, 1500, 100});
   for (const auto* b : {&chats, &readers}) {
     CHECK(b->deferred.busy_ms > b->eager.busy_ms * 0.8);

@@ -3,7 +3,7 @@
 using namespace troupe;
 using namespace troupe::sim;
 
-TEST_CASE("whatever goes wrong, all invariants hold, over two hundred seeds") {
+TEST_CASE("all invariants hold under faults, over two hundred seeds") {
   constexpr uint64_t seeds = 200;
   fault_counts injected{}, hits{};
   for (uint64_t seed = 1; seed <= seeds; ++seed) {
@@ -23,11 +23,11 @@ TEST_CASE("whatever goes wrong, all invariants hold, over two hundred seeds") {
   }
 }
 
-TEST_CASE("they hold when everything goes wrong at once") {
+TEST_CASE("all invariants hold when every kind of fault occurs at once") {
   for (uint64_t seed = 1; seed <= 50; ++seed) check(faulty_run(seed, small_cluster(), 12), seed);
 }
 
-TEST_CASE("they hold when one node is the whole cluster") {
+TEST_CASE("all invariants hold in a cluster of one node") {
   auto c = small_cluster();
   c.nodes.resize(1);
   c.nodes[0].roles = {node_role::gateway, node_role::scheduler, node_role::worker};
@@ -35,7 +35,7 @@ TEST_CASE("they hold when one node is the whole cluster") {
   for (uint64_t seed = 1; seed <= 50; ++seed) check(faulty_run(seed, c, 3), seed);
 }
 
-TEST_CASE("they hold when every node takes requests and runs batches") {
+TEST_CASE("all invariants hold when every node is a gateway and a worker") {
   auto c = small_cluster();
   for (auto& n : c.nodes) n.roles = {node_role::gateway, node_role::worker};
   c.nodes[2].roles.push_back(node_role::scheduler);
@@ -43,7 +43,7 @@ TEST_CASE("they hold when every node takes requests and runs batches") {
   for (uint64_t seed = 1; seed <= 50; ++seed) check(faulty_run(seed, c, 5), seed);
 }
 
-TEST_CASE("they hold when memory is short, batches are eager and devices slower than they say") {
+TEST_CASE("all invariants hold with little memory, eager batching and devices slower than their profiles") {
   auto c = small_cluster();
   c.policy.batching = "eager";
   c.limits.pool_bytes = 4096;

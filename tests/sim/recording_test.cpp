@@ -5,7 +5,7 @@
 using namespace troupe;
 using namespace troupe::sim;
 
-TEST_CASE("recording: a recorded run is the same run, told in true time though all clocks differ") {
+TEST_CASE("recording: a recorded run equals the unrecorded one, in true time in spite of clock offsets") {
   const auto cluster = small_cluster();
   const auto workload = small_workload(cluster);
   const auto plain = run(cluster, workload, {.seed = 3});

@@ -50,7 +50,7 @@ TEST_CASE("nodes whose clocks are hours apart serve within their deadlines") {
   }
 }
 
-TEST_CASE("a worker that stood still comes back, hands nobody another's bytes, and serves again") {
+TEST_CASE("a frozen worker returns, gives no client the bytes of another, and serves again") {
   uint64_t hits = 0;
   for (const uint64_t seed : {1, 2, 3, 4, 5}) {
     scenario s;
@@ -93,7 +93,7 @@ TEST_CASE("requests of a worker that dies are run by another, within their deadl
   CHECK(finished > 0);
 }
 
-TEST_CASE("a request that kills its worker twice fails as poison, and its neighbours do not suffer") {
+TEST_CASE("a request that kills two workers fails as poison, and the requests of its batch do not") {
   uint64_t failed = 0, killed = 0;
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     scenario s;
@@ -118,7 +118,7 @@ TEST_CASE("a request that kills its worker twice fails as poison, and its neighb
   CHECK(failed <= killed + 4);
 }
 
-TEST_CASE("a request whose workers stood still, one after the other, is not taken for poison") {
+TEST_CASE("a request is not poison if its workers froze one after the other") {
   uint64_t failed = 0;
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     scenario s;
@@ -132,7 +132,7 @@ TEST_CASE("a request whose workers stood still, one after the other, is not take
   CHECK(failed > 0);  // as worker_lost; an invariant checks that none was poison
 }
 
-TEST_CASE("a scheduler's restart fails what it held, and the cluster goes on") {
+TEST_CASE("a restart of the scheduler fails its requests, and the cluster continues") {
   for (const uint64_t seed : {1, 2, 3, 4, 5}) {
     scenario s;
     // It is back at 600 ms and sends hello to all; clocks are known a few heartbeats later.
@@ -143,7 +143,7 @@ TEST_CASE("a scheduler's restart fails what it held, and the cluster goes on") {
   }
 }
 
-TEST_CASE("a gateway's death is its clients' loss alone") {
+TEST_CASE("the death of a gateway affects its own clients only") {
   scenario s;
   s.with({fault_kind::crash, 1s, {}, frontend_node, frontend_node}).watch_from(1s).run(1);
   CHECK(s.result.total.of(client_outcome::lost_with_gateway) > 0);
@@ -151,7 +151,7 @@ TEST_CASE("a gateway's death is its clients' loss alone") {
   CHECK(s.share(client_outcome::refused) + s.share(client_outcome::finished) > 0.98);
 }
 
-TEST_CASE("lanes that overtake each other change nothing but latency") {
+TEST_CASE("reordering between the lanes changes only latency") {
   for (const uint64_t seed : {1, 2, 3, 4, 5}) {
     scenario s;
     s.cluster.policy.network.control = 5ms;  // otherwise orders would come too late
@@ -163,14 +163,14 @@ TEST_CASE("lanes that overtake each other change nothing but latency") {
   }
 }
 
-TEST_CASE("a link that stalls delivers all of it at once, in order") {
+TEST_CASE("a stalled link delivers everything at once, in order") {
   scenario s;
   s.with({fault_kind::stall, 500ms, 100ms, head, left}).watch_from(1s).run(1);
   CHECK(s.result.hits[static_cast<size_t>(fault_kind::stall)] > 0);
   CHECK(s.share(client_outcome::finished) > 0.99);
 }
 
-TEST_CASE("more than the slots can do is dropped, and what is served is served in time") {
+TEST_CASE("overload is dropped, and served requests are in time") {
   scenario s;
   for (auto& m : s.workload.models) m.rate_rps *= 20;
   s.run(1);
@@ -179,7 +179,7 @@ TEST_CASE("more than the slots can do is dropped, and what is served is served i
   CHECK(s.result.total.in_slo > s.result.total.of(client_outcome::finished) * 999 / 1000);
 }
 
-TEST_CASE("a tenant that asks for ten times its rate gets its rate, and the others do not notice") {
+TEST_CASE("a tenant at ten times its rate gets its rate, and other tenants are unaffected") {
   for (const uint64_t seed : {1, 2, 3}) {
     scenario s;
     s.cluster.tenants.resize(2);

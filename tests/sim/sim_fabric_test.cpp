@@ -195,7 +195,7 @@ TEST_CASE("a slot that is reused under a pull can come out mixed, and never veri
   CHECK(good > 0);
 }
 
-TEST_CASE("a pull beyond the pool is refused, one from a stranger is lost") {
+TEST_CASE("a pull beyond the pool is refused, and one from an unknown process is lost") {
   pair_of_nodes n(1);
   std::vector<std::byte> into(64);
   CHECK(n.pull((1 << 16) - 32, into, 50ms) == pull_status::refused);

@@ -43,7 +43,7 @@ TEST_CASE("events run by time, then by kind, then as they were scheduled") {
   CHECK(n.time.now() == 5ms);
 }
 
-TEST_CASE("a node that stands still does at once, and in order, what came due meanwhile") {
+TEST_CASE("a frozen node catches up at once and in order on the events that came due") {
   one_node n;
   n.time.at(1ms, sim_event::network, n.node, n.note('a'));
   n.time.at(2ms, sim_event::network, n.node, n.note('b'));
@@ -56,7 +56,7 @@ TEST_CASE("a node that stands still does at once, and in order, what came due me
   CHECK(n.happened == "wab");
 }
 
-TEST_CASE("what a process has scheduled ends with it") {
+TEST_CASE("scheduled events of a process end with it") {
   one_node n;
   n.time.at(1ms, sim_event::network, n.node, n.note('a'));
   n.time.freeze(n.node);

@@ -3,7 +3,7 @@
 using namespace troupe;
 using namespace troupe::sim;
 
-TEST_CASE("why: a simulated cluster tells what it decided about a request, and runs as if nobody had asked") {
+TEST_CASE("why: a simulated cluster explains a request, and its run is the same without the question") {
   auto cluster = small_cluster();
   auto workload = small_workload(cluster);
   for (auto& m : workload.models) m.rate_rps *= 40;  // more than it can serve
@@ -28,7 +28,7 @@ TEST_CASE("why: a simulated cluster tells what it decided about a request, and r
   CHECK(run(cluster, workload, {.seed = 3}).trace_hash == plain.trace_hash);
 }
 
-TEST_CASE("why: a request that ran has its grant, and the rivals that it had") {
+TEST_CASE("why: the story of a finished request has its grant and the competing candidates") {
   const auto cluster = small_cluster();
   const auto workload = small_workload(cluster);
   const auto recorded = run(cluster, workload, {.seed = 3, .record = true});

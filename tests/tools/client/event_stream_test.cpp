@@ -66,7 +66,7 @@ class listener {
 
 }  // namespace
 
-TEST_CASE("event_reader: an event ends with an empty line, however its bytes are cut") {
+TEST_CASE("event_reader: an event ends with an empty line, for any split of its bytes") {
   const std::string text = "data: one\n\ndata:two\r\n\r\ndata: a\rdata:  b\r\rdata\n\n";
   const strings expected{"one", "two", "a\n b", ""};
   CHECK(events_in({text}) == expected);
@@ -133,7 +133,7 @@ TEST_CASE("post_for_events: a refusal comes with its status and body, and the co
   }
 }
 
-TEST_CASE("post_for_events: a stream that breaks off is an error, and what came before is not lost") {
+TEST_CASE("post_for_events: a broken stream is an error, and its events before that are kept") {
   streaming_server server("/v1/x", [](const nlohmann::json&, http_reply reply) {
     auto stream = streaming_server::begin(reply);
     stream.write(event_of("first"));
@@ -148,7 +148,7 @@ TEST_CASE("post_for_events: a stream that breaks off is an error, and what came 
         "the answer broke off (127.0.0.1:" + std::to_string(server.port()) + "): partial message");
 }
 
-TEST_CASE("post_for_events: who has enough ends the stream, and the server is told") {
+TEST_CASE("post_for_events: a caller may end the stream, and the server notices") {
   std::promise<void> cancelled;
   std::promise<http_stream> opened;
   streaming_server server("/v1/x", [&](const nlohmann::json&, http_reply reply) {

@@ -39,7 +39,7 @@ http_request post(std::string path, std::string body) {
   return {.method = "POST", .path = std::move(path), .query = "a=b", .headers = {}, .body = std::move(body)};
 }
 
-TEST_CASE("a client sends and receives, over one connection as long as one is enough") {
+TEST_CASE("a client reuses one connection as long as one is enough") {
   echo_handler handler;
   http_server server({}, handler);
   http_client client({.host = "localhost", .port = server.port()});
@@ -89,7 +89,7 @@ TEST_CASE("many requests are in flight, up to the bound") {
   CHECK(refused == 2);
 }
 
-TEST_CASE("a server that is not there, or does not answer in time, is an error that says so") {
+TEST_CASE("an unreachable or silent server is an error that names the reason") {
   http_client nobody({.host = "127.0.0.1", .port = 1});
   CHECK(nobody.fetch(post("/", "")).error == "cannot connect (127.0.0.1:1): Connection refused");
   echo_handler handler;

@@ -45,7 +45,7 @@ constexpr auto chat_path = "/v1/chat/completions";
 
 }  // namespace
 
-TEST_CASE("chat: each line is answered, and the server hears the conversation so far") {
+TEST_CASE("chat: each line is answered, and the server gets the conversation so far") {
   streaming_server server(chat_path, echo);
   chat_options o{.where = server.url(), .model = "llama"};
   o.system = "Be brief.";
@@ -64,7 +64,7 @@ TEST_CASE("chat: each line is answered, and the server hears the conversation so
       {"role": "user", "content": "and \"you\"?"}]})"));
 }
 
-TEST_CASE("chat: what is not said is left to the server") {
+TEST_CASE("chat: absent options are left to the server") {
   streaming_server server(chat_path, echo);
   say({.where = server.url(), .model = "m"}, "x\n");
   CHECK(server.asked().at(0) ==
@@ -72,7 +72,7 @@ TEST_CASE("chat: what is not said is left to the server") {
             R"({"model": "m", "stream": true, "messages": [{"role": "user", "content": "x"}]})"));
 }
 
-TEST_CASE("chat: an error is one line, ends a script, and is forgotten where a person types") {
+TEST_CASE("chat: an error is one line; it ends a script and not a terminal session") {
   std::atomic<int> n{0};
   streaming_server server(chat_path, [&](const nlohmann::json& body, http_reply reply) {
     if (n++ % 2 == 0)
@@ -142,13 +142,13 @@ TEST_CASE("chat: an interrupted answer stays in the conversation as far as it ca
         nlohmann::json::parse(R"({"role": "assistant", "content": "for ever"})"));
 }
 
-TEST_CASE("chat: what a model says moves no cursor") {
+TEST_CASE("chat: control characters of a model are not printed") {
   streaming_server server(chat_path, echo);
   const auto t = say({.where = server.url(), .model = "m"}, "\x1b[2J\tx\x7f\n");
   CHECK(t.out == "you said [2J\tx\n");
 }
 
-TEST_CASE("chat: a server that is not there, and a URL that is none") {
+TEST_CASE("chat: an unreachable server and an invalid URL are errors") {
   const auto nobody = say({.where = "http://127.0.0.1:1", .model = "m"}, "x\n");
   CHECK(nobody.code == 1);
   CHECK(nobody.err == "chat: cannot connect (127.0.0.1:1): Connection refused\n");

@@ -31,7 +31,7 @@ constexpr std::string_view in_two_tables = "name = \"x\"\nslo_ms = 20\n[profile]
 
 }  // namespace
 
-TEST_CASE("model_options: flags add to a file, whatever it ends in") {
+TEST_CASE("model_options: flags extend a file, with or without a line end") {
   for (const std::string end : {"", "\n", "\n# the end", "\n\n", "\r\n"}) {
     CAPTURE(end);
     const asked_model m(std::string(in_two_tables) + end, {{"max_batch", "8"}, {"weight", "2"}});
@@ -56,7 +56,7 @@ TEST_CASE("model_options: flags alone are a model, and so is a file") {
   CHECK(asked_model(in_two_tables, {}).problems() == "");
 }
 
-TEST_CASE("model_options: what is wrong with the file has its place there, with and without flags") {
+TEST_CASE("model_options: a problem of the file has its place, with and without flags") {
   const std::string_view text =
       "name = \"x\"\nslo_ms = 20\nmax_bach = 8\n[profile]\nalpha_ms = 1\nbeta_ms = -1";
   for (const auto& keys :
@@ -81,7 +81,7 @@ TEST_CASE("model_options: a key that both give is refused with its place") {
         "3:1: profile: --profile gives it too; remove one of the two");
 }
 
-TEST_CASE("model_options: what is wrong with a flag is said of it") {
+TEST_CASE("model_options: a problem of a flag names the flag") {
   CHECK(asked_model(in_two_tables, {{"max_batch", "0"}}).problems() ==
         "troupe: max_batch: must be an integer in 1..65536, not 0");
   CHECK(listed(read_model({"", {{"name", "\"x\""}}}, read(good_cluster).spec).problems)

@@ -5,7 +5,7 @@
 
 using namespace troupe;
 
-TEST_CASE("screen: waits as long as told, and not at all for a time that has passed") {
+TEST_CASE("screen: waits for the given time, and not at all for a past time") {
   screen terminal(false);
   const machine_clock time;
   const auto began = time.now();
@@ -15,7 +15,7 @@ TEST_CASE("screen: waits as long as told, and not at all for a time that has pas
   CHECK(terminal.wait(-5s));
 }
 
-TEST_CASE("screen: a signal ends the waiting, also one that came before it") {
+TEST_CASE("screen: a signal ends the wait, even one before it") {
   screen terminal(false);
   raise(SIGTERM);
   CHECK_FALSE(terminal.wait(10s));

@@ -215,7 +215,7 @@ TEST_CASE("in 16 bits the logits of a random model stay close") {
   }
 }
 
-TEST_CASE("what is drawn depends on the seed and the position, not on who else is in the batch") {
+TEST_CASE("a sampled token depends on the seed and the position, not on the rest of the batch") {
   const auto folder = fixtures / "random-llms" / "llama2-mha";
   const auto request_of = [](uint64_t seed) {
     sequence_request r{.prompt = {1, 63, 154, 142}};
@@ -246,7 +246,7 @@ TEST_CASE("what is drawn depends on the seed and the position, not on who else i
   for (uint64_t seed = 0; seed < 8; ++seed) CHECK(m.sequences().sequence(ids[seed]).tokens == alone[seed]);
 }
 
-TEST_CASE("a sequence whose adapter is missing waits, and one that is forgotten is gone") {
+TEST_CASE("a sequence with a missing adapter waits, and a removed sequence is gone") {
   model m(fixtures / "llama-tasks" / "base", roomy);
   sequence_request r{.prompt = {1, 265, 260}, .adapter = adapter_id{5}};
   const auto waits = m.sequences().add(r);

@@ -54,7 +54,7 @@ TEST_CASE("top: shows what happened between two samples, not since the start") {
   CHECK(top_table(doc).find("late 50.0") != std::string::npos);
 }
 
-TEST_CASE("top: what did not happen has no figure") {
+TEST_CASE("top: an absent event has no number") {
   const auto quiet = top_document(sample(10, 100, 20ms), sample(12, 100, 20ms));
   CHECK(quiet["models"][0]["rate_rps"] == 0.0);
   CHECK(quiet["models"][0]["p50_ms"].is_null());
@@ -88,7 +88,7 @@ TEST_CASE("top: a gateway that misses a sample or begins a new incarnation chang
   }
 }
 
-TEST_CASE("top: nothing to compare is no figure at all, neither 0 nor the total") {
+TEST_CASE("top: without an earlier sample there is no number, neither 0 nor the total") {
   auto restarted = sample(12, 300, 20ms);
   restarted.nodes[0].incarnation = 2;
   const auto doc = top_document(sample(10, 100, 20ms), restarted);

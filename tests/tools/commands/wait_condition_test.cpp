@@ -26,13 +26,13 @@ TEST_CASE("wait_condition: a field is compared with a JSON value, or with text a
   CHECK_FALSE(holds("queued == idle"));
 }
 
-TEST_CASE("wait_condition: a path leads into objects and lists, whose later entries may yet come") {
+TEST_CASE("wait_condition: a path leads into objects and lists, and later entries may still be absent") {
   CHECK(holds("slots.0.state == busy"));
   CHECK(holds("slots.1.state == out of service"));
   CHECK_FALSE(holds("slots.2.state == busy"));
 }
 
-TEST_CASE("wait_condition: what makes no sense is said") {
+TEST_CASE("wait_condition: an invalid condition is reported") {
   for (const char* text : {"", "queued", "queued ==", "queued = 3", "queued==3", "== 3"})
     CHECK_THROWS_WITH_AS(wait_condition{text}, doctest::Contains("FIELD OP VALUE"), std::invalid_argument);
   CHECK_THROWS_WITH_AS(holds("quwed == 3"),

@@ -37,7 +37,7 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 
 }  // namespace
 
-TEST_CASE("a story tells a request's way in times from its arrival") {
+TEST_CASE("a story gives the times of a request from its arrival") {
   decision_story s{request_of("finished"), {}};
   s.request.candidates = {{at(-1), 1, 1, at(3), at(4)}, {at(0.1), 2, 3, at(2), at(3.5)}};
   batch_decision b;
@@ -78,7 +78,7 @@ TEST_CASE("a story tells a request's way in times from its arrival") {
   CHECK(has(text, "batch 9 is done, 1.60 ms before the deadline"));
 }
 
-TEST_CASE("a story tells by which rule a request was dropped, with the numbers") {
+TEST_CASE("a story gives the rule of a drop, with its numbers") {
   const auto told = [](const drop_decision& d) {
     decision_story s{request_of("dropped"), {}};
     s.request.drops = {d};
@@ -97,7 +97,7 @@ TEST_CASE("a story tells by which rule a request was dropped, with the numbers")
   CHECK(has(told({at(1), "no_capacity", "no_worker", 0, never, never}), "no live worker has the model"));
 }
 
-TEST_CASE("of many candidates in a row people are told the first and the last, programs all") {
+TEST_CASE("text shows the first and the last of many candidates, JSON shows all") {
   decision_story s{request_of("waiting"), {}};
   for (uint32_t i = 1; i <= 20; ++i) s.request.candidates.push_back({at(i), i, i, at(i + 1), at(i + 2)});
   const auto document = story_document(s, two_models());
@@ -111,7 +111,7 @@ TEST_CASE("of many candidates in a row people are told the first and the last, p
   CHECK(has(text, "batch of 18 rows"));
 }
 
-TEST_CASE("a story is found with the queue that has it, and its grants with that queue's arbiter") {
+TEST_CASE("a story comes from the request's queue, its grants from the queue's arbiter") {
   const address first{node_id{0}, {}, role::model_queue, 0}, second{node_id{0}, {}, role::model_queue, 1};
   const address arbiter{node_id{0}, {4}, role::rank_arbiter, 0};
   std::vector<std::string> asked;
@@ -147,7 +147,7 @@ TEST_CASE("a story is found with the queue that has it, and its grants with that
   CHECK(t->gateway.reason == "quota");
 }
 
-TEST_CASE("a story tells what its gateway did by itself, whether a queue knows the request or not") {
+TEST_CASE("a story includes decisions of the gateway, with or without an entry of a queue") {
   decision_story s;
   s.request.id = request_id{7};
   s.request.model_name = "mlp";
@@ -189,7 +189,7 @@ TEST_CASE("a story tells what its gateway did by itself, whether a queue knows t
             "(limits.request_timeout_ms)\n"));
 }
 
-TEST_CASE("a story tells by whom a batch was preempted, and what became of its requests") {
+TEST_CASE("a story names the preempting batch, and the outcome of the preempted requests") {
   decision_story s{request_of("dropped"), {}};
   batch_decision b;
   b.attempt = 1;

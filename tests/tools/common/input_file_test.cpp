@@ -24,7 +24,7 @@ TEST_CASE("input_file: all bytes of a file, or of a pipe") {
   writer.join();
 }
 
-TEST_CASE("input_file: what cannot be read says why") {
+TEST_CASE("input_file: an unreadable file is reported with the reason") {
   const temporary_folder folder;
   CHECK(read_input_file(folder / "nothing").error == "cannot be read: No such file or directory");
   CHECK(read_input_file(folder.path).error == "cannot be read: it is a directory");

@@ -6,7 +6,7 @@
 
 using namespace troupe;
 
-TEST_CASE("one device: a cpu, which has no use for a GPU's flags") {
+TEST_CASE("one device: a CPU refuses flags of GPUs") {
   const auto model = one_device({})({.name = "mlp", .path = TROUPE_FIXTURES "/onnx/mlp.onnx"});
   CHECK(model->layers() == 3);
   CHECK(title_of({}) == "cpu, one core");
@@ -18,7 +18,7 @@ TEST_CASE("one device: a cpu, which has no use for a GPU's flags") {
   CHECK_THROWS_WITH_AS(one_device({.device = "tpu"}), "--device tpu: must be cpu or cuda", model_error);
 }
 
-TEST_CASE("one device: a GPU is refused where it is not there") {
+TEST_CASE("one device: a missing GPU is refused") {
   CHECK_THROWS_AS(one_device({.device = "cuda", .gpu = 4095}), model_error);
   CHECK(title_of({.device = "cuda", .gpu = 3}) == "GPU 3");
 }

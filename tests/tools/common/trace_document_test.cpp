@@ -41,7 +41,7 @@ request_trace ran(uint64_t id, double arrival, const batch_times& times) {
 
 }  // namespace
 
-TEST_CASE("trace: a request's stations lie inside it in causal order, and an arrow leads to its batch") {
+TEST_CASE("trace: the stages of a request lie inside it in causal order, and an arrow leads to its batch") {
   const batch_times times{moment(4), moment(2), moment(2.5), moment(3), moment(4), moment(9)};
   trace_records records;
   // The gateway saw the order before it accepted: the clocks are slightly off.

@@ -25,7 +25,7 @@ bool useless(const std::string& parameter, measure what, std::vector<std::string
 
 }  // namespace
 
-TEST_CASE("an unknown parameter is told with all that there are, and nothing else is said of its axis") {
+TEST_CASE("an unknown parameter is one problem, with all known parameters") {
   CHECK(axis_problems("parameter = 'slo'\nvalues = 'x'\nquick = [1, 1]\n") ==
         "2:13: axis.parameter: must be one of \"gpus\", \"gpus_per_model\", \"copies\", \"slo_ms\", "
         "\"alpha_ms\", \"beta_ms\", \"zipf\", \"gamma_shape\", \"network_us\", \"data_us\", \"rate_rps\", "
@@ -35,7 +35,7 @@ TEST_CASE("an unknown parameter is told with all that there are, and nothing els
             .starts_with("1:1: axis.parameter: is missing; it must be one of \"gpus\""));
 }
 
-TEST_CASE("values are numbers in their range, different ones, and some") {
+TEST_CASE("values must be distinct numbers in their range, at least one") {
   const std::string slo = "parameter = 'slo_ms'\n";
   CHECK(axis_problems(slo + "values = [20, 30]\nquick = [20]\n") == "");
   CHECK(axis_problems(slo + "values = [20, 'a', -1]\n") ==
@@ -48,7 +48,7 @@ TEST_CASE("values are numbers in their range, different ones, and some") {
   CHECK(axis_problems(slo) == "1:1: axis.values: is missing; it must be an array of numbers");
 }
 
-TEST_CASE("what the measure takes no notice of is not varied") {
+TEST_CASE("a parameter that the measure ignores cannot vary") {
   for (const auto* parameter : {"cores", "domains"}) {
     CHECK_FALSE(useless(parameter, measure::scheduler));
     for (const auto m : {measure::goodput, measure::load, measure::fewest_gpus, measure::timeline,

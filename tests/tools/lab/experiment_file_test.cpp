@@ -24,7 +24,7 @@ policies = ["deferred", "eager"]
 
 }  // namespace
 
-TEST_CASE("an experiment varies parameters over cases, and says what the paper claims") {
+TEST_CASE("an experiment varies parameters over cases, and lists the paper's claims") {
   const auto r = read_experiment_text(small + R"([[axis]]
 parameter = "slo_ms"
 values = [20, 30, 40]
@@ -101,14 +101,14 @@ TEST_CASE("every problem of an experiment file is told with its place") {
         "1:1: experiment: is missing; this is a scenario, for troupe goodput");
 }
 
-TEST_CASE("a policy that nobody knows is told with its place") {
+TEST_CASE("an unknown policy is reported with its place") {
   auto text = small;
   text.replace(text.find("eager"), 5, "eagre");
   CHECK(experiment_problems(text).starts_with(
       "9:12: experiment.policies: unknown policy 'eagre' (did you mean 'eager'?); there are "));
 }
 
-TEST_CASE("an axis that is not known is one problem, whatever else speaks of it") {
+TEST_CASE("an unknown axis is one problem, even if other keys refer to it") {
   const auto told = experiment_problems(small + R"(measure = "load"
 [[axis]]
 parameter = "rate"
@@ -132,7 +132,7 @@ lines = "rate"
   CHECK(told.find('\n') == std::string::npos);
 }
 
-TEST_CASE("policies are different ones, and those that the measure can run") {
+TEST_CASE("policies must be distinct, and supported by the measure") {
   const auto with = [](const std::string& policies, const std::string& rest = "") {
     auto text = small;
     text.replace(text.find("\"deferred\", \"eager\""), 19, policies);
@@ -186,7 +186,7 @@ TEST_CASE("a measure gets what it needs") {
             .find("only the measures goodput and load keep curves") != std::string::npos);
 }
 
-TEST_CASE("every experiment among the examples is right, and says what it reproduces") {
+TEST_CASE("every example experiment is valid and names its source") {
   size_t experiments = 0;
   const auto folder = std::filesystem::path{TROUPE_EXAMPLES} / "experiments";
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {

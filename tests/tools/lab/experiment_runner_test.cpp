@@ -90,7 +90,7 @@ values = { rate_rps = [] }
   CHECK(r.points[4].metrics.at("gpus") == doctest::Approx(39.5).epsilon(0.02));
 }
 
-TEST_CASE("the fewest GPUs are found also where more than large batches would need are needed") {
+TEST_CASE("the fewest GPUs are found even if large batches alone would need fewer") {
   auto e = read(R"(rate_rps = 5
 search = { requests = 1000, seeds = 1 }
 [[model]]
@@ -106,7 +106,7 @@ measure = "fewest_gpus"
   CHECK(r.points.at(0).metrics.at("gpus") == 2);  // one is taken when 3 % of the requests come
 }
 
-TEST_CASE("what is never served is in no claim, ratio, CSV or JSON") {
+TEST_CASE("an unserved point is in no claim, ratio, CSV or JSON") {
   const auto e = read(small_experiment + R"(measure = "fewest_gpus"
 [[axis]]
 parameter = "rate_rps"
@@ -149,7 +149,7 @@ at_most = 1
   CHECK(points_csv(results_of_json(to_json(r), e)) == points_csv(r));
 }
 
-TEST_CASE("claims compare points that differ in what they name") {
+TEST_CASE("claims compare points that differ in the named parameters") {
   const auto e = read(small_experiment + gpus_axis + R"([[claim]]
 text = "a quarter more"
 of = { policy = "deferred" }
@@ -198,7 +198,7 @@ value = 160
   CHECK_FALSE(quick.claims[2].holds);  // about no point
 }
 
-TEST_CASE("a claim that is not reproduced must not hold, and must be about something") {
+TEST_CASE("a claim marked as not reproduced must not hold, and must match points") {
   const auto told = [](const std::string& rest) {
     const auto e =
         read(small_experiment + gpus_axis + "[[claim]]\ntext = 'half more'\nof = { policy = 'deferred' }\n" +

@@ -38,7 +38,7 @@ TEST_CASE("a point is held against the peak of its own curve") {
   CHECK(points[5].metrics.at("of_peak") == 1);  // of one GPU, not of two
 }
 
-TEST_CASE("a peak is no load of which a part is given up for the rest") {
+TEST_CASE("a load whose excess is dropped for the rest is not a peak") {
   const auto e = over_load();
   std::vector<point> points{at(2, 400, "deferred", 400, 0.9), at(2, 600, "deferred", 410, 1),
                             at(2, 800, "deferred", 440, 1)};

@@ -28,7 +28,7 @@ TEST_CASE("near the guess a search takes few runs") {
   CHECK(runs <= 9);
 }
 
-TEST_CASE("where nothing is served, the answer is 0, and nothing is tried below the least rate") {
+TEST_CASE("if no rate is served the answer is 0, and no rate below the minimum is tried") {
   double lowest = 1e9;
   const double found = highest_rate({.guess = 100, .min = 7}, [&](double rate) {
     lowest = std::min(lowest, rate);
@@ -38,7 +38,7 @@ TEST_CASE("where nothing is served, the answer is 0, and nothing is tried below 
   CHECK(lowest == 7);
 }
 
-TEST_CASE("where everything is served, the answer is the most that may be tried") {
+TEST_CASE("if every rate is served the answer is the maximum") {
   CHECK(highest_rate({.guess = 100, .max = 777}, [](double) { return true; }) == 777);
 }
 

@@ -28,7 +28,7 @@ scenario four_gpus() {
 
 }  // namespace
 
-TEST_CASE("goodput is the highest rate of which one percent is lost, for every seed") {
+TEST_CASE("goodput is the highest rate with one percent of bad requests, for every seed") {
   const auto found = estimate_goodput(four_gpus(), {}, &run_fake, 2);
   REQUIRE(found.samples.size() == 5);
   for (const auto& x : found.samples) {

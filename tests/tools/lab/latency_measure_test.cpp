@@ -24,7 +24,7 @@ TEST_CASE("latency measure: every policy takes time, and more sequences take mor
   CHECK(out.metrics.at("latency_us") == 6);
 }
 
-TEST_CASE("latency measure: a file says what, and an axis varies it") {
+TEST_CASE("latency measure: a file gives the operators, and an axis varies them") {
   const auto r = read_experiment_text(latency_head + R"([latency]
 rank = 4
 [[axis]]
@@ -43,7 +43,7 @@ latency = { popularity = "skewed" }
   CHECK(changed.latency->batch == 8);
 }
 
-TEST_CASE("latency measure: what it cannot use is refused") {
+TEST_CASE("latency measure: unsupported keys are refused") {
   CHECK(experiment_problems(latency_head).find("latency: is for the measure latency, which needs it") !=
         std::string::npos);
   CHECK(experiment_problems(latency_head + "[latency]\npopularity = 'zipf'\n").find("give \"skewed\"") !=

@@ -20,7 +20,7 @@ scenario a_scenario() {
 
 }  // namespace
 
-TEST_CASE("llm measure: what engines were used for") {
+TEST_CASE("llm measure: the use of engines is counted") {
   // one is busy, full half of this time; one is idle for a minute and again for a second
   std::vector<std::vector<uint32_t>> sequences(1000, {20, 0});
   for (size_t i = 0; i < 500; ++i) sequences[i][0] = 28;

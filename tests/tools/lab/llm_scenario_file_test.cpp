@@ -17,7 +17,7 @@ const std::string texts_setup = "[llm]\nprofile = '" TROUPE_EXAMPLES
 
 }  // namespace
 
-TEST_CASE("llm scenario file: a case changes what the experiment says, and nothing else") {
+TEST_CASE("llm scenario file: a case changes only the keys of the experiment") {
   const auto r = read_experiment_text(texts_head + texts_setup + R"([[case]]
 name = "a"
 [[case]]
@@ -40,7 +40,7 @@ llm = { popularity = "distinct", peak_rps = 9, length_s = 60 }
   CHECK(b.profile.kv_token_bytes == 524288);
 }
 
-TEST_CASE("llm scenario file: mistakes are told with their place") {
+TEST_CASE("llm scenario file: problems are reported with their place") {
   CHECK(experiment_problems(texts_head) == "1:1: llm: is missing; the measure llm needs it");
   CHECK(experiment_problems(texts_head + "[llm]\nengines = 1\n").starts_with("5:1: llm.profile: "));
   CHECK(experiment_problems(texts_head + "[llm]\nprofile = '/nowhere.toml'\n").find("/nowhere.toml") !=

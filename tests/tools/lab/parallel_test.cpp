@@ -17,7 +17,7 @@ TEST_CASE("every job runs once, whatever the number of threads") {
   for_each_parallel(0, 4, [](size_t) { FAIL("there is no job"); });
 }
 
-TEST_CASE("what a job throws comes out, after the others that had begun") {
+TEST_CASE("an exception of a job is rethrown after the started jobs") {
   std::atomic<int> ended{0};
   CHECK_THROWS_WITH_AS(for_each_parallel(1000, 2,
                                          [&](size_t i) {

@@ -29,7 +29,7 @@ const std::string zoo_setup = "[partition]\nzoo = '" TROUPE_EXAMPLES
 
 }  // namespace
 
-TEST_CASE("what configurations come to is told by their median, least and largest, and as a distribution") {
+TEST_CASE("configurations are summarised by median, minimum, maximum and distribution") {
   point p;
   summarise_partitions({with(0.3, 3, 1), with(0.1, 1, 5), with(0.2, 2, 2)}, p);
   CHECK(p.metrics.at("rate_imbalance") == 0.2);
@@ -55,7 +55,7 @@ TEST_CASE("an experiment partitions a zoo by the search and at random") {
   CHECK(script.find("set title 'memory_imbalance'") != std::string::npos);
 }
 
-TEST_CASE("what is missing for a partition is told with its place") {
+TEST_CASE("a missing key of a partition is reported with its place") {
   CHECK(experiment_problems(text("")) == "1:1: partition: is missing; the measure partition needs it");
   CHECK(experiment_problems(text("[partition]\nzoo = '/nowhere.csv'\n"))
             .starts_with("7:7: partition.zoo: /nowhere.csv: "));

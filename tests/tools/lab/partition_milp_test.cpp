@@ -38,7 +38,7 @@ TEST_CASE("the search is within a fiftieth of the proven optimum") {
   CHECK(feasible == 24);
 }
 
-TEST_CASE("the search is feasible whenever something is, however tight the limits") {
+TEST_CASE("the search finds a feasible partition whenever one exists") {
   int feasible = 0;
   for (uint64_t seed = 1; seed <= 24; ++seed) {
     auto p = random_problem(seed, 6 + seed % 5, 2 + seed % 2);
@@ -49,7 +49,7 @@ TEST_CASE("the search is feasible whenever something is, however tight the limit
   CHECK(feasible < 24);  // some are not
 }
 
-TEST_CASE("the search is within a fiftieth of the optimum, too, where little may change") {
+TEST_CASE("the search is within a fiftieth of the optimum if only little may change") {
   int feasible = 0;
   for (uint64_t seed = 1; seed <= 16; ++seed) {
     auto p = random_problem(seed, 7 + seed % 3, 3);
@@ -60,7 +60,7 @@ TEST_CASE("the search is within a fiftieth of the optimum, too, where little may
   CHECK(feasible == 16);
 }
 
-TEST_CASE("a start is never made worse, and a bound tells how far it may be from the best") {
+TEST_CASE("the result is never worse than the start, and a bound limits its distance from the optimum") {
   const auto p = random_problem(1, 40, 5);
   const auto start = search_partition(p, 1, {20'000, {}});
   const auto r = solve_partition(p, start.assignment, {500ms, 200});

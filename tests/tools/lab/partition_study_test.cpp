@@ -64,7 +64,7 @@ TEST_CASE("random search may have a time instead of tries") {
   CHECK(timed.found.quality.objective == partition_once(zoo(), o, 0, method::random).found.quality.objective);
 }
 
-TEST_CASE("a study that cannot be is refused in one sentence") {
+TEST_CASE("an impossible study is refused in one sentence") {
   auto o = quick();
   o.device_bytes = 1e9;
   try {
@@ -75,7 +75,7 @@ TEST_CASE("a study that cannot be is refused in one sentence") {
   }
 }
 
-TEST_CASE("a summary is the least, the median and the largest") {
+TEST_CASE("a summary has minimum, median and maximum") {
   const auto odd = summary({3, 1, 2});
   CHECK(odd.min == 1);
   CHECK(odd.median == 2);

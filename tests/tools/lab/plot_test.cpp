@@ -53,7 +53,7 @@ TEST_CASE("a line without a finite value is left out, and a panel without lines 
   CHECK_FALSE(contains(plot_script(r), "$data"));
 }
 
-TEST_CASE("bars stand beside what the paper prints") {
+TEST_CASE("bars stand beside the values of the paper") {
   auto r = two_lines();
   r.what.plot->what = plot_spec::kind::bars;
   const auto script = plot_script(r);

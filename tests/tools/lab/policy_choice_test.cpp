@@ -5,7 +5,7 @@
 using namespace troupe;
 using namespace troupe::lab;
 
-TEST_CASE("a policy that nobody knows is told with those that there are, or how its argument is written") {
+TEST_CASE("an unknown policy is reported with the known ones, or with the form of its argument") {
   CHECK(
       unknown_policy("eagr") ==
       "unknown policy 'eagr' (did you mean 'eager'?); there are deferred, eager, timeout, clockwork, nexus, "
@@ -16,7 +16,7 @@ TEST_CASE("a policy that nobody knows is told with those that there are, or how 
                                       "timeout(800us)");
 }
 
-TEST_CASE("of a part that nobody knows all names are told") {
+TEST_CASE("an unknown part is reported with all known names") {
   CHECK(unknown_part({}) == "");
   CHECK(unknown_part({.batching = "x"}) ==
         "unknown batching 'x'; there are deferred, eager, timeout, clockwork, nexus");
@@ -27,7 +27,7 @@ TEST_CASE("of a part that nobody knows all names are told") {
         "unknown matchmaking 'x'; there are lowest_id, earliest_free, shepherd, nexus");
 }
 
-TEST_CASE("parts that do not go together are refused") {
+TEST_CASE("incompatible parts are refused") {
   for (const auto& s : {scheduling{.batching = "nexus"}, scheduling{.matchmaking = "nexus"}})
     CHECK(unknown_part(s).find("Nexus is a batching and a matchmaking policy in one") != std::string::npos);
   CHECK(unknown_part(*scheduling_named("nexus")) == "");

@@ -21,14 +21,14 @@ TEST_CASE("the interval around a mean is Student's") {
   CHECK(lab::ci95(many).value() == doctest::Approx(2.0423 * deviation / std::sqrt(31.0)).epsilon(1e-4));
 }
 
-TEST_CASE("nothing is said of too few samples") {
+TEST_CASE("too few samples give no interval") {
   CHECK(lab::mean({}) == 0);
   CHECK_FALSE(lab::ci95({}));
   CHECK_FALSE(lab::ci95(std::vector<double>{7}));
   CHECK(lab::quantile({}, 0.5) == 0);
 }
 
-TEST_CASE("an interval is no narrower than samples are known") {
+TEST_CASE("an interval is at least as wide as the precision of the samples") {
   const std::vector<double> equal{100, 100, 100}, apart{1, 3};
   CHECK(lab::ci95(equal).value() == 0);
   CHECK(lab::ci95(equal, 0.01).value() == doctest::Approx(1));

@@ -83,7 +83,7 @@ TEST_CASE("a run is long enough for its requests after the warm-up") {
   CHECK(t.seed == 7);
 }
 
-TEST_CASE("no policy can beat the bound on the rate") {
+TEST_CASE("no policy exceeds the bound on the rate") {
   // 20 rows in 25 ms on 8 GPUs
   CHECK(rate_bound(good("gpus = 8\n" + std::string(one_model))) == doctest::Approx(8 * 20 / 0.025));
 }
@@ -107,14 +107,14 @@ TEST_CASE("every problem of a scenario file is told with its place") {
         "1:1: experiment: this is an experiment; run it with troupe experiment run s.toml");
 }
 
-TEST_CASE("a load that changes is not silent as well") {
+TEST_CASE("a changing load has no silent model") {
   CHECK(scenario_problems(
             std::string("silence = { at_ms = 9, for_ms = 2 }\nchanging_load = { length_s = 20 }\n") +
             one_model) ==
         "1:11: silence: a run has silence or changing_load, not both; remove one of the two");
 }
 
-TEST_CASE("an SLO that not even a single request can meet is told where it stands") {
+TEST_CASE("an infeasible SLO is reported with its place") {
   CHECK(
       scenario_problems("[[model]]\nname = 'm'\nalpha_ms = 1\nbeta_ms = 5\nslo_ms = 5.5\n") ==
       "5:10: model.slo_ms: model 'm' takes 6 ms for a single request, its SLO is 5.5 ms: no request can ever "

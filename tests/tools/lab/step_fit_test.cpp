@@ -43,7 +43,7 @@ std::vector<step_sample> some_samples(double noise) {
 
 }  // namespace
 
-TEST_CASE("step fit: finds the terms that made the times, and has no error then") {
+TEST_CASE("step fit: the terms behind exact times are found without error") {
   const auto fit = fit_steps(some_samples(0));
   const auto same = [](auto a, auto b) { CHECK(a.count() == doctest::Approx(b.count()).epsilon(0.001)); };
   same(fit.latency.fixed, truth.fixed);
@@ -58,7 +58,7 @@ TEST_CASE("step fit: finds the terms that made the times, and has no error then"
   CHECK(fit.held_out.largest < 1e-4);
 }
 
-TEST_CASE("step fit: times that vary by a tenth are met within that, also those that were held out") {
+TEST_CASE("step fit: times with 10 % noise are predicted within it, held-out ones too") {
   const auto fit = fit_steps(some_samples(0.1));
   CHECK(fit.fitted.mean > 0.02);
   CHECK(fit.fitted.mean < 0.08);
@@ -67,7 +67,7 @@ TEST_CASE("step fit: times that vary by a tenth are met within that, also those 
   CHECK(fit.held_out.mean != fit.fitted.mean);
 }
 
-TEST_CASE("step fit: what was never in a step has no term, and none is negative") {
+TEST_CASE("step fit: absent parts have no term, and no term is negative") {
   std::vector<step_sample> samples;
   for (uint64_t n = 1; n <= 8; ++n) {
     llm::step_shape s;

@@ -44,7 +44,7 @@ probe_limits limits() {
 
 }  // namespace
 
-TEST_CASE("step probe: a device that follows a profile has that profile") {
+TEST_CASE("step probe: the profile of an emulated device is recovered") {
   stepped_clock time;
   const auto o = options();
   llm::emulated_engine_device device(time, o);
@@ -67,7 +67,7 @@ TEST_CASE("step probe: a device that follows a profile has that profile") {
   CHECK(fit.held_out.largest < 0.001);
 }
 
-TEST_CASE("step probe: steps stay within what the device has, whatever the limits") {
+TEST_CASE("step probe: steps stay within the device's limits") {
   for (const uint32_t batch : {1u, 3u, 32u})
     for (const uint32_t context : {2u, 17u, 300u})
       for (const uint32_t chunk : {1u, 100u, 4096u}) {
@@ -91,7 +91,7 @@ TEST_CASE("step probe: steps stay within what the device has, whatever the limit
       }
 }
 
-TEST_CASE("step probe: a model that cannot be loaded is refused with why") {
+TEST_CASE("step probe: a model that cannot be loaded is refused with the reason") {
   stepped_clock time;
   auto o = options();
   o.problem = "x.safetensors: is cut off";

@@ -5,7 +5,7 @@
 using namespace troupe;
 using namespace troupe::lab;
 
-TEST_CASE("a timeline counts what was served, lost and busy in every step") {
+TEST_CASE("a timeline counts served and lost requests and busy time in every step") {
   trial t;
   t.models.resize(2);
   t.models[0].name = "a";
@@ -55,7 +55,7 @@ TEST_CASE("the advice is the autoscaler's, step by step, and follows the load") 
   CHECK(watch.advice_follows_load() > 0.9);
 }
 
-TEST_CASE("without work there is nothing to be used and no load to follow") {
+TEST_CASE("without work there is no use and no load") {
   trial t;
   t.models.resize(1);
   t.slots = 4;

@@ -44,7 +44,7 @@ TEST_CASE("trial_statistics counts what was good, how long it waited and how bus
   CHECK(r.queueing.max() == 2ms);
 }
 
-TEST_CASE("a batch that was stopped never started, for those who wait in it") {
+TEST_CASE("requests of a stopped batch count as not started") {
   const auto t = two_slots();
   trial_statistics statistics{t};
   const auto small = arrived_at({0ms}), large = arrived_at({0ms, 4ms});
@@ -61,7 +61,7 @@ TEST_CASE("a batch that was stopped never started, for those who wait in it") {
   CHECK(r.queueing.max() == 5ms);
 }
 
-TEST_CASE("what must never happen is an error, whatever the policy") {
+TEST_CASE("a violated invariant is an error under every policy") {
   const auto t = two_slots();
   trial_statistics statistics{t};
   const auto begin = [&](uint32_t slot, duration from, duration until,

@@ -151,7 +151,7 @@ TEST_CASE("the same seed sends the same inputs") {
   CHECK(a.bodies == b.bodies);
 }
 
-TEST_CASE("what has no JSON form is sent and asked for as binary data") {
+TEST_CASE("tensors without a JSON form are sent and requested as binary data") {
   cluster c;
   auto o = options(c);
   o.models = {"half"};
@@ -194,7 +194,7 @@ TEST_CASE("inputs from a file are sent row by row") {
   std::filesystem::remove(path);
 }
 
-TEST_CASE("a load that cannot begin says why") {
+TEST_CASE("a load that cannot begin reports the reason") {
   cluster c;
   auto o = options(c);
   o.models = {"absent"};

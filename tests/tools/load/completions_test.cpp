@@ -68,7 +68,7 @@ TEST_CASE("load --completions: every request asks for a stream with its usage, a
   }
 }
 
-TEST_CASE("load --completions: no more than --concurrency are on their way") {
+TEST_CASE("load --completions: at most --concurrency requests are in flight") {
   std::mutex mutex;
   std::vector<http_reply> kept;
   size_t max = 0, seen = 0;
@@ -86,7 +86,7 @@ TEST_CASE("load --completions: no more than --concurrency are on their way") {
   CHECK(max == 3);
 }
 
-TEST_CASE("load --completions: what does not come to its end counts as failed, by what became of it") {
+TEST_CASE("load --completions: an unfinished request counts as failed, by its reason") {
   std::atomic<int> n{0};
   streaming_server server("/v1/completions", [&](const nlohmann::json&, http_reply reply) {
     switch (n++ % 5) {
@@ -118,7 +118,7 @@ TEST_CASE("load --completions: what does not come to its end counts as failed, b
                                                     {"the response is not an event stream", 4}});
 }
 
-TEST_CASE("load --completions: a server that is not there fails every request") {
+TEST_CASE("load --completions: an unreachable server fails every request") {
   completion_load_options o{.url = "http://127.0.0.1:1", .model = "m", .prompt = "x"};
   o.requests = 3;
   const auto r = measure_completions(o);
@@ -142,7 +142,7 @@ TEST_CASE("load --completions: without usage every event with text counts as a t
   CHECK(r.itl.count() == 4);
 }
 
-TEST_CASE("load --completions: the requests are the seed's, whenever they are sent") {
+TEST_CASE("load --completions: requests depend on the seed, not on their times") {
   completion_load_options o{.url = "", .model = "m"};
   o.adapters = {"first", "second", "third"};
   o.zipf = 2;

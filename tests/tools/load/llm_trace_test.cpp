@@ -26,7 +26,7 @@ const std::string burst = "Timestamp,Model,Request tokens,Response tokens,Total 
 
 }  // namespace
 
-TEST_CASE("llm trace: Azure's, of both years, sorted and from zero") {
+TEST_CASE("llm trace: Azure's traces of both years are sorted and start at zero") {
   const auto t = read_trace(azure +
                             "2023-11-16 18:15:47.5000000,374,44\r\n2023-11-16 18:15:46.2500000,396,109\r\n"
                             "2023-11-17 00:00:00.0000000,879,55\r\n");
@@ -41,7 +41,7 @@ TEST_CASE("llm trace: Azure's, of both years, sorted and from zero") {
   CHECK(later.rows[1].at == 1s);
 }
 
-TEST_CASE("llm trace: BurstGPT's, of both versions, without what failed") {
+TEST_CASE("llm trace: BurstGPT's traces of both versions, without failed requests") {
   const auto t = read_trace(
       burst +
       "5,ChatGPT,472,18,490,Conversation log\n45.5,GPT-4,417,0,417,API log\n118,GPT-4,9,8,17,API log\n");
@@ -55,7 +55,7 @@ TEST_CASE("llm trace: BurstGPT's, of both versions, without what failed") {
   CHECK(two.rows[0].output_tokens == 13);
 }
 
-TEST_CASE("llm trace: Mooncake's, with what we add to it") {
+TEST_CASE("llm trace: Mooncake's trace, with the extensions") {
   const auto t = read_trace(
       R"({"timestamp": 1000, "input_length": 6955, "output_length": 52, "hash_ids": [46, 47], "more": 1}
 {"timestamp": 2500, "input_length": 3, "output_length": 4, "hash_ids": [], "adapter": "a", "tenant": "t", "slo_ms": 12.5, "priority": -2}
@@ -71,7 +71,7 @@ TEST_CASE("llm trace: Mooncake's, with what we add to it") {
   CHECK(read_trace(to_mooncake(t.rows[0]) + "\n" + to_mooncake(t.rows[1])).rows == t.rows);
 }
 
-TEST_CASE("llm trace: what is wrong is said with its line") {
+TEST_CASE("llm trace: a problem is reported with its line") {
   CHECK(refused("").starts_with("t:1: unknown trace format"));
   CHECK(refused("a,b,c\n").starts_with("t:1: unknown trace format"));
   CHECK(refused(azure) == "t: has no requests");

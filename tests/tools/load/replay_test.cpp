@@ -34,7 +34,8 @@ TEST_CASE("replay: a part of a trace, slower or faster, and cut") {
   CHECK(rows[0].prompt_tokens == 7);
 }
 
-TEST_CASE("replay: more requests come between those of the trace, fewer are drawn from a seed") {
+TEST_CASE(
+    "replay: a higher rate adds requests between those of the trace, a lower one draws some by a seed") {
   replay_options o;
   o.rate_scale = 3;
   auto rows = scaled(ten_rows(), o);
@@ -50,7 +51,7 @@ TEST_CASE("replay: more requests come between those of the trace, fewer are draw
   CHECK(scaled(ten_rows(), o).size() == 4);
 }
 
-TEST_CASE("replay: prompts begin alike as far as their blocks do") {
+TEST_CASE("replay: prompts share the prefix of their common blocks") {
   replay_options o;
   o.model = "m";
   o.token_bound = 100;

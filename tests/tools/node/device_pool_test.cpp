@@ -9,7 +9,7 @@
 
 using namespace troupe;
 
-TEST_CASE("device_pool: who ends it waits for the device that is being loaded, not for all of them") {
+TEST_CASE("device_pool: destruction waits for the device that is loading, not for all") {
   constexpr int devices = 64;
   cluster_spec cluster;
   for (int i = 0; i < devices; ++i)
@@ -32,7 +32,7 @@ TEST_CASE("device_pool: who ends it waits for the device that is being loaded, n
   CHECK(loaded < devices);
 }
 
-TEST_CASE("device_pool: a GPU that is not there is refused at once") {
+TEST_CASE("device_pool: a missing GPU is refused at once") {
   cluster_spec cluster;
   cluster.slots.push_back({.node = node_id{0}, .kind = device_kind::cuda, .gpu = 4095});
   const machine_clock time;
