@@ -4,7 +4,7 @@
 
 using namespace troupe;
 
-TEST_CASE("available memory: what the kernel says, in bytes") {
+TEST_CASE("available memory: the kernel's value, in bytes") {
   CHECK(available_memory(
             "MemTotal:       24635768 kB\nMemFree:          512 kB\nMemAvailable:   22000000 kB\n") ==
         uint64_t{22000000} << 10);

@@ -44,7 +44,7 @@ struct listener {
 
 }  // namespace
 
-TEST_CASE("a port that somebody listens on accepts connections, another does not") {
+TEST_CASE("a probe finds a listening port, and no other") {
   uint16_t port = 0;
   {
     const listener open(8);

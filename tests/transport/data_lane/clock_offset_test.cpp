@@ -16,7 +16,7 @@ clock_sample beat(duration sent, duration ahead, duration there, duration back) 
 
 }  // namespace
 
-TEST_CASE("nothing is known before the first heartbeat") {
+TEST_CASE("the offset is unknown before the first heartbeat") {
   const clock_offset c;
   CHECK_FALSE(c.known());
   CHECK(c.error(time_point{}) == duration::max());
@@ -33,7 +33,7 @@ TEST_CASE("an even round trip gives the offset exactly, ahead or behind") {
   }
 }
 
-TEST_CASE("an uneven round trip is wrong by no more than the error says") {
+TEST_CASE("the offset of an uneven round trip is within the stated error") {
   clock_offset c;
   c.add(beat(10s, 3h, 500us, 10us));
   CHECK(std::chrono::abs(c.offset() - 3h) <= c.error(time_point{10s}));
@@ -50,14 +50,14 @@ TEST_CASE("the shortest round trip counts, until age has made it worse than a ne
   CHECK(c.error(time_point{13s}) < 501us);
 }
 
-TEST_CASE("a sample that contradicts the best one replaces it: a clock was stepped") {
+TEST_CASE("a sample that contradicts the best one replaces it, because a clock was stepped") {
   clock_offset c;
   c.add(beat(10s, 3h, 10us, 10us));
   c.add(beat(10s + 5ms, 4h, 900us, 900us));
   CHECK(c.offset() == 4h);
 }
 
-TEST_CASE("a converted deadline is never later than it was meant") {
+TEST_CASE("a converted deadline is never later than the sent one") {
   clock_offset c;
   c.add(beat(10s, 3h, 300us, 20us));
   const time_point ours{20s};

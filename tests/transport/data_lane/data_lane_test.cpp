@@ -86,7 +86,7 @@ const address gateway_on_a{node_id{0}, {}, role::gateway, 0};
 
 }  // namespace
 
-TEST_CASE("a deadline arrives on the receiver's clock, hours apart, and never later than meant") {
+TEST_CASE("a deadline is converted to the receiver's clock, hours apart, and never later than sent") {
   lane_pair nodes;
   submit s;
   s.requests.resize(1);
@@ -111,7 +111,7 @@ TEST_CASE("messages arrive in the order they were sent") {
   for (uint64_t i = 0; i < 500; ++i) CHECK(std::get<cancel>(nodes.b.received[i].body).id.value == i);
 }
 
-TEST_CASE("nothing reaches an incarnation that is over, or comes from one") {
+TEST_CASE("frames to or from an ended incarnation are discarded") {
   lane_pair nodes;
   auto to_the_past = queue_on_b;
   to_the_past.incarnation = incarnation_id{199};
@@ -135,7 +135,7 @@ TEST_CASE("nothing reaches an incarnation that is over, or comes from one") {
   CHECK(nodes.b.received[0].to.incarnation == incarnation_id{201});
 }
 
-TEST_CASE("frames that are no messages are counted and dropped") {
+TEST_CASE("invalid frames are counted and dropped") {
   lane_pair nodes;
   auto header = make_header({node_id{0}, incarnation_id{100}, role::gateway, 0},
                             {node_id{1}, incarnation_id{200}, role::model_queue, 0}, 0);
@@ -177,7 +177,7 @@ TEST_CASE("a frame of a connected peer with another secret is discarded unread a
   CHECK(nodes.b.received.size() == 1);
 }
 
-TEST_CASE("heartbeats keep the peer heard of, and its loss is told") {
+TEST_CASE("heartbeats update the time of the peer, and its loss is reported") {
   auto network = make_inproc_network();
   lane_node a(network, 0, incarnation_id{100}, 0h);
   {

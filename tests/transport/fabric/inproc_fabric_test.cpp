@@ -111,7 +111,7 @@ TEST_CASE("when a fabric stops, its peers lose it, and frames to it are discarde
   CHECK(p.a->stats().discarded_out == 1);
 }
 
-TEST_CASE("an address where nobody is, is reported as lost") {
+TEST_CASE("an address without a listener is reported as lost") {
   fabric_pair p;
   p.start();
   p.a->connect(node_id{7}, incarnation_id{1}, "inproc:7:1");

@@ -42,14 +42,14 @@ struct ready_socket {
 
 }  // namespace
 
-TEST_CASE("a socket that is ready for both is told to read, then to write") {
+TEST_CASE("a socket that is ready for both reads, then writes") {
   troupe::ucx::keep_event_order();
   ready_socket s;
   s.wait();
   CHECK(s.told == std::vector<unsigned>{UCS_EVENT_SET_EVREAD, UCS_EVENT_SET_EVWRITE});
 }
 
-TEST_CASE("a socket that is gone once it was read is not told to write") {
+TEST_CASE("a socket that is removed by its read does not write") {
   ready_socket s;
   s.gone_once_read = true;
   s.wait();

@@ -16,7 +16,7 @@
 using namespace troupe;
 using namespace troupe::testing;
 
-TEST_CASE("frames from 1 byte to 4 MiB arrive whole, aligned and in order") {
+TEST_CASE("frames from 1 byte to 4 MiB arrive complete, aligned and in order") {
   fabric_child child(1, 7);
   side us;
   us.carrier->start(us.events);

@@ -86,7 +86,7 @@ TEST_CASE("a process that falls behind with sending breaks its connections") {
   CHECK(child.ask("ordered") == "1");
 }
 
-TEST_CASE("a storm of frames to a peer that has stopped stays bounded and holds nobody up") {
+TEST_CASE("a storm of frames to a stopped peer stays bounded and blocks no sender") {
   fabric_child child(1, 7);
   auto options = test_options(0, 1);
   options.max_unsent_frames = 4096;
@@ -116,7 +116,7 @@ TEST_CASE("a storm of frames to a peer that has stopped stays bounded and holds 
   CHECK(eventually(settled));
   CHECK(us.carrier->stats().discarded_out > 0);
   REQUIRE(us.events.wait_for_losses(1));  // a discarded order could otherwise hold a slot forever
-  SUBCASE("when it goes on, it has got the beginning, and both can meet again") {
+  SUBCASE("after its stop the peer has the first frames, and both can connect again") {
     child.go_on();
     CHECK(child.ask_number("received") <= us.carrier->stats().frames_out);
     CHECK(child.ask("ordered") == "1");
@@ -126,13 +126,13 @@ TEST_CASE("a storm of frames to a peer that has stopped stays bounded and holds 
     CHECK(eventually([&] { return child.ask_number("last") == 100'001; }));
     CHECK(us.events.losses().size() == 1);
   }
-  SUBCASE("waiting for it costs no more than a tenth of a core") {
+  SUBCASE("waiting for a stopped peer costs at most a tenth of a core") {
     const auto used = cpu_time();
     std::this_thread::sleep_for(1s);
     CHECK(cpu_time() - used < sanitizer_factor * 100ms);
     child.go_on();
   }
-  SUBCASE("stop does not wait for it") {
+  SUBCASE("stopping a fabric does not wait for a stopped peer") {
     std::vector<std::byte> into(1u << 20);
     std::atomic<int> ended{0};
     us.carrier->pull(there, 0, into, [&](pull_status) { ++ended; });
@@ -145,7 +145,7 @@ TEST_CASE("a storm of frames to a peer that has stopped stays bounded and holds 
   }
 }
 
-TEST_CASE("two processes that parted meet again, also under a new incarnation") {
+TEST_CASE("two disconnected processes connect again, also under a new incarnation") {
   fabric_child child(1, 7);
   side us;
   us.carrier->start(us.events);
@@ -163,7 +163,7 @@ TEST_CASE("two processes that parted meet again, also under a new incarnation") 
   CHECK(us.events.losses()[0].incarnation == incarnation_id{8});
 }
 
-TEST_CASE("incarnations that follow each other on both sides know nothing of each other") {
+TEST_CASE("successive incarnations on both sides are independent") {
   fabric_child child(1, 7);
   side us;
   us.carrier->start(us.events);
@@ -216,7 +216,7 @@ TEST_CASE("a new incarnation begins although the peer of the former one has stop
   CHECK(eventually([&] { return frozen.ask_number("last") == 1'000'000; }));
 }
 
-TEST_CASE("whoever does not know the secret is not heard, whatever incarnation and stream it claims") {
+TEST_CASE("frames without the secret are discarded, for any claimed incarnation and stream") {
   fabric_child child(1, 7);
   side us;
   us.carrier->start(us.events);

@@ -6,14 +6,14 @@ using namespace troupe;
 using troupe::ucx::inbox;
 using enum inbox::verdict;
 
-TEST_CASE("frames of one connection are delivered in their order and once") {
+TEST_CASE("frames of a connection are delivered once and in order") {
   inbox in;
   for (uint64_t i = 0; i < 5; ++i) CHECK(in.judge(incarnation_id{1}, 1, i) == deliver);
   CHECK(in.judge(incarnation_id{1}, 1, 4) == discard);
   CHECK(in.judge(incarnation_id{1}, 1, 5) == deliver);
 }
 
-TEST_CASE("a missing frame breaks the connection, and a new one starts from the beginning") {
+TEST_CASE("a missing frame breaks the connection, and a new connection starts from its first frame") {
   inbox in;
   CHECK(in.judge(incarnation_id{1}, 1, 0) == deliver);
   CHECK(in.judge(incarnation_id{1}, 1, 2) == gap);
@@ -30,7 +30,7 @@ TEST_CASE("a later incarnation replaces an earlier one, whose frames are then di
   CHECK(in.judge(incarnation_id{2}, 1, 1) == deliver);
 }
 
-TEST_CASE("nothing of a closed incarnation is delivered, and its successor is") {
+TEST_CASE("frames of a closed incarnation are discarded, those of its successor are delivered") {
   inbox in;
   CHECK(in.judge(incarnation_id{4}, 1, 0) == deliver);
   in.close(incarnation_id{4});
@@ -40,7 +40,7 @@ TEST_CASE("nothing of a closed incarnation is delivered, and its successor is") 
   CHECK(in.judge(incarnation_id{5}, 1, 0) == deliver);
 }
 
-TEST_CASE("an incarnation that is opened again goes on after what was discarded") {
+TEST_CASE("an incarnation that is opened again continues after the discarded frames") {
   inbox in;
   CHECK(in.judge(incarnation_id{4}, 1, 0) == deliver);
   in.close(incarnation_id{4});
@@ -51,7 +51,7 @@ TEST_CASE("an incarnation that is opened again goes on after what was discarded"
   CHECK(in.judge(incarnation_id{3}, 1, 0) == discard);
 }
 
-TEST_CASE("a connection that began while its incarnation was closed goes on when it is opened") {
+TEST_CASE("a connection that began while its incarnation was closed continues when it is opened") {
   inbox in;
   CHECK(in.judge(incarnation_id{4}, 1, 0) == deliver);
   in.close(incarnation_id{4});

@@ -108,7 +108,7 @@ TEST_CASE("a reader frozen before its pull finds the region stale") {
   CHECK(t.stale == 100);
 }
 
-TEST_CASE("a reader frozen in the middle of its pull never takes other bytes for its own") {
+TEST_CASE("a reader frozen during its pull never accepts the bytes of another") {
   const tally t = freeze_and_reuse(freeze::during_the_pull, 400, "");
   CHECK(t.foreign == 0);
   CHECK(t.lost == 0);
@@ -116,7 +116,7 @@ TEST_CASE("a reader frozen in the middle of its pull never takes other bytes for
   CHECK(t.good + t.stale == 400);
 }
 
-TEST_CASE("the planted bug shows: a reader that trusts what it pulled takes other bytes for its own") {
+TEST_CASE("the planted bug is detected: a reader without verification accepts the bytes of another") {
   CHECK(freeze_and_reuse(freeze::before_the_pull, 10, "trusting").foreign == 10);
   CHECK(freeze_and_reuse(freeze::during_the_pull, 100, "trusting").foreign > 0);
 }

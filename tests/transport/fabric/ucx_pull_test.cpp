@@ -14,7 +14,7 @@
 using namespace troupe;
 using namespace troupe::testing;
 
-TEST_CASE("pulls copy what the peer offers, by every path and many at a time") {
+TEST_CASE("pulls copy the peer's region, over every path and many at a time") {
   for (const pull_path path : {pull_path::automatic, pull_path::one_sided, pull_path::by_message}) {
     INFO("path ", static_cast<int>(path));
     fabric_child child(1, 7);
@@ -66,7 +66,7 @@ TEST_CASE("pulls copy what the peer offers, by every path and many at a time") {
   }
 }
 
-TEST_CASE("a process pulls from its own pool, and from nobody it does not know") {
+TEST_CASE("a process pulls from its own pool, and not from unknown processes") {
   side us;
   const auto pool = us.carrier->allocate(memory_kind::host, 1u << 20);
   us.carrier->start(us.events);

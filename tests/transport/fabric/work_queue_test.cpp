@@ -16,7 +16,7 @@ struct item {
 };
 }  // namespace
 
-TEST_CASE("a queue gives back everything, in each producer's order") {
+TEST_CASE("a queue returns all items, in the order of each producer") {
   constexpr int producers = 3, each = 20'000;
   work_queue<item> queue;
   std::vector<std::thread> threads;

@@ -7,7 +7,7 @@
 namespace troupe {
 namespace {
 
-TEST_CASE("a body may grow as long as it leaves as much as it has") {
+TEST_CASE("a body may grow while at least its own size stays free") {
   body_budget budget(100);
   body_share one(budget);
   CHECK(one.grow(50));
@@ -21,7 +21,7 @@ TEST_CASE("a body may grow as long as it leaves as much as it has") {
   CHECK_FALSE(three.grow(13));
 }
 
-TEST_CASE("what is larger than a share may go alone, and then counts") {
+TEST_CASE("a body larger than a share is admitted alone, and then counts") {
   body_budget budget(100);
   {
     body_share large(budget), other(budget);
@@ -35,7 +35,7 @@ TEST_CASE("what is larger than a share may go alone, and then counts") {
   CHECK(budget.in_use() == 0);
 }
 
-TEST_CASE("what a body had comes back") {
+TEST_CASE("the memory of a body is returned") {
   body_budget budget(100);
   {
     body_share one(budget);
@@ -48,7 +48,7 @@ TEST_CASE("what a body had comes back") {
   CHECK(budget.in_use() == 0);
 }
 
-TEST_CASE("however many greedy bodies there are, a small one finds room and the budget holds") {
+TEST_CASE("a small body fits beside any number of large ones, within the budget") {
   body_budget budget(1'000'000);
   std::vector<body_share> greedy;
   for (int i = 0; i < 5000; ++i) {

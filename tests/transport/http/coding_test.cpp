@@ -11,7 +11,7 @@ http_result<std::string> inflate_all(std::string_view bytes, http_coding coding,
   return inflated(bytes, coding, max, [](uint64_t) { return true; });
 }
 
-TEST_CASE("what is deflated inflates to the same, in both codings and any size") {
+TEST_CASE("deflated bytes inflate to the same bytes, in both codings and any size") {
   std::mt19937_64 random(3);
   for (auto coding : {http_coding::gzip, http_coding::deflate})
     for (size_t size : {0, 1, 1000, 16'384, 16'385, 100'000, 1'000'000}) {
@@ -25,7 +25,7 @@ TEST_CASE("what is deflated inflates to the same, in both codings and any size")
     }
 }
 
-TEST_CASE("what gzip and zlib write is understood") {
+TEST_CASE("output of gzip and zlib is accepted") {
   using namespace std::string_literals;
   CHECK(*inflate_all(
             "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xab\xae\x05\x00\x43\xbf\xa6\xa3\x02\x00\x00\x00"s,
@@ -33,7 +33,7 @@ TEST_CASE("what gzip and zlib write is understood") {
   CHECK(*inflate_all("\x78\x9c\xab\xae\x05\x00\x01\x75\x00\xf9"s, http_coding::deflate) == "{}");
 }
 
-TEST_CASE("a bomb is not inflated beyond the bound, and not beyond what may be taken") {
+TEST_CASE("a decompression bomb is inflated neither beyond the bound nor beyond the budget") {
   const auto bomb = deflated(std::string(64 << 20, 'x'), http_coding::gzip);
   CHECK(bomb.size() < 1 << 20);
   const auto too_large = inflate_all(bomb, http_coding::gzip, 1'000'000);
@@ -51,7 +51,7 @@ TEST_CASE("a bomb is not inflated beyond the bound, and not beyond what may be t
   CHECK(peak <= 200'000);
 }
 
-TEST_CASE("where there is no room to double there may be room for less") {
+TEST_CASE("a buffer that cannot double grows by less") {
   const std::string text(100'000, 'x');
   const auto small = deflated(text, http_coding::gzip);
   uint64_t peak = 0;
@@ -68,7 +68,7 @@ TEST_CASE("where there is no room to double there may be room for less") {
   CHECK(exact->size() == text.size());
 }
 
-TEST_CASE("what is not in its coding is refused") {
+TEST_CASE("bytes that do not match their coding are refused") {
   const auto good = deflated(std::string(1000, 'x'), http_coding::gzip);
   CHECK(inflate_all("no gzip", http_coding::gzip).error().message ==
         "the body is not gzip: incorrect header check");
@@ -80,7 +80,7 @@ TEST_CASE("what is not in its coding is refused") {
   CHECK(inflate_all(good, http_coding::deflate).error().status == 400);
 }
 
-TEST_CASE("only codings that are there are taken, and the best liked is given") {
+TEST_CASE("only supported codings are accepted, and the preferred one is used") {
   CHECK(*parse_http_coding("gzip") == http_coding::gzip);
   CHECK(*parse_http_coding(" Deflate ") == http_coding::deflate);
   CHECK(*parse_http_coding("identity") == http_coding::identity);

@@ -38,7 +38,7 @@ TEST_CASE("an idle connection is closed, a waiting one is not") {
   CHECK(waiting.receive().status == 200);
 }
 
-TEST_CASE("a client that does not take its response is cut off") {
+TEST_CASE("a client that does not read its response is disconnected") {
   stage_handler stage;
   http_server server({.write_timeout = 100ms}, stage);
   client c(server.port());
@@ -49,7 +49,7 @@ TEST_CASE("a client that does not take its response is cut off") {
   CHECK(server.connections() == 0);
 }
 
-TEST_CASE("answers that nobody takes are bounded in memory") {
+TEST_CASE("answers that clients do not read are bounded in memory") {
   stage_handler stage;
   http_server server({.max_bodies_bytes = 64 << 20}, stage);
   std::vector<client> clients;
@@ -60,7 +60,7 @@ TEST_CASE("answers that nobody takes are bounded in memory") {
   CHECK(server.connections() == 1);
 }
 
-TEST_CASE("bodies beyond the budget of all are answered 503, small ones still find room") {
+TEST_CASE("bodies beyond the common budget are answered 503, and small ones still fit") {
   stage_handler stage;
   http_server server({.max_body_bytes = 1 << 20, .max_bodies_bytes = 2 << 20}, stage);
   const std::string head = "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n";
@@ -113,7 +113,8 @@ TEST_CASE("connections beyond the bound are answered 503") {
   CHECK(a.receive().status == 200);
 }
 
-TEST_CASE("of the connections beyond the bound only so many are told why, the others are closed at once") {
+TEST_CASE(
+    "connections beyond the bound are refused with the reason up to a limit, the others are closed at once") {
   stage_handler stage;
   http_server server({.max_connections = 1}, stage);
   client first(server.port());

@@ -50,7 +50,7 @@ unsigned refused(std::string_view bytes, http_reader_limits limits = {}) {
   return whole;
 }
 
-TEST_CASE("requests are cut out of a stream, however it is cut into pieces") {
+TEST_CASE("requests are parsed from a stream for any split into pieces") {
   const std::string_view stream =
       "POST /a/b?c=d HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nAccept-Encoding: gzip\r\n\r\nhello"
       "GET / HTTP/1.0\r\n\r\n"
@@ -89,7 +89,7 @@ TEST_CASE("an empty chunked body may arrive byte by byte") {
   CHECK(a.requests[1].request.path == "/next");
 }
 
-TEST_CASE("a compressed body is inflated before anyone sees it") {
+TEST_CASE("a compressed body is inflated before its handler runs") {
   for (auto coding : {http_coding::gzip, http_coding::deflate}) {
     const auto body = deflated(std::string(5000, 'x'), coding);
     const auto head = "POST / HTTP/1.1\r\nHost: h\r\nContent-Encoding: " + std::string(to_string(coding)) +
@@ -101,7 +101,7 @@ TEST_CASE("a compressed body is inflated before anyone sees it") {
   CHECK(refused("POST / HTTP/1.1\r\nHost: h\r\nContent-Encoding: br\r\nContent-Length: 1\r\n\r\nx") == 415);
 }
 
-TEST_CASE("a body of the largest size that comes compressed fits four times its size, and never fits two") {
+TEST_CASE("a compressed body of the largest size fits into four times its size, and never into two") {
   constexpr uint64_t limit = 300'000;
   std::string text(limit, '\0');
   for (uint64_t i = 0, state = 1; i < limit / 8 * 7; ++i) {  // hardly compressible
@@ -124,7 +124,7 @@ TEST_CASE("a body of the largest size that comes compressed fits four times its 
   }
 }
 
-TEST_CASE("what is inflated while others have the memory is refused for now") {
+TEST_CASE("a body that inflates while others hold the memory is refused for now") {
   const auto body = deflated(std::string(200'000, 'x'), http_coding::gzip);
   body_budget budget(1 << 20);
   body_share others(budget);
@@ -137,7 +137,7 @@ TEST_CASE("what is inflated while others have the memory is refused for now") {
   CHECK(reader.refusal().status == 503);
 }
 
-TEST_CASE("what is too large is refused with its own status") {
+TEST_CASE("an oversized body, header or target is refused with its own status") {
   CHECK(refused("GET / HTTP/1.1\r\nHost: h\r\nX: " + std::string(2000, 'x') + "\r\n\r\n",
                 {.header_bytes = 1000}) == 431);
   CHECK(refused("GET /" + std::string(2000, 'x'), {.header_bytes = 1000}) == 431);
@@ -149,7 +149,7 @@ TEST_CASE("what is too large is refused with its own status") {
   CHECK(refused(chunked + "0\r\nTrailer: " + std::string(2000, 'x'), {.header_bytes = 1000}) == 431);
 }
 
-TEST_CASE("requests that two servers could read differently are refused") {
+TEST_CASE("ambiguous requests are refused") {
   CHECK(refused("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd") == 400);
   CHECK(refused("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: +3\r\n\r\nabc") == 400);
   CHECK(refused("GET / HTTP/1.1\r\n folded: x\r\nHost: h\r\n\r\n") == 400);
@@ -157,7 +157,7 @@ TEST_CASE("requests that two servers could read differently are refused") {
 }
 
 // RFC 9112, 6.1 and 6.3.
-TEST_CASE("a body is never taken for the next request, whatever Transfer-Encoding says") {
+TEST_CASE("a body is never parsed as the next request, for any Transfer-Encoding") {
   const std::string_view next = "0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n";
   for (const auto& [fields, status] : {
            std::pair{std::string("Transfer-Encoding: gzip\r\n"), 400u},
@@ -194,7 +194,7 @@ TEST_CASE("a body is never taken for the next request, whatever Transfer-Encodin
   CHECK(a.requests[1].request.path == "/smuggled");
 }
 
-TEST_CASE("a client is told which transfer coding is meant, and what to send instead") {
+TEST_CASE("a refused transfer coding is named, with the supported one") {
   const auto told = [](std::string_view codings) {
     return read("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: " + std::string(codings) + "\r\n\r\n", 1000)
         .refusal.body;
@@ -223,7 +223,7 @@ TEST_CASE("a request names one host, as HTTP/1.1 needs it and HTTP/1.0 does not"
 }
 
 // RFC 9112, 3.2.2.
-TEST_CASE("a target may be absolute, as proxies are asked, and is served as its path") {
+TEST_CASE("an absolute target, as sent to proxies, is served as its path") {
   const auto got = [](std::string_view target) {
     return read("GET " + std::string(target) + " HTTP/1.1\r\nHost: h\r\n\r\n", 1000).requests.at(0).request;
   };
@@ -242,7 +242,7 @@ TEST_CASE("a target may be absolute, as proxies are asked, and is served as its 
   CHECK(refused("GET http://host/v2 HTTP/1.1\r\n\r\n") == 400);
 }
 
-TEST_CASE("a header can be looked at before a byte of the body is taken") {
+TEST_CASE("a header is available before the first byte of the body is read") {
   body_budget budget(1 << 20);
   http_request_reader reader({}, budget);
   const std::string_view head = "POST /a HTTP/1.1\r\nHost: h\r\nX: y\r\nContent-Length: 3\r\n\r\n";
@@ -278,7 +278,7 @@ TEST_CASE("a body takes memory as it arrives, not as it is announced") {
   CHECK(budget.in_use() <= 8192);
 }
 
-TEST_CASE("a body for which there is no room is refused, and comes again later") {
+TEST_CASE("a body without room is refused, and accepted on a later try") {
   const auto body = std::string(10'000, 'x');
   const auto a = read("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10000\r\n\r\n" + body, 100, {}, 15'000);
   CHECK(a.refusal.status == 503);
@@ -287,7 +287,7 @@ TEST_CASE("a body for which there is no room is refused, and comes again later")
             .requests.size() == 1);
 }
 
-TEST_CASE("a client that waits for a word before its body is noticed once") {
+TEST_CASE("a client that expects 100-continue is reported once") {
   body_budget budget(1 << 20);
   http_request_reader reader({}, budget);
   reader.put("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nExpect: 100-Continue\r\n\r\n");

@@ -88,18 +88,18 @@ TEST_CASE("refusals of the router have the form that it was given") {
   CHECK(wrong.body == "/v2/models/m | /v2/models/m does not take PUT; use GET, DELETE");
 }
 
-TEST_CASE("headers are found whatever their case") {
+TEST_CASE("header names are case-insensitive") {
   const http_headers h{{"Content-Type", "a"}, {"content-type", "b"}};
   CHECK(h.find("CONTENT-TYPE") == "a");
   CHECK_FALSE(h.find("Content"));
 }
 
-TEST_CASE("error bodies are JSON whatever the message") {
+TEST_CASE("error bodies are JSON for any message") {
   CHECK(http_error_response(400, "a \"quote\"\n\xff").body ==
         "{\"error\":\"a \\\"quote\\\"\\n\xEF\xBF\xBD\"}");
 }
 
-TEST_CASE("429 and 503 always say when to come again, in whole seconds, and nothing else does") {
+TEST_CASE("429 and 503 always have Retry-After in whole seconds, other answers never") {
   const auto retry_after = [](const http_response& r) {
     return std::string(r.headers.find("Retry-After").value_or("-"));
   };
@@ -110,14 +110,14 @@ TEST_CASE("429 and 503 always say when to come again, in whole seconds, and noth
   CHECK(http_error_response(429, "too many", 1s, "quota").body == R"({"error":"too many","reason":"quota"})");
 }
 
-TEST_CASE("every status that is documented has a name") {
+TEST_CASE("every documented status has a name") {
   for (unsigned status : {200, 400, 401, 403, 404, 405, 408, 413, 415, 429, 431, 499, 500, 501, 503, 504}) {
     CAPTURE(status);
     CHECK(http_reason(status) != "Unknown");
   }
 }
 
-TEST_CASE("a guard sees the route that was found and its values, and what it answers goes no further") {
+TEST_CASE("a guard gets the matched route and its values, and its answer ends the request") {
   struct : http_guard {
     std::optional<http_response> refusal(std::string_view pattern, const path_parameters& path,
                                          http_request&) override {

@@ -31,7 +31,7 @@ TEST_CASE("a connection serves one request after the other") {
   CHECK(server.connections() == 1);
 }
 
-TEST_CASE("pipelined requests are answered in their order, also when the first one takes long") {
+TEST_CASE("pipelined requests are answered in order, also behind a slow one") {
   stage_handler stage;
   http_server server({}, stage);
   client c(server.port());
@@ -47,7 +47,7 @@ TEST_CASE("pipelined requests are answered in their order, also when the first o
   CHECK(c.receive().body == "fourth");
 }
 
-TEST_CASE("a request that arrives byte by byte is understood") {
+TEST_CASE("a request that arrives byte by byte is parsed") {
   stage_handler stage;
   http_server server({}, stage);
   client c(server.port());
@@ -72,7 +72,7 @@ TEST_CASE("a reply may come from another thread") {
   answers.join();
 }
 
-TEST_CASE("an answer that is still to be written is written by the server, whoever sends it") {
+TEST_CASE("an answer with a deferred body is written by the server, from any sender") {
   struct writer final : response_writer {
     http_response write() override {
       at.set_value(std::this_thread::get_id());
@@ -130,7 +130,7 @@ TEST_CASE("a client that leaves cancels its request") {
   stage.answer_next();  // too late, harmless
 }
 
-TEST_CASE("a client that leaves is noticed although it had pipelined another request") {
+TEST_CASE("a disconnect is noticed behind a pipelined request") {
   stage_handler stage;
   http_server server({}, stage);
   client c(server.port());
@@ -153,7 +153,8 @@ TEST_CASE("on_cancel after the client left runs at once, and never after an answ
   CHECK(stage.cancelled == 0);
 }
 
-TEST_CASE("what is refused by its header is answered before its body came, and the connection closed") {
+TEST_CASE(
+    "a request refused by its header is answered before its body arrives, and the connection is closed") {
   stage_handler stage;
   http_server server({}, stage);
   for (const char* expect : {"", "Expect: 100-continue\r\n"}) {
@@ -178,7 +179,7 @@ TEST_CASE("what is refused by its header is answered before its body came, and t
   CHECK(stage.asked == 4);
 }
 
-TEST_CASE("what is refused and has no body leaves the connection as it is") {
+TEST_CASE("a refused request without a body leaves the connection open") {
   stage_handler stage;
   http_server server({}, stage);
   client c(server.port());
@@ -269,7 +270,7 @@ TEST_CASE("HTTP/1.0, HEAD and Connection: close are honoured") {
   CHECK(head.receive(300ms).status == 0);  // a length, but no body follows
 }
 
-TEST_CASE("a drain finishes what is in flight and turns newcomers away") {
+TEST_CASE("a drain finishes requests in flight and refuses new ones") {
   stage_handler stage;
   http_server server({}, stage);
   client idle(server.port()), busy(server.port());

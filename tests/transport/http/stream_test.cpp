@@ -182,7 +182,7 @@ TEST_CASE("a stream that is dropped resets a connection of HTTP/1.0") {
   CHECK(c.was_reset());
 }
 
-TEST_CASE("the head is all that HEAD gets of a stream, and who writes it is told to stop") {
+TEST_CASE("HEAD gets only the head of a stream, and its writer is stopped") {
   stream_handler stage;
   http_server server({}, stage);
   client c(server.port());
@@ -195,7 +195,7 @@ TEST_CASE("the head is all that HEAD gets of a stream, and who writes it is told
   CHECK(c.receive().body == "whole");
 }
 
-TEST_CASE("what a slow client has not taken is kept for it, in order") {
+TEST_CASE("bytes that a slow client has not read are kept in order") {
   stream_handler stage;
   http_server server({}, stage);
   client c(server.port());
@@ -219,7 +219,7 @@ TEST_CASE("what a slow client has not taken is kept for it, in order") {
   CHECK(c.receive().body == "whole");
 }
 
-TEST_CASE("a client that falls too far behind its stream counts as gone") {
+TEST_CASE("a client too far behind its stream is disconnected") {
   stream_handler stage;
   http_server server({}, stage);
   client c(server.port());
@@ -249,7 +249,7 @@ TEST_CASE("one large piece is sent whatever its size") {
   CHECK(stage.cancelled() == 0);
 }
 
-TEST_CASE("a client that takes nothing of its stream is cut off") {
+TEST_CASE("a client that does not read its stream is disconnected") {
   stream_handler stage;
   http_server server({.write_timeout = 100ms}, stage);
   client c(server.port());
@@ -289,7 +289,7 @@ TEST_CASE("a stream may be silent for longer than any timeout") {
   CHECK(c.receive_chunk() == "still here");
 }
 
-TEST_CASE("all streams together keep no more than the budget") {
+TEST_CASE("all streams together buffer at most the budget") {
   stream_handler stage;
   http_server server({.max_bodies_bytes = 8 << 20}, stage);
   std::vector<client> clients;
@@ -329,7 +329,7 @@ TEST_CASE("streams are written from many threads at once") {
   for (auto& w : writers) w.join();
 }
 
-TEST_CASE("clients that leave while their streams are written harm nobody") {
+TEST_CASE("clients that disconnect during their streams affect no other client") {
   stream_handler stage;
   http_server server({.threads = 2}, stage);
   std::vector<std::thread> writers;

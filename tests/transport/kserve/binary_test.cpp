@@ -62,7 +62,7 @@ std::string x_head(std::string_view type, std::string_view shape, size_t size) {
       .dump();
 }
 
-TEST_CASE("a client's request has what has no JSON form behind the JSON, and asks for it so") {
+TEST_CASE("a client sends and requests tensors without a JSON form as binary data") {
   const model_signature s{.inputs = {{"a", data_type::fp16, {2}}, {"n", data_type::int32, {}}},
                           .outputs = {{"y", data_type::bf16, {1}}, {"z", data_type::fp32, {1}}}};
   const auto inputs = bytes_of<uint16_t>({0x3c00, 0xbc00, 0x7e00, 0x0001}) + bytes_of<int32_t>({5, -6});
@@ -149,7 +149,7 @@ TEST_CASE("a BOOL byte is 0 or 1") {
   CHECK(refusal(x_head("BOOL", "[1,2]", 2), "\1\2", s) == R"(input "x": element 1 is 2: BOOL needs 0 or 1)");
 }
 
-TEST_CASE("half floats are taken and given in binary only") {
+TEST_CASE("half floats are accepted and returned in binary only") {
   const auto s = one(data_type::bf16, {2});
   const auto head = x_head("BF16", "[1,2]", 4);
   CHECK(refusal(head, "abcd", s) ==
@@ -163,7 +163,7 @@ TEST_CASE("half floats are taken and given in binary only") {
   CHECK(r->body.ends_with("abcd"));
 }
 
-TEST_CASE("BYTES elements say their length, in JSON they are strings") {
+TEST_CASE("BYTES elements have a length prefix, and are strings in JSON") {
   const auto s = one(data_type::bytes, {2});
   const auto values = element("a\0b") + element("") + element("caf\u00e9") + element(std::string(300, 'x'));
   CHECK(take(x_head("BYTES", "[2,2]", values.size()), values, s).bytes == values);
@@ -187,7 +187,7 @@ TEST_CASE("BYTES elements say their length, in JSON they are strings") {
         R"(input "x": binary data ends in the middle of element 1)");
 }
 
-TEST_CASE("outputs are binary where they are asked for so, in their order behind the JSON") {
+TEST_CASE("outputs are binary on request, in their order behind the JSON") {
   const model_signature s{.inputs = {{"x", data_type::uint8, {}}},
                           .outputs = {{"y", data_type::fp32, {1}}, {"z", data_type::int16, {}}}};
   const auto values = bytes_of<float>({1.5, 2.5}) + bytes_of<int16_t>({7, 8});
@@ -238,7 +238,7 @@ TEST_CASE("without JSON the body is the rows of the only input") {
         R"(a request without JSON is for models with one input; this one takes "x", "b")");
 }
 
-TEST_CASE("an output can be told as its largest values, the largest first") {
+TEST_CASE("classification returns the largest values, the largest first") {
   const auto s = one(data_type::fp32, {4});
   const auto values = bytes_of<float>({1, 5, 10, 4, 2, std::nanf(""), 2, -1});
   const auto head =
@@ -262,7 +262,7 @@ TEST_CASE("an output can be told as its largest values, the largest first") {
   }
 }
 
-TEST_CASE("more largest values than a row has are all that it has") {
+TEST_CASE("classification with more values than a row has returns all of them") {
   const auto s = one(data_type::fp32, {2});
   const auto o =
       take(R"({"inputs":[{"name":"x","datatype":"FP32","shape":[1,2],"parameters":{"binary_data_size":8}}],)"
@@ -303,7 +303,7 @@ TEST_CASE("random tensors of every type survive request and response in binary")
   }
 }
 
-TEST_CASE("outputs of the wrong size are the server's fault") {
+TEST_CASE("outputs of the wrong size are an error of the server") {
   const auto s = one(data_type::bytes, {1});
   infer_request asked;
   asked.rows = 2;

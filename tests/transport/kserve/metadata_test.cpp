@@ -22,7 +22,7 @@ TEST_CASE("metadata names the model's tensors with -1 for the rows") {
       R"(["binary_tensor_data","classification","model_configuration","model_repository","parameters","statistics"]})");
 }
 
-TEST_CASE("metadata tells names that are not UTF-8, as ONNX allows them, as well as JSON can") {
+TEST_CASE("metadata replaces bytes of names that are not UTF-8") {
   auto strange = one_input(data_type::fp32, {3});
   strange.inputs[0].name = "x\xff";
   const auto text = format_model_metadata({"m"}, "onnx", strange);

@@ -23,7 +23,7 @@ std::string why_refused(F f) {
 
 }  // namespace
 
-TEST_CASE("kserve parameters: a number is all of its text, and within its type") {
+TEST_CASE("kserve parameters: a number is complete, and within its type") {
   CHECK(whole<int64_t>("-12") == -12);
   CHECK(whole<uint64_t>("18446744073709551615") == UINT64_MAX);
   CHECK(whole<double>("2.5e3") == 2500);
@@ -40,7 +40,7 @@ TEST_CASE("kserve parameters: a key that is known occurs once") {
   CHECK(why_refused([&] { keys.once(name, "name"); }) == "inputs[2]: key \"name\" occurs twice");
 }
 
-TEST_CASE("kserve parameters: each is handed on as it is written, shared memory is refused") {
+TEST_CASE("kserve parameters: each is passed on as written, shared memory is refused") {
   const auto read = [](std::string_view text) {
     json_reader in(text);
     parameter_reader parameters(in, "inputs[0]: ");

@@ -10,7 +10,7 @@ std::string why(std::string_view body) {
   return asked ? "" : std::to_string(asked.error().status) + " " + asked.error().message;
 }
 
-TEST_CASE("a load names nothing, or a definition as text") {
+TEST_CASE("a load has no parameters, or a definition as text") {
   CHECK_FALSE(parse_repository_load("")->config);
   CHECK_FALSE(parse_repository_load("{}")->config);
   CHECK_FALSE(parse_repository_load(R"({"parameters": {}, "more": 1})")->config);
@@ -22,7 +22,7 @@ TEST_CASE("a load names nothing, or a definition as text") {
   CHECK(why(R"({"parameters": {"file:1/m.onnx": "x"}})").starts_with("400 parameters.file:1/m.onnx: only"));
 }
 
-TEST_CASE("a load that is large or deep is refused before anybody walks through it") {
+TEST_CASE("a large or deeply nested load is refused before it is parsed") {
   const std::string deep(30'000, '[');
   CHECK(why(R"({"parameters": )" + deep + "}").starts_with("400 the body is not a JSON object"));
   CHECK(why(R"({"parameters": )" + deep + std::string(30'000, ']') + "}")
@@ -33,7 +33,7 @@ TEST_CASE("a load that is large or deep is refused before anybody walks through 
   CHECK(why("{}" + std::string(65'535, ' ')).starts_with("413"));
 }
 
-TEST_CASE("an index is asked for all models or for those that are ready") {
+TEST_CASE("an index lists all models, or only those that are ready") {
   CHECK_FALSE(*parse_repository_index(""));
   CHECK_FALSE(*parse_repository_index(R"({"ready": false})"));
   CHECK(*parse_repository_index(R"({"ready": true})"));

@@ -13,7 +13,7 @@ using namespace troupe;
 using namespace troupe::testing;
 using nlohmann::json;
 
-TEST_CASE("a request says its rows, id, parameters and outputs, wherever they stand") {
+TEST_CASE("rows, id, parameters and outputs of a request are read in any order") {
   const auto o = take(R"( {"outputs":[{"name":"z"},{"name":"y","parameters":{"binary_data":false}}],
       "inputs":[{"data":[1,2.5,-3e2,4,5,6],"shape":[2,3],"datatype":"FP32","name":"x","parameters":{"a":[{}]}}],
       "parameters":{"slo_ms":12.5,"priority":{"deep":[1,null]}},"id":"caf\u00e9 \ud83d\ude00","extra":[{"ignored":true}]} )");
@@ -25,7 +25,7 @@ TEST_CASE("a request says its rows, id, parameters and outputs, wherever they st
   CHECK(values<float>(o) == std::vector<float>{1, 2.5, -300, 4, 5, 6});
 }
 
-TEST_CASE("without outputs, all are answered") {
+TEST_CASE("a request without outputs gets all of them") {
   const auto o = take(x_with(R"("datatype":"FP32","shape":[1,3],"data":[1,2,3])"));
   CHECK(o.request.outputs == std::vector<infer_request::wanted>{{0}, {1}});
   CHECK_FALSE(o.request.timeout);
@@ -101,7 +101,7 @@ TEST_CASE("outputs and parameters are checked") {
       R"(malformed JSON at byte 14: expected an object under "parameters", found "7,\"inputs\":[{\"name\":\"x\",\"datatype\":\"FP32")");
 }
 
-TEST_CASE("a client waits no longer than its least time limit") {
+TEST_CASE("the smallest time limit of a request counts") {
   const auto timeout = [](std::string_view parameters) {
     return take(R"({"parameters":{)" + std::string(parameters) +
                 R"(},"inputs":[{"name":"x","datatype":"FP32","shape":[1,3],"data":[1,2,3]}]})")
@@ -133,14 +133,14 @@ TEST_CASE("malformed JSON is refused with its place") {
         std::string::npos);
 }
 
-TEST_CASE("an id that would take memory while its request waits is refused") {
+TEST_CASE("an oversized id is refused") {
   const auto with_id = [](size_t bytes) { return refusal(R"({"id":")" + std::string(bytes, 'i') + R"("})"); };
   CHECK(with_id(1024) == R"("inputs" is missing)");
   CHECK(with_id(1025) == "id has 1025 bytes; at most 1024 are allowed");
   CHECK(with_id(40'000'000) == "id has 40000000 bytes; at most 1024 are allowed");
 }
 
-TEST_CASE("a response carries what was asked for, in that order") {
+TEST_CASE("a response has the requested outputs, in the requested order") {
   const model_signature s{.inputs = {},
                           .outputs = {{"y", data_type::fp32, {2}}, {"ok", data_type::boolean, {}}}};
   const float y[] = {1, 0.1f, -2.5e-7f, 3e20f};
@@ -162,7 +162,7 @@ TEST_CASE("a response carries what was asked for, in that order") {
         R"({"name":"y","datatype":"FP32","shape":[2,2],"data":[1,0.1,-2.5e-07,3e+20]}]})");
 }
 
-TEST_CASE("a model that gives NaN gets a 500, as JSON cannot say it") {
+TEST_CASE("NaN in an output is a 500, because JSON has no NaN") {
   const model_signature s{.inputs = {}, .outputs = {{"y", data_type::fp32, {2}}}};
   const float y[] = {1, std::nanf("")};
   infer_request request;
@@ -203,7 +203,7 @@ TEST_CASE("random tensors of every type survive response and request bit by bit"
   }
 }
 
-TEST_CASE("a mutated body is taken or refused, and what is taken is JSON") {
+TEST_CASE("a mutated body is accepted or refused, and accepted bodies are JSON") {
   std::mt19937_64 random(11);
   const model_signature s{.inputs = {{"x", data_type::fp32, {2}}, {"b", data_type::boolean, {}}},
                           .outputs = {{"y", data_type::fp32, {2}}}};

@@ -19,7 +19,7 @@ TEST_CASE("data is flat, or nested as its shape says") {
                                s)) == expected);
 }
 
-TEST_CASE("every type takes its whole range and nothing beyond") {
+TEST_CASE("every type accepts its whole range and nothing beyond") {
   CHECK(scalar<bool>(data_type::boolean, "true"));
   CHECK_FALSE(scalar<bool>(data_type::boolean, "false"));
   CHECK(scalar<uint8_t>(data_type::uint8, "255") == 255);
@@ -69,7 +69,7 @@ TEST_CASE("numbers may be written in any way that keeps their value") {
         "input \"x\": element 0 is \"1e-3\": INT32 needs a whole number");
 }
 
-TEST_CASE("what is no number of the type is refused by its position") {
+TEST_CASE("an invalid number is refused with its position") {
   CHECK(refusal(x_with(R"("datatype":"FP32","shape":[1,3],"data":[1,"NaN",3])")) ==
         R"(input "x": element 1 is "\"NaN\"": FP32 needs a number (JSON has no NaN and no infinity))");
   CHECK(refusal(x_with(R"("datatype":"FP32","shape":[1,3],"data":[1,2,NaN])")) ==
@@ -114,7 +114,7 @@ TEST_CASE("data that does not fill its shape is refused") {
   CHECK(data("{}") == R"(malformed JSON at byte 62: expected an array, found "{}}]}")");
 }
 
-TEST_CASE("data with more than its shape has is refused at the first element too many, and not read on") {
+TEST_CASE("data beyond its shape is refused at the first excess element") {
   const auto data = [](std::string_view d) {
     return refusal(x_with(R"("datatype":"FP32","shape":[2,3],"data":)" + std::string(d)));
   };

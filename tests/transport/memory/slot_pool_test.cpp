@@ -29,7 +29,7 @@ struct pool_fixture {
 
 }  // namespace
 
-TEST_CASE("what is written into a slot is what a reader verifies") {
+TEST_CASE("a reader verifies the bytes written into a slot") {
   pool_fixture f;
   for (uint64_t size : {0u, 1u, 7u, 8u, 9u, 64u, 1000u, 100'000u}) {
     auto s = f.pool.take(size);
@@ -47,7 +47,7 @@ TEST_CASE("what is written into a slot is what a reader verifies") {
   }
 }
 
-TEST_CASE("a region is stale as soon as its slot is given back, and for ever") {
+TEST_CASE("a region is stale as soon as its slot is released, and stays so") {
   pool_fixture f;
   const auto first = f.pool.take(5000);
   const auto copied = f.pull(first->region);
@@ -60,7 +60,7 @@ TEST_CASE("a region is stale as soon as its slot is given back, and for ever") {
   CHECK(verify(first->region, copied));  // a copy made in time stays valid
 }
 
-TEST_CASE("only the slot's own region gives it back, and only once") {
+TEST_CASE("only a slot's own region releases it, and only once") {
   pool_fixture f;
   const auto s = f.pool.take(100);
   auto other = s->region;
@@ -110,7 +110,7 @@ TEST_CASE("a mixture of two occupants is refused at either end") {
   CHECK(!verify(s->region, pulled));
 }
 
-TEST_CASE("a full pool says so, and is whole again when everything has been given back") {
+TEST_CASE("a full pool reports it, and is complete again after all releases") {
   pool_fixture f;
   CHECK(!f.pool.take(2u << 20));
   CHECK(!f.pool.take(~uint64_t{0}));
@@ -122,7 +122,7 @@ TEST_CASE("a full pool says so, and is whole again when everything has been give
   CHECK(f.pool.take((1u << 20) - 128));
 }
 
-TEST_CASE("slots never overlap, whatever is taken and given back") {
+TEST_CASE("slots never overlap, for any order of takes and releases") {
   pool_fixture f;
   std::mt19937 random(7);
   std::vector<slot> live;
@@ -148,7 +148,7 @@ TEST_CASE("slots never overlap, whatever is taken and given back") {
   CHECK(f.pool.in_use() == 0);
 }
 
-TEST_CASE("threads take slots while others give them back") {
+TEST_CASE("threads take slots while others release them") {
   pool_fixture f;
   std::vector<std::thread> threads;
   for (int t = 0; t < 3; ++t) {

@@ -24,7 +24,7 @@ std::string refused(std::string_view fields) { return refusal(parse_chat(with(fi
 std::string refused_messages(std::string_view messages) { return refusal(parse_chat(with("", messages))); }
 std::string blamed_message(std::string_view messages) { return blamed(parse_chat(with("", messages))); }
 
-TEST_CASE("a chat generates as much as fits unless it says how much, under either name") {
+TEST_CASE("a chat generates as much as fits unless it has a limit, under either name") {
   const auto r = take("");
   CHECK_FALSE(r.max_tokens);
   CHECK(r.add_generation_prompt);
@@ -63,7 +63,7 @@ TEST_CASE("a chat takes the fields that completions take") {
   CHECK(refused(R"("messages": [])").starts_with("messages | "));
 }
 
-TEST_CASE("messages keep what templates want, in their order") {
+TEST_CASE("messages keep the fields of templates, in their order") {
   CHECK(messages_of(R"([{"role": "system", "content": "s"}, {"content": "u", "role": "user", "name": "Zoë",
           "weight": 1, "more": {"a": [1]}}])") ==
         ordered_json::parse(
@@ -135,7 +135,7 @@ TEST_CASE("a message without role or content is refused, as is a chat without me
   CHECK(blamed_message(R"([{"role": "user", "content": null}])") == "messages[0].content");
 }
 
-TEST_CASE("formats, tools and sounds that are not there are refused, text is not") {
+TEST_CASE("unsupported formats, tools and audio are refused, text is not") {
   take(R"("response_format": {"type": "text"}, "modalities": ["text"], "tools": [], "tool_choice": "none",
     "parallel_tool_calls": true, "response_format_": 1)");
   CHECK(refused(R"("response_format": {"type": "json_object"})") ==
@@ -149,7 +149,7 @@ TEST_CASE("formats, tools and sounds that are not there are refused, text is not
           std::string(field) + " | " + field + ": is not supported; leave it out");
 }
 
-TEST_CASE("messages that are large or deep are refused before anything is built of them") {
+TEST_CASE("large or deeply nested messages are refused before they are parsed") {
   const std::string large(4 << 20, 'x');
   CHECK(blamed_message(R"([{"role": "user", "content": ")" + large + R"("}])") == "messages");
   const std::string deep(1'000'000, '[');

@@ -44,7 +44,7 @@ TEST_CASE("a completion needs a model and a prompt, the rest has OpenAI's defaul
     CHECK(!off);
 }
 
-TEST_CASE("a completion may say how urgent it is") {
+TEST_CASE("a completion may have a priority and targets") {
   const auto none = take_completion("");
   CHECK_FALSE(none.priority);
   CHECK_FALSE(none.ttft);
@@ -90,7 +90,7 @@ TEST_CASE("a completion takes every field of OpenAI's and vLLM's that it knows")
   CHECK(take_completion(R"("echo": true)").echo);
 }
 
-TEST_CASE("null is absent, what nobody knows is ignored, and whole numbers may have a point") {
+TEST_CASE("null is absent, unknown fields are ignored, and whole numbers may have a point") {
   const auto r = take_completion(
       R"("max_tokens": null, "temperature": null, "stop": null, "logprobs": null, "user": null,
     "stream_options": null, "suffix": null, "seed": null, "logit_bias": null, "n": 2.0, "top_k": 1e1,
@@ -234,14 +234,14 @@ TEST_CASE("fields that do not go together are refused") {
   CHECK(blamed(parse_completion(R"({"model": "m"})")) == "prompt");
 }
 
-TEST_CASE("a completion may say how long it is by either name, of which the newer one goes before") {
+TEST_CASE("max_completion_tokens goes before max_tokens") {
   CHECK(take_completion("").max_tokens == 16);
   CHECK(take_completion(R"("max_completion_tokens": 6)").max_tokens == 6);
   CHECK(take_completion(R"("max_completion_tokens": 6, "max_tokens": 5)").max_tokens == 6);
   CHECK(take_completion(R"("max_tokens": 5, "max_completion_tokens": 6)").max_tokens == 6);
 }
 
-TEST_CASE("what would change the answer and is not there is refused, unless it asks for nothing") {
+TEST_CASE("unsupported fields that would change the answer are refused, unless they have no effect") {
   for (const char* field : {"suffix", "tools", "functions", "guided_json", "min_tokens", "use_beam_search",
                             "bad_words", "prompt_logprobs"})
     for (const char* value : {"\"x\"", "[1]", "{\"a\": 1}", "true", "1"})
@@ -254,7 +254,7 @@ TEST_CASE("what would change the answer and is not there is refused, unless it a
     CHECK(refused_completion(field).ends_with("is not supported; leave it out"));
 }
 
-TEST_CASE("what is no JSON object is refused at its place, whatever it is") {
+TEST_CASE("a body that is not a JSON object is refused with its place") {
   CHECK(refusal(parse_completion("")) == " | malformed JSON at byte 0: expected an object, found the end");
   CHECK(refusal(parse_completion("[]")).starts_with(" | malformed JSON at byte 0"));
   CHECK(refusal(parse_completion(completion_with("") + "x")).find("expected nothing more") !=

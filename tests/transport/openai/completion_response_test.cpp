@@ -60,7 +60,7 @@ TEST_CASE("a whole chat is OpenAI's chat.completion") {
     "usage": {"prompt_tokens": 1099511627776, "completion_tokens": 1, "total_tokens": 1099511627777}})"));
 }
 
-TEST_CASE("log-probabilities of a completion are four lists, each text once, with the chosen token") {
+TEST_CASE("log-probabilities of a completion are four lists with distinct texts and the chosen token") {
   const completion_choice choices[] = {{0, " a�", std::span(reports), finish_reason::length}};
   CHECK(answer(completion_head, choices)["choices"][0]["logprobs"] == json::parse(R"({
     "tokens": [" a", "�"], "token_logprobs": [-0.25, -1.5],
@@ -71,7 +71,7 @@ TEST_CASE("log-probabilities of a completion are four lists, each text once, wit
   CHECK(out.find("\" a\":", first + 1) == std::string::npos);
 }
 
-TEST_CASE("log-probabilities of a chat tell the bytes of each token") {
+TEST_CASE("log-probabilities of a chat have the bytes of each token") {
   const completion_choice choices[] = {{0, "", std::span(reports), finish_reason::length}};
   CHECK(answer(chat_head, choices)["choices"][0]["logprobs"] == json::parse(R"({"content": [
     {"token": " a", "logprob": -0.25, "bytes": [32, 97], "top_logprobs": [
@@ -121,7 +121,7 @@ TEST_CASE("a streamed chat begins with the role and ends with the reason") {
         json::parse(R"({"index": 1, "delta": {"content": "!"}, "logprobs": null, "finish_reason": "stop"})"));
 }
 
-TEST_CASE("a stream whose usage is wanted tells it last, and null before") {
+TEST_CASE("requested usage comes last in a stream, and is null before") {
   for (const auto& head : {completion_head, chat_head}) {
     const answer_stream stream(head, true);
     std::string out;

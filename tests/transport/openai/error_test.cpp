@@ -9,7 +9,7 @@ namespace {
 
 using nlohmann::json;
 
-TEST_CASE("an error is OpenAI's object, with null for what is not said") {
+TEST_CASE("an error is OpenAI's object, with null for absent fields") {
   CHECK(
       json::parse(error_body({400, "n: must be \"1\"", "n", ""})) ==
       json::parse(R"({"error": {"message": "n: must be \"1\"", "type": "invalid_request_error", "param": "n",
@@ -40,7 +40,7 @@ TEST_CASE("every status has OpenAI's type, and some their code") {
         "insufficient_quota");
 }
 
-TEST_CASE("an error's response says when to come again") {
+TEST_CASE("an error response has Retry-After") {
   const auto r = error_response({429, "slow down", "", ""}, 1500ms);
   CHECK(r.status == 429);
   CHECK(r.content_type == "application/json");

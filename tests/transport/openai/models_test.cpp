@@ -9,7 +9,7 @@ namespace {
 
 using nlohmann::json;
 
-TEST_CASE("models are listed with what they are adapters of") {
+TEST_CASE("adapters are listed with their base model") {
   const std::chrono::sys_seconds created(std::chrono::seconds(12));
   const model_card models[] = {{"llama", "/models/llama", {}, created, 4096},
                                {"sql\"", "", "llama", created, 0}};

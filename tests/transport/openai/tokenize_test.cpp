@@ -34,7 +34,7 @@ TEST_CASE("a text or a chat is to be tokenized") {
             .add_special_tokens);
 }
 
-TEST_CASE("what cannot be tokenized is refused by name") {
+TEST_CASE("invalid input of tokenize is refused with its field") {
   CHECK(blamed(parse_tokenize("{}")) == "prompt");
   CHECK(blamed(parse_tokenize(R"({"prompt": "a", "messages": [{"role": "user", "content": "x"}]})")) ==
         "prompt");
@@ -46,7 +46,7 @@ TEST_CASE("what cannot be tokenized is refused by name") {
   CHECK(blamed(parse_tokenize(R"({"prompt": "a", "tools": [1]})")) == "tools");
 }
 
-TEST_CASE("tokens are told with their number, and their texts if they are wanted") {
+TEST_CASE("tokens are returned with their count, and with their texts on request") {
   const llm::token tokens[] = {1, 15043};
   const std::string texts[] = {"<s>", "▁\"\xff"};
   CHECK(json::parse(format_tokenize(tokens, {}, 128)) ==

@@ -4,7 +4,7 @@
 
 using namespace troupe;
 
-TEST_CASE("a key is known by its SHA-256") {
+TEST_CASE("a key is stored as its SHA-256") {
   // FIPS 180-2, appendix B.1
   const auto expected = parse_digest("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   REQUIRE(expected);

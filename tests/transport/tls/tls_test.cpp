@@ -144,7 +144,7 @@ TEST_CASE(
   REQUIRE(d.wait_for([&] { return d.refusals.size() == 3; }));
 }
 
-TEST_CASE("a server of another CA, or at another host than it claims, is not talked to") {
+TEST_CASE("a server of another CA, or of another host, is refused") {
   const folder certs, others;
   const tls_context client(certs.of(operator_name)), right(certs.of("node")), wrong(others.of("node"));
   const auto dial = [&](const tls_context& server, const std::string& host) {
@@ -160,7 +160,7 @@ TEST_CASE("a server of another CA, or at another host than it claims, is not tal
   CHECK(dial(wrong, "localhost").find("verify failed") != std::string::npos);
 }
 
-TEST_CASE("who does not finish the handshake is turned away, by time or by number") {
+TEST_CASE("an unfinished handshake ends by time or by number") {
   const folder certs;
   const tls_context server(certs.of("node"));
   {
@@ -181,7 +181,7 @@ TEST_CASE("who does not finish the handshake is turned away, by time or by numbe
   CHECK(read(second.ends[0], &c, 1) == -1);  // still open
 }
 
-TEST_CASE("who has begun to talk does not give way to a crowd that says nothing") {
+TEST_CASE("a started handshake does not give way to idle connections") {
   const folder certs;
   const tls_context server(certs.of("node")), client(certs.of(operator_name));
   handshaker_probe narrow(server, {2, 1h});
@@ -239,7 +239,7 @@ TEST_CASE("certificates are made once, with keys that only their owner can read"
   CHECK_THROWS_AS(make_certificates(certs.path, "test", {{"bad", {"a,DNS:b"}}}, 30), std::runtime_error);
 }
 
-TEST_CASE("what is wrong with a node's files is said in one sentence that names the file") {
+TEST_CASE("a problem with a node's files is one sentence that names the file") {
   const folder certs, others;
   const auto now = std::time(nullptr);
   const auto good = certs.of("node");
