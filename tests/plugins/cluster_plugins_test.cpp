@@ -57,7 +57,7 @@ TEST_CASE("a policy that cannot be made is a problem of the file") {
         ") cannot create the policy: the parameter 'share' was not declared with this type\n");
 }
 
-TEST_CASE("a library that cannot be loaded is the only problem, whatever needs it") {
+TEST_CASE("a library that cannot be loaded is the only problem, even if other keys need it") {
   const auto text =
       changed(with_plugin("[plugins.other]\nx = 1\n"), "libraries = [", "libraries = [\"none.so\", ");
   CHECK(problems_of(changed(text, "\"deferred\"", "\"of none\"") +

@@ -88,7 +88,7 @@ TEST_CASE("a plug-in that throws or takes a name adds nothing") {
   ends("key", "refuses to start: 'no key' cannot be the key of a parameter");
 }
 
-TEST_CASE("a good plug-in is loaded once and brings what it says") {
+TEST_CASE("a valid plug-in is loaded once and registers its policies and actors") {
   const auto& p = load_plugin(TROUPE_EXAMPLE_PLUGIN);
   CHECK(p.name == "example");
   CHECK(p.version == "2.1");

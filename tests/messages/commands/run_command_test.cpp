@@ -32,7 +32,7 @@ command_reply ask(const std::string& type, const std::string& fields, set_slo* h
 
 }  // namespace
 
-TEST_CASE("run_command: a command reaches its handler, whose result is the reply") {
+TEST_CASE("run_command: a command reaches its handler, and the result is the reply") {
   set_slo heard;
   const auto r = ask("set_slo", R"({"slo": 5000000})", &heard);
   CHECK(r.ok);

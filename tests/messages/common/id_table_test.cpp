@@ -26,7 +26,7 @@ TEST_CASE("an id table finds what was added until it is taken") {
   CHECK(t.empty());
 }
 
-TEST_CASE("an id table agrees with a map, whatever the history") {
+TEST_CASE("an id table agrees with a map over random histories") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     random_stream r(seed, "ids");
     id_table<uint64_t, uint64_t> t;

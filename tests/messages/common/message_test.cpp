@@ -6,7 +6,7 @@
 
 using namespace troupe;
 
-TEST_CASE("a message knows its name and the names of its fields") {
+TEST_CASE("a message has its name and the names of its fields") {
   CHECK(std::string_view(grant::type_name) == "grant");
   CHECK(grant::field_names.size() == 8);
   CHECK(grant::field_names[4] == "free_at");

@@ -6,7 +6,7 @@
 
 using namespace troupe;
 
-TEST_CASE("what is nested deeper than any message is discarded, whole or not") {
+TEST_CASE("data nested deeper than any message is discarded, complete or not") {
   const auto nested = [](int levels, const std::string& open, const std::string& close) {
     std::string text;
     for (int i = 0; i < levels; ++i) text += open;

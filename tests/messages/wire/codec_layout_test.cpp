@@ -94,7 +94,7 @@ TEST_CASE("codec layout: an enumeration that lacks or renames one of the schema'
                                         "DroppedRequest.reason: enumerant 2 differs");
 }
 
-TEST_CASE("codec layout: what a plain struct cannot have is refused: unions, and values by default") {
+TEST_CASE("codec layout: unions and non-zero defaults are refused") {
   // Cap'n Proto's own description of a field has both
   std::vector<field_form> fields(7, {.name = "name", .kind = kind::TEXT});
   fields[0] = {.name = "slot", .kind = kind::STRUCT};

@@ -48,7 +48,7 @@ TEST_CASE("a backend makes no larger batches than were planned for it, but lets 
   CHECK(policy.window().rows == 6);
 }
 
-TEST_CASE("a backend whose latency is learned later plans with it") {
+TEST_CASE("a backend plans with a latency that it learns later") {
   auto p = resnet50();
   p.latency = {};
   p.max_rows = 16;

@@ -70,7 +70,7 @@ TEST_CASE("a model runs only where it is placed") {
   CHECK(s.poll(ms(10)).size() == 1);
 }
 
-TEST_CASE("who has nothing to run, or nothing in time, loses its turn") {
+TEST_CASE("a model with nothing to run in time loses its turn") {
   nexus_stage s({{model_a, model_b, model_c}});
   s.offer(0, ms(1));
   s.offer(2);
@@ -97,7 +97,7 @@ TEST_CASE("a slot or a model that goes away is matched no more, and comes back e
   CHECK(s.poll(ms(1)).size() == 1);
 }
 
-TEST_CASE("queues are told where they run, when that changes and when they seem not to know") {
+TEST_CASE("queues get their backends after a change, and again when they use old ones") {
   nexus_stage s({{model_a, model_b}, {model_a, model_b}});
   s.poll(ms(0));
   auto told = s.told();
@@ -137,7 +137,7 @@ TEST_CASE("a candidate counts only on the slots that it is for, and where the mo
   CHECK(s.policy.wake_at() == ms(10));
 }
 
-TEST_CASE("a slot waits while the model whose turn it is has an unanswered match elsewhere") {
+TEST_CASE("a slot waits while the next model has an unanswered match elsewhere") {
   nexus_stage s({{model_a}, {model_a, model_b}});
   s.poll(ms(0));
   s.offer_on(1, {slot_id{1}});
@@ -160,7 +160,7 @@ TEST_CASE("a slot waits while the model whose turn it is has an unanswered match
   CHECK(s.policy.wake_at() == ms(10));  // b's turn
 }
 
-TEST_CASE("a slot with two batches under way comes back when it is said to be free") {
+TEST_CASE("a slot with two orders is free again only when it is reported free") {
   nexus_stage s({{model_a}});
   s.offer(0);
   REQUIRE(s.poll(ms(0)).size() == 1);

@@ -87,8 +87,7 @@ TEST_CASE("nexus_planner: a model that comes between epochs is planned for the m
   CHECK(rate(plan, model_b) / rate(plan, model_a) == doctest::Approx(3).epsilon(0.01));
 }
 
-TEST_CASE(
-    "nexus_planner: nothing is placed where it is not, and who is in two groups is divided among them") {
+TEST_CASE("nexus_planner: models are placed only where they are loaded, and divided among their groups") {
   nexus_planner p;
   for (const auto m : {model_a, model_b, model_c}) p.set_profile(m, profile());
   p.set_slot(slot_id{0}, std::vector{model_a, model_b});

@@ -155,7 +155,7 @@ TEST_CASE("nexus: it wakes when the first backend's window closes, and the other
   CHECK(q.policy.wake_at() == ms(44) + 1ns);
 }
 
-TEST_CASE("nexus: what a candidate said of a slot is what was offered for it") {
+TEST_CASE("nexus: the plan of a slot's candidate is the one that was offered") {
   queue q;
   q.plan({{first_slot, 10, 1}, {second_slot, 10, 1}});
   q.arrive(1, ms(30), ms(0));

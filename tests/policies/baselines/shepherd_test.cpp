@@ -108,7 +108,7 @@ TEST_CASE(
   CHECK(m[0].preempts);
 }
 
-TEST_CASE("what Shepherd's match was to stop goes on as before if the slot says so") {
+TEST_CASE("a batch that Shepherd's match should stop continues if the slot reports so") {
   shepherd_stage s;
   s.policy.add_slot(slot_id{0}, ms(0));
   s.offer(0, 2);
@@ -172,7 +172,7 @@ TEST_CASE("Shepherd sleeps until a slot can be given ahead of its end to the lar
   CHECK(m[0].free_at == ms(10));
 }
 
-TEST_CASE("the answer to a match on a slot that came back meanwhile says nothing about it") {
+TEST_CASE("an answer to a match does not count for a slot that was removed and added since") {
   shepherd_stage s;
   s.policy.add_slot(slot_id{0}, ms(0));
   s.offer(0, 1);

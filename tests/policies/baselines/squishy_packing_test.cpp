@@ -81,7 +81,7 @@ TEST_CASE("many small models share slots, every one gets its part") {
     CHECK(rates[i] / sessions[i].rate == doctest::Approx(rates[0] / sessions[0].rate).epsilon(0.001));
 }
 
-TEST_CASE("what cannot be in time gets no slot") {
+TEST_CASE("a candidate that cannot be in time gets no slot") {
   auto slow = resnet50_session;
   slow.slo = 6ms;  // ℓ(1) = 6.125 ms
   const auto plan = squishy_packing({slow, resnet50_session}, 2);

@@ -21,7 +21,7 @@ void pass(admission& a, duration from, duration to, uint32_t served, uint32_t lo
 
 }  // namespace
 
-TEST_CASE("while next to nothing is lost everybody may wait") {
+TEST_CASE("all requests may wait while almost none is lost") {
   admission a;
   CHECK(a.bound(at(0s), 100ms, 5, 1) == unbounded);
   pass(a, 0s, 3s, 40, 1);
@@ -35,7 +35,7 @@ TEST_CASE("in overload so many may wait as leave within a newcomer's patience, l
   CHECK(a.bound(at(3200ms), 50ms, 5, 1) == doctest::Approx(15).epsilon(0.15));
 }
 
-TEST_CASE("what keeps the slots busy may always wait") {
+TEST_CASE("requests that keep the slots busy may always wait") {
   admission a;
   pass(a, 0s, 3s, 4, 16);
   CHECK(a.bound(at(3s), 100ms, 16, 3) == 64);

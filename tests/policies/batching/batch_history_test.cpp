@@ -32,7 +32,7 @@ TEST_CASE("batch history: lists the newest batches behind a number, oldest first
   CHECK(numbers_of(batch_history{}.list({0, 10}, time_point{9ms})).empty());
 }
 
-TEST_CASE("batch history: says of a batch how long ago it ended and how long it took") {
+TEST_CASE("batch history: an entry has the age and the duration of its batch") {
   batch_history h;
   h.add({model_id{4}, 3, 2, time_point{10ms}, time_point{17ms}, true});
   const auto b = h.list({0, 1}, time_point{20ms}).batches.at(0);
@@ -44,7 +44,7 @@ TEST_CASE("batch history: says of a batch how long ago it ended and how long it 
   CHECK(b.stopped);
 }
 
-TEST_CASE("batch history: forgets the oldest, whose numbers nobody gets again") {
+TEST_CASE("batch history: drops the oldest, and never reuses their numbers") {
   const auto h = of_batches(batch_history::capacity + 3);
   const auto all = h.list({0, 1000}, time_point{0ms}).batches;
   REQUIRE(all.size() == batch_history::capacity);

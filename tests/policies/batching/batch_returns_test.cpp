@@ -88,7 +88,7 @@ TEST_CASE("resubmit_batch: requests of a worker that died wait for their poison 
     REQUIRE(verdict);
     CHECK(verdict->why == failure::worker_lost);
   }
-  SUBCASE("nobody is told if its gateway is gone") {
+  SUBCASE("no drop is sent if the gateway is gone") {
     forget_gateway(q, first_gateway.node, first_gateway.incarnation);
     CHECK_FALSE(judge_poison_retry(q, again.in_flight, worker_loss::worker_crashed));
     CHECK_FALSE(q.table().holds(again.in_flight.handles[0]));

@@ -74,8 +74,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE(
-    "batches that keep up are no larger than the target, however high the load, and no smaller than a row") {
+TEST_CASE("batches that keep up have between one row and the target at any load") {
   const auto p = resnet50(8);
   const auto target = staggered_target(p, 5500);
   CHECK(rows_that_keep_up(p.latency, target, 1) == doctest::Approx(16));

@@ -42,7 +42,7 @@ TEST_CASE("window shedding gives up a head for a batch of the target size") {
     CHECK(dropped_by(policy).empty());
     CHECK(policy.window().rows == 3);
   }
-  SUBCASE("and says so when the head was late anyway") {
+  SUBCASE("and reports a head that was late anyway") {
     batch_of(policy);
     policy.add(due(now + 5.5, 201), ms(now));
     policy.add(due(now + 7.5, 202), ms(now));

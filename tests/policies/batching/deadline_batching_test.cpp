@@ -62,7 +62,7 @@ TEST_CASE("a deferred batch does not wait for requests that are not to be expect
   CHECK(wants_to_start(1001) == doctest::Approx(4).epsilon(0.01));  // another one came: there may be more
   policy.add(due(1014, 3002), ms(1002));
   CHECK(wants_to_start(1002) == doctest::Approx(3));  // the frontrun moment of three
-  SUBCASE("six gaps of requests, whatever their rows") {
+  SUBCASE("six gaps between requests, of any number of rows") {
     removed_from(policy, 3000);
     removed_from(policy, 3001);
     removed_from(policy, 3002);
@@ -118,7 +118,7 @@ TEST_CASE("a batch at its largest size has nothing to wait for") {
   CHECK(policy.window().exec_at == ms(0));
 }
 
-TEST_CASE("nor has a batch whose next request is too large to join it") {
+TEST_CASE("nor has a batch with a next request that is too large to join it") {
   auto p = paper();
   p.max_rows = 3;
   deferred policy(p, shedding::timeout);
@@ -182,7 +182,7 @@ TEST_CASE("a request that can never run is dropped, not queued") {
   CHECK(dropped_by(policy) == drop_list{{1, drop_reason::late}, {2, drop_reason::late}});
 }
 
-TEST_CASE("what disturbs the window empties it until the next update, and what does not, does not") {
+TEST_CASE("removals from the window empty it until the next update, other changes do not") {
   deferred policy(paper(), shedding::timeout);
   policy.add(due(12, 2), ms(0));
   policy.update(ms(0), long_ago);

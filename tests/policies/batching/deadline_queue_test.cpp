@@ -38,7 +38,7 @@ TEST_CASE("rows are summed from the front") {
   CHECK(q.rows_before(1) == 2);
 }
 
-TEST_CASE("what is not queued cannot be erased") {
+TEST_CASE("only queued requests can be erased") {
   const auto everything = [](const queued_request&) { return true; };
   deadline_queue q;
   std::vector<queued_request> gone;

@@ -26,7 +26,7 @@ std::vector<uint32_t> rows_of(const std::vector<decision_log::offer>& offers) {
 
 }  // namespace
 
-TEST_CASE("a decision log finds every grant of a request, and none of who had its handle before") {
+TEST_CASE("a decision log finds every grant of a request, and none of the handle's earlier requests") {
   decision_log log(8);
   log.begin(batch(4, 1));
   log.grant(1, 3, batch_id{4});

@@ -34,7 +34,7 @@ TEST_CASE("dropped_requests: one message a gateway, in the order of the first dr
   CHECK(sent.size() == 2);
 }
 
-TEST_CASE("dropped_requests: the counts go on, whether gateways are told or not") {
+TEST_CASE("dropped_requests: counts grow with and without a gateway to notify") {
   dropped_requests d;
   d.add(request_of(1, 1), drop_reason::late);
   d.forget();

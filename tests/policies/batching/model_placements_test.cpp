@@ -45,7 +45,8 @@ TEST_CASE("model_placements: a slot out of service has the model, but does not s
   CHECK(p.summary().in_service == 1);
 }
 
-TEST_CASE("model_placements: other workers are told once, a new measurement of the same worker is not") {
+TEST_CASE(
+    "model_placements: a change of workers is reported once, a new measurement of the same worker is not") {
   model_placements p({}, 0);
   p.set(slot_id{0}, worker_in(1), fast);
   CHECK(p.take_summary().replaced);

@@ -97,7 +97,7 @@ TEST_CASE("a request_queue's poison retry is a batch of its own, dropped when it
   CHECK(q.retries().empty());
 }
 
-TEST_CASE("a request_queue that forgets all says nothing of it, and remembers what it has decided") {
+TEST_CASE("a cleared request_queue reports nothing, and keeps its decision log") {
   a_request_queue q;
   q.arrive(a_request(1, 0), 0);
   const auto b = q.leave(7, 0);

@@ -100,7 +100,7 @@ TEST_CASE("explain: a request in flight and its end, without the later candidate
   CHECK(s.batches[0].finished_at == ms(9));
 }
 
-TEST_CASE("explain: a batch whose worker is lost, or that is refused and queued again") {
+TEST_CASE("explain: a batch of a lost worker, and a refused one that is queued again") {
   memory m;
   const auto lost = m.take(1, 0), refused = m.take(2, 0);
   m.begin(lost, 7, 1, 1);

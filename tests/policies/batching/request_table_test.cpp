@@ -21,7 +21,7 @@ std::vector<uint64_t> waited_for(const request_table& t) {
 
 }  // namespace
 
-TEST_CASE("a request_table uses the handle that was released last, and forgets who had it") {
+TEST_CASE("a request_table reuses the handle released last, and drops its former request") {
   request_table t;
   const auto first = t.add(entry(1)), second = t.add(entry(2));
   CHECK(t[first].id == request_id{1});
@@ -35,7 +35,7 @@ TEST_CASE("a request_table uses the handle that was released last, and forgets w
   CHECK(t.all_of(first).returned == 0);
 }
 
-TEST_CASE("a request_table remembers as many released requests as it is told to") {
+TEST_CASE("a request_table keeps the given number of released requests") {
   request_table t;
   t.remember(2);
   for (uint64_t id = 1; id <= 10; ++id) t.release(t.add(entry(id)));
@@ -49,7 +49,7 @@ TEST_CASE("a request_table remembers as many released requests as it is told to"
   }
   CHECK(waited_for(t).empty());
 
-  SUBCASE("and no longer when it is told so") {
+  SUBCASE("and no longer after a command") {
     t.remember(0);
     for (uint64_t id = 11; id <= 13; ++id) t.add(entry(id));
     CHECK(t.handles() == 3);
@@ -73,7 +73,7 @@ TEST_CASE("a request_table remembers as many released requests as it is told to"
   }
 }
 
-TEST_CASE("a request_table leaves out those that nobody waits for") {
+TEST_CASE("a request_table skips requests that have an outcome") {
   request_table t;
   t.add(entry(1));
   const auto lost = t.add(entry(2));

@@ -69,7 +69,7 @@ TEST_CASE("uncapped, it waits to the end and runs what still fits then") {
   CHECK(policy->window().exec_at == the_start + 13500us);
 }
 
-TEST_CASE("an argument that makes no sense, or that no policy asked for, makes no policy") {
+TEST_CASE("an invalid or unexpected argument gives no policy") {
   CHECK(make_batching("timeout(soon)", "timeout", some()) == nullptr);
   CHECK(make_batching("timeout()", "timeout", some()) == nullptr);
   CHECK(make_batching("timeout(, uncapped)", "timeout", some()) == nullptr);

@@ -47,7 +47,7 @@ TEST_CASE("active_scheduler: without standbys it is the scheduler's node, availa
   CHECK(of_head.available());
 }
 
-TEST_CASE("active_scheduler: without standbys nobody is elected") {
+TEST_CASE("active_scheduler: without standbys there is no election") {
   active_scheduler s(without_standby, head_node);
   s.begin(an_incarnation, at(0s));
   CHECK_FALSE(s.learn(of_standby, at(0s)));

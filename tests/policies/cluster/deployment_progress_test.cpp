@@ -53,7 +53,7 @@ TEST_CASE("the dead are not waited for, and a new incarnation has its part to do
   CHECK(p.missing(line) == left_worker);
 }
 
-TEST_CASE("what no worker has is not deployed, though nobody is waited for, but undeployed it may be") {
+TEST_CASE("a model without a worker is not deployed, but may be undeployed") {
   deployment_progress p(workers);
   const deployment gone{4, model_id{1}, deployment_state::undeployed, {}};
   p.up(gateway_node, {1});

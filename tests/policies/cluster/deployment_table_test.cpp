@@ -34,7 +34,7 @@ TEST_CASE("a new model gets the next id, and every change the next revision") {
   CHECK(table.changes().models.size() == 2);
 }
 
-TEST_CASE("what is so already is no change") {
+TEST_CASE("a change without an effect is no change") {
   auto table = table_of_two();
   const auto again = table.deploy(model("b"));
   CHECK(again.line == table.find("b"));
@@ -71,7 +71,7 @@ TEST_CASE("commands that cannot be done are refused in one sentence") {
   CHECK(table.deploy(model("a")).why == "model 'a' is still being undeployed; try again");
 }
 
-TEST_CASE("a scheduler that starts again learns the log back before it goes on numbering") {
+TEST_CASE("a restarted scheduler recovers the log before it assigns revisions") {
   auto before = table_of_two();
   before.deploy(model("c"));
   before.undeploy("b");

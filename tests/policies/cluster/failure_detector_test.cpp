@@ -26,7 +26,7 @@ deaths of(failure_detector& d) {
 
 }  // namespace
 
-TEST_CASE("a silent peer is dead after the timeout, and that is said once") {
+TEST_CASE("a silent peer is dead after the timeout, and is reported once") {
   failure_detector d(50ms);
   CHECK(d.on_heartbeat(peer, first_incarnation, the_start));
   d.advance(the_start + 50ms - 1ns);
@@ -49,7 +49,7 @@ TEST_CASE("signs of life put death off, also if they arrive out of order") {
   CHECK(of(d) == deaths{{peer, first_incarnation}});
 }
 
-TEST_CASE("an incarnation that is over is not listened to, a later one is") {
+TEST_CASE("heartbeats of an ended incarnation are ignored, those of a later one count") {
   failure_detector d(50ms);
   d.on_heartbeat(peer, first_incarnation, the_start);
   d.lost(peer, first_incarnation);
@@ -77,7 +77,7 @@ TEST_CASE("the loss of an incarnation never heard of counts, and ends the earlie
   CHECK_FALSE(d.on_heartbeat(peer, second_life, the_start));
 }
 
-TEST_CASE("the incarnation that stands for any is nobody's") {
+TEST_CASE("incarnation 0, which means any, belongs to no node") {
   failure_detector d(50ms);
   CHECK_FALSE(d.on_heartbeat(peer, incarnation_id{}, the_start));
   d.lost(peer, incarnation_id{});

@@ -58,8 +58,7 @@ TEST_CASE("leader_election: a standby that never comes does not keep the schedul
   CHECK(w.decide(at(3s), long_ago));
 }
 
-TEST_CASE(
-    "leader_election: a standby gives a scheduler that has only just come its turn, however long it waited") {
+TEST_CASE("leader_election: a standby lets a newly started scheduler lead first, after any wait") {
   watcher w(first_standby);
   w.meet(second_standby);
   duration now{};
@@ -80,8 +79,7 @@ TEST_CASE("leader_election: a scheduler that comes back finds another leader, an
   CHECK_FALSE(w.watch(now, 20s));
 }
 
-TEST_CASE(
-    "leader_election: the first standby takes over as soon as the incarnation of the scheduler is over") {
+TEST_CASE("leader_election: the first standby takes over when the incarnation of the scheduler ends") {
   watcher w(first_standby);
   w.meet(head);
   w.meet(second_standby);
@@ -119,7 +117,7 @@ TEST_CASE("leader_election: the second standby waits for the first, and for it a
   }
 }
 
-TEST_CASE("leader_election: a standby whose other never came takes over from a scheduler that it knew") {
+TEST_CASE("leader_election: a standby takes over from a known scheduler without the other standby") {
   watcher w(first_standby);
   w.meet(head);
   w.elect_head();
@@ -139,7 +137,7 @@ TEST_CASE("leader_election: a scheduler that leaves hands over") {
   CHECK(w.decide(at(now), at(now)));
 }
 
-TEST_CASE("leader_election: who leaves does not become the leader") {
+TEST_CASE("leader_election: a leaving node does not become the leader") {
   watcher w(first_standby);
   w.meet(head);
   w.elect_head();
@@ -163,7 +161,7 @@ TEST_CASE("leader_election: silence for longer than allowed counts as an end") {
   CHECK(now - last < 400ms);
 }
 
-TEST_CASE("leader_election: whose machine is busy is given more time, until it is busy no more") {
+TEST_CASE("leader_election: a leader on a busy machine gets more time, until the machine is idle again") {
   watcher w(first_standby);
   w.meet(head);
   w.elect_head();
@@ -176,7 +174,7 @@ TEST_CASE("leader_election: whose machine is busy is given more time, until it i
   CHECK(w.allowed_silence() == 300ms);
 }
 
-TEST_CASE("leader_election: however busy, silence for the node timeout is the end") {
+TEST_CASE("leader_election: silence for the node timeout ends the leader, even on a busy machine") {
   watcher w(first_standby);
   w.meet(head);
   w.elect_head();
@@ -188,7 +186,7 @@ TEST_CASE("leader_election: however busy, silence for the node timeout is the en
   CHECK(now - last > 3s);
 }
 
-TEST_CASE("leader_election: who stood still itself does not blame the scheduler for it") {
+TEST_CASE("leader_election: a standby that was frozen itself does not count its freeze as silence") {
   watcher w(first_standby);
   w.meet(head);
   w.elect_head();
@@ -200,7 +198,7 @@ TEST_CASE("leader_election: who stood still itself does not blame the scheduler 
   CHECK(w.watch(now, last + 2400ms, last));
 }
 
-TEST_CASE("leader_election: of two terms the later one counts, whoever says so last") {
+TEST_CASE("leader_election: the higher of two terms counts, in any order of messages") {
   watcher w(head);
   CHECK(w.learn({{100}, head, {7}}, at(1s)));
   CHECK(w.is_leader());

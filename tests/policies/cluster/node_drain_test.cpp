@@ -32,7 +32,7 @@ TEST_CASE("node_drain: a node leaves once it has no work and all peers that are 
   CHECK(d.may_leave(both_peers));
 }
 
-TEST_CASE("node_drain: it ends at its deadline whatever is left") {
+TEST_CASE("node_drain: it ends at its deadline with work left") {
   node_drain d(3);
   CHECK_FALSE(d.overdue(at(10s)));
   d.begin(at(10s));

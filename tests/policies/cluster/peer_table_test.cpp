@@ -109,8 +109,7 @@ TEST_CASE("peer_table: slots of a connecting peer are kept until it is up") {
   CHECK_FALSE(t.take_slot(slot_on(node_id{9}, an_incarnation)));
 }
 
-TEST_CASE(
-    "peer_table: a node that begins a new incarnation knows no peer, and accepts the old incarnations") {
+TEST_CASE("peer_table: a new incarnation starts without peers, and accepts their old incarnations") {
   peers_of_head t;
   t.meet_fully(left_node);
   t.lose(left_node, an_incarnation);

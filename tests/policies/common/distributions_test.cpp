@@ -49,7 +49,7 @@ TEST_CASE("variates have the mean and deviation of their distributions") {
   }
 }
 
-TEST_CASE("Zipf shares fall as the power says and add up to one") {
+TEST_CASE("Zipf shares fall with the given power and add up to one") {
   const auto shares = zipf_shares(100, 0.9);
   CHECK(std::accumulate(shares.begin(), shares.end(), 0.0) == doctest::Approx(1));
   CHECK(shares[0] / shares[9] == doctest::Approx(std::pow(10, 0.9)));

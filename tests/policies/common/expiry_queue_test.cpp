@@ -14,7 +14,7 @@ namespace {
 const auto any_request = [](request_id) { return true; };
 }  // namespace
 
-TEST_CASE("what is due is popped by time, then by id") {
+TEST_CASE("due entries are popped by time, then by id") {
   expiry_queue e;
   e.add(the_start + 300ms, {3});
   e.add(the_start + 100ms, {2});
@@ -31,7 +31,7 @@ TEST_CASE("what is due is popped by time, then by id") {
   CHECK(e.next() == never);
 }
 
-TEST_CASE("what has ended is forgotten when its time comes") {
+TEST_CASE("an ended entry is dropped when it is due") {
   expiry_queue e;
   for (uint64_t i = 1; i <= 10; ++i) e.add(the_start + i * 1ms, {i});
   const auto even = [](request_id id) { return id.value % 2 == 0; };
@@ -42,7 +42,7 @@ TEST_CASE("what has ended is forgotten when its time comes") {
   CHECK(!e.pop(the_start + 1s, any_request));
 }
 
-TEST_CASE("expiries agree with a sorted set, whatever the history, and call for no late pop") {
+TEST_CASE("expiries agree with a sorted set over random histories, and never wake late") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     random_stream r(seed, "expiries");
     expiry_queue e;

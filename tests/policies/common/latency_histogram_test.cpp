@@ -9,7 +9,7 @@
 
 using namespace troupe;
 
-TEST_CASE("an empty histogram says zero") {
+TEST_CASE("an empty histogram gives zero") {
   const latency_histogram h;
   CHECK(h.count() == 0);
   CHECK(h.quantile(0.99) == 0ns);

@@ -33,7 +33,7 @@ TEST_CASE("where the best coefficient would be negative it is zero, and the othe
   CHECK(below.solve()[0] == 0);
 }
 
-TEST_CASE("what samples do not tell has no coefficient, and none is not a number") {
+TEST_CASE("an undetermined coefficient is zero, and none is NaN") {
   CHECK(nonnegative_fit<3>{}.solve() == std::array<double, 3>{});
   nonnegative_fit<3> fit;  // the second is always zero, the third always twice the first
   for (const double x : {1.0, 2.0, 3.0}) fit.add({x, 0, 2 * x}, 6 * x);

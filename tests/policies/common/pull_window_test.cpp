@@ -80,7 +80,7 @@ TEST_CASE("pull window: a large output lets small ones go ahead, and goes when i
   CHECK(s.pull() == pulled_ids{2});
 }
 
-TEST_CASE("pull window: only the oldest goes whatever its size") {
+TEST_CASE("pull window: only the oldest output is pulled at any size") {
   window_stage s(1);
   s.offer(1, 8), s.offer(2, 8);
   CHECK(s.pull() == pulled_ids{1});

@@ -4,7 +4,7 @@
 
 using namespace troupe;
 
-TEST_CASE("a rate meter knows nothing before its first bucket is complete") {
+TEST_CASE("a rate meter has no rate before its first bucket is complete") {
   rate_meter meter(50ms, 4);
   const time_point start{7h};
   meter.count(start, 10);
@@ -23,7 +23,7 @@ TEST_CASE("the rate is the mean of the last complete buckets") {
   CHECK(meter.rate(start + 600ms) == doctest::Approx(70 / 3.0));
 }
 
-TEST_CASE("after a silence as long as its window, however long, the rate is zero") {
+TEST_CASE("the rate is zero after a silence of one window or longer") {
   for (const duration silence : {duration{400ms}, duration{450ms}, duration{1000h}}) {
     rate_meter meter(100ms, 3);
     meter.count(time_point{}, 1000);

@@ -24,7 +24,7 @@ TEST_CASE("a pause fills the bucket up to its burst and no further") {
   CHECK(bucket.take(the_start + 24h) > 0ms);
 }
 
-TEST_CASE("who comes again when a bucket says so is let in, whatever the rate") {
+TEST_CASE("a request that returns after the given time is admitted, at any rate") {
   random_stream random(7, "buckets");
   for (int i = 0; i < 1000; ++i) {
     token_bucket bucket(0.01 + 1e5 * random.uniform(), 1 + 20 * random.uniform());
@@ -53,7 +53,7 @@ TEST_CASE("over a long time no more passes than rate and burst allow, and no les
   CHECK(passed >= 100 * 100 - 100);
 }
 
-TEST_CASE("tenants are limited each for itself, and nobody's requests not at all") {
+TEST_CASE("tenants are limited separately, and requests without a tenant are not limited") {
   tenant_limits limits({{1, 1, 0}, {0, 1, 2}});
   CHECK(limits.admit(1, the_start).admitted);
   const auto refused = limits.admit(1, the_start);

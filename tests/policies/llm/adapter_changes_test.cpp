@@ -63,7 +63,7 @@ TEST_CASE("adapter changes: an adapter is unloaded if any engine had it") {
   CHECK(s->answer.answer == adapter_answer::unknown);
 }
 
-TEST_CASE("adapter changes: a lost engine refuses all that it was asked") {
+TEST_CASE("adapter changes: a lost engine counts as refusing all of its changes") {
   adapter_changes all;
   all.begin(loading(7), {engine_a});
   all.begin(loading(6), {engine_a, engine_b});

@@ -157,7 +157,7 @@ TEST_CASE("adapter manager: half of the slots change hands at a time, rounded up
     CHECK(adapter_manager(slots, {}).exchange_limit() == limit);
 }
 
-TEST_CASE("adapter manager: its list says where adapters are and how much they are used") {
+TEST_CASE("adapter manager: its list has the state and the use of each adapter") {
   two_slots m;
   const auto b = m.id_of("b");
   m.bring_in(b);

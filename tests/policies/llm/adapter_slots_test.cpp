@@ -75,7 +75,7 @@ TEST_CASE("adapters take free slots, the most urgent first, each once") {
   CHECK(d.of(7) == adapter_place::ready);
 }
 
-TEST_CASE("the adapter whose last sequence ended longest ago gives way") {
+TEST_CASE("the least recently used adapter is unloaded") {
   auto d = with(3);
   d.fill({1, 2, 3});
   for (const uint32_t a : {2, 3, 1}) d.end(a);
@@ -86,7 +86,7 @@ TEST_CASE("the adapter whose last sequence ended longest ago gives way") {
   check(d.decide({6}), {}, {1}, {6});
 }
 
-TEST_CASE("without sequences that wait nothing moves, and nobody is asked about") {
+TEST_CASE("without waiting sequences nothing moves, and no question is asked") {
   adapter_slots slots(1);
   CHECK(slots.decide(std::vector{adapter_id{1}}, {}, at_second(0)).load.size() == 1);
   slots.loaded(adapter_id{1}, at_second(1));
@@ -131,7 +131,7 @@ TEST_CASE("a fenced adapter that is wanted again waits for its own sequences, an
   check(d.decide({1}), {}, {1}, {1});
 }
 
-TEST_CASE("a fenced adapter leaves when its sequences have ended even if nobody wants its slot any more") {
+TEST_CASE("a fenced adapter is unloaded when its sequences have ended, even without demand for its slot") {
   auto d = with(1);
   d.fill({1});
   check(d.decide({8}), {1}, {}, {});
@@ -219,7 +219,7 @@ TEST_CASE("without slots no adapter is ever loaded") {
 
 // While one sequence waits, at most 199 adapters are before its own, and each slot is reassigned every load +
 // longest sequence + 2 ticks: a tick until the sequence begins, and one until its adapter is fenced.
-TEST_CASE("with 200 adapters on 8 slots, one of them always in use, everybody comes to a slot in time") {
+TEST_CASE("with 200 adapters on 8 slots, one always in use, every sequence gets a slot in time") {
   constexpr uint32_t adapters = 200, slots = 8, hot = 1;
   constexpr int64_t load = 3, longest = 20, max_wait = (adapters / slots + 1) * (load + longest + 2);
   for (uint64_t seed = 1; seed <= 6; ++seed) {

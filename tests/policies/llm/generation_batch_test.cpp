@@ -83,7 +83,7 @@ TEST_CASE("generation batch: a queue that is full takes back the choices that ha
   CHECK(b.add(generation_of(1, 2), base_model));
 }
 
-TEST_CASE("generation batch: only the choices go on that had not ended elsewhere, with their tokens") {
+TEST_CASE("generation batch: only unfinished choices of a migrated request continue, with their tokens") {
   small_generation_batch b;
   auto g = generation_of(1, 3);
   g.progress = {{2, {7, 8}}};
@@ -97,7 +97,7 @@ TEST_CASE("generation batch: only the choices go on that had not ended elsewhere
   CHECK(got[0].last);
 }
 
-TEST_CASE("generation batch: each choice draws with a seed of its own, wherever it goes on") {
+TEST_CASE("generation batch: each choice samples with its own seed, on any engine") {
   small_generation_batch whole, rest;
   auto g = generation_of(1, 2);
   g.sampling.seed = 40;
@@ -128,7 +128,7 @@ TEST_CASE(
   CHECK(b.scheduler().idle());
 }
 
-TEST_CASE("generation batch: a request that is cancelled, or that nobody knows, ends without a token") {
+TEST_CASE("generation batch: a cancelled or unknown request ends without a token") {
   small_generation_batch b;
   REQUIRE(b.add(generation_of(1, 2), adapter_id{3}));
   b.plan();
@@ -169,7 +169,7 @@ TEST_CASE("generation batch: finds requests by gateway and adapter, in the order
   CHECK(nodes == std::vector{node_id{2}, node_id{1}});
 }
 
-TEST_CASE("generation batch: of the requests that were preempted those are told that wait as a whole") {
+TEST_CASE("generation batch: preempted requests are reported once all of their choices wait") {
   small_generation_batch b(4);  // 16 positions
   REQUIRE(b.add(generation_of(1, 1, 10), base_model));
   REQUIRE(b.add(generation_of(2, 1, 10), base_model));

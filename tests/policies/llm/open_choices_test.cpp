@@ -4,7 +4,7 @@
 
 using namespace troupe;
 
-TEST_CASE("open choices: each goes on until it ends, and the last one says so") {
+TEST_CASE("open choices: each continues until its end, and the last end is reported") {
   open_choices c(2);
   CHECK(c.size() == 2);
   CHECK(c.left() == 2);

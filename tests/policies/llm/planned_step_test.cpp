@@ -92,7 +92,7 @@ TEST_CASE("planned step: rows know their sequences, and these their blocks") {
   CHECK(s.planned.decodes == 1);
 }
 
-TEST_CASE("planned step: rows of an adapter are together, and decodes go on with the last prompt's") {
+TEST_CASE("planned step: rows of an adapter are adjacent, and decodes begin with the last prompt's adapter") {
   step_stage s;
   auto p1 = sequence(1, 1, adapter_b), p2 = sequence(2, 1, adapter_a), p3 = sequence(3, 2, adapter_b);
   auto d1 = sequence(4, 3, adapter_a, 2), d2 = sequence(5, 3, base_model, 2),

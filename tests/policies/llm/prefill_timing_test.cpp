@@ -48,7 +48,7 @@ TEST_CASE("deferred: beside decodes the next step must end before it is too late
   CHECK(p->begin(q) <= asked_at);
 }
 
-TEST_CASE("deferred: who fills a step, has no target, or no forecast does not wait") {
+TEST_CASE("deferred: prompts that fill a step, or lack a target or a forecast, do not wait") {
   const auto p = named("deferred");
   auto full = one();
   full.tokens = 512;

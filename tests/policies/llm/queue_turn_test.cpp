@@ -4,8 +4,7 @@
 
 using namespace troupe;
 
-TEST_CASE(
-    "queue turn: who has begun, then who is due first, as if what has no target were due in ten seconds") {
+TEST_CASE("queue turn: started requests come first, then by due time, ten seconds without a target") {
   constexpr time_point now{100s};
   CHECK(queue_turn(now, now + 1s, false) == now + 1s);
   CHECK(queue_turn(now, never, false) == now + 10s);

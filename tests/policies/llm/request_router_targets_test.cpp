@@ -8,7 +8,7 @@
 using namespace troupe;
 using namespace troupe::test;
 
-TEST_CASE("request router: what could not have its first token in time is refused at once") {
+TEST_CASE("request router: a request with an infeasible TTFT target is refused at once") {
   router_stage s(1);
   s.add(1);
   s.decide();
@@ -40,7 +40,7 @@ TEST_CASE("request router: an engine that is in time is taken before a fuller on
   CHECK(s.decide() == "7>1");
 }
 
-TEST_CASE("request router: an idle engine tries, whatever its last steps were like") {
+TEST_CASE("request router: an idle engine accepts a request in spite of slow last steps") {
   router_stage s(1);
   s.forecast(0, 1'000'000);
   auto r = s.request(1);
@@ -49,7 +49,7 @@ TEST_CASE("request router: an idle engine tries, whatever its last steps were li
   CHECK(s.decide() == "1>0");
 }
 
-TEST_CASE("request router: who waits behind more than end in time is refused when it comes") {
+TEST_CASE("request router: a request behind too many waiting ones is refused on arrival") {
   router_stage s(1);
   uint64_t next = 1;
   for (; next <= 4; ++next) s.add(next);

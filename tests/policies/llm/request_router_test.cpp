@@ -56,8 +56,7 @@ TEST_CASE(
   CHECK(s.decide() == "1!no_capacity");
 }
 
-TEST_CASE(
-    "request router: waits by priority, then by the time of the first token, and refuses whose is over") {
+TEST_CASE("request router: requests wait by priority, then by TTFT deadline, and are refused after it") {
   router_stage s(1);
   for (uint64_t id = 1; id <= 4; ++id) s.add(id);
   s.decide();
@@ -75,7 +74,7 @@ TEST_CASE(
   CHECK(s.router.next_due() == never);
 }
 
-TEST_CASE("request router: who has begun elsewhere comes first, and is refused by no bound and no time") {
+TEST_CASE("request router: a migrated sequence comes first, and is refused by no bound and no deadline") {
   router_stage s(1, "punica", 1);
   for (uint64_t id = 1; id <= 4; ++id) s.add(id);
   s.decide();
@@ -138,7 +137,7 @@ TEST_CASE(
   CHECK_FALSE(s.router.close({9}, true));
 }
 
-TEST_CASE("request router: the requests of a dead engine are nobody's until their gateway tells") {
+TEST_CASE("request router: requests of a dead engine have no engine until their gateway asks again") {
   router_stage s(2);
   s.add(1);
   s.decide();

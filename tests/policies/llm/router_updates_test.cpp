@@ -20,7 +20,7 @@ using request_ids = std::vector<request_id>;
 
 }  // namespace
 
-TEST_CASE("router updates: each model's router is told once, of its own requests") {
+TEST_CASE("router updates: each router gets one update about the requests of its model") {
   router_updates u(2);
   u.change(model_two, some_routed(1));
   u.change(model_two, some_routed(1, 2));
@@ -40,7 +40,7 @@ TEST_CASE("router updates: each model's router is told once, of its own requests
   CHECK_FALSE(u.take_ended(model_two));
 }
 
-TEST_CASE("router updates: changes of a request that ended are not told") {
+TEST_CASE("router updates: changes of an ended request are not sent") {
   router_updates u(1);
   u.change(model_one, some_routed(1)), u.change(model_one, some_routed(2));
   u.end(model_one, request_id{1});
@@ -65,8 +65,7 @@ TEST_CASE("router updates: a router that learns all forgets earlier news, even o
   CHECK_FALSE(u.take_changed(model_two));
 }
 
-TEST_CASE(
-    "router updates: a misplaced request is asked for again after a while, with those that came later") {
+TEST_CASE("router updates: a misplaced request is sent again after a delay, with later requests") {
   router_updates u(1);
   CHECK(u.next_due() == never);
   u.ask_later(request_id{2}, update_start);

@@ -70,8 +70,7 @@ TEST_CASE("sequence batch: a stop token that is also the last token stops the se
   CHECK(b.run(3)[0].finish == finish_reason::stop);
 }
 
-TEST_CASE(
-    "sequence batch: what is chosen after a sequence is asked for with its own sampling, seed and position") {
+TEST_CASE("sequence batch: each token is sampled with the parameters, seed and position of its sequence") {
   small_batch b;
   auto r = a_request({1, 2, 3}, 4);
   r.sampling.seed = 77;
@@ -141,7 +140,7 @@ TEST_CASE("sequence batch: where there was nothing to choose from, the sequence 
   CHECK(b.scheduler().idle());
 }
 
-TEST_CASE("sequence batch: a sequence that was begun elsewhere goes on as it would have there") {
+TEST_CASE("sequence batch: a migrated sequence continues with the same tokens") {
   small_batch whole, rest;
   auto r = a_request({1, 2, 1}, 4);
   r.sampling.frequency_penalty = 1;
@@ -165,7 +164,7 @@ TEST_CASE("sequence batch: a sequence that was begun elsewhere goes on as it wou
   CHECK(rest.add(r).refused == sequence_batch::refusal::empty);  // there is nothing left to generate
 }
 
-TEST_CASE("sequence batch: what a step chooses for a sequence that the one before ended is told to nobody") {
+TEST_CASE("sequence batch: tokens for a sequence that the previous step ended are discarded") {
   small_batch b;
   auto r = a_request({1, 2}, 9);
   r.stop = {7};
@@ -187,8 +186,7 @@ TEST_CASE("sequence batch: what a step chooses for a sequence that the one befor
   CHECK(told[0].chosen->which == 2);
 }
 
-TEST_CASE(
-    "sequence batch: what a step ahead is told of penalties leaves out the token that is still to come") {
+TEST_CASE("sequence batch: penalties of a step begun ahead leave out the pending token") {
   small_batch b;
   auto r = a_request({1, 2}, 9);
   r.sampling.presence_penalty = 1;

@@ -27,7 +27,7 @@ TEST_CASE("status updates: the first status is due at once, later ones after cha
   CHECK(u.is_due(time_point{100ms}));
 }
 
-TEST_CASE("status updates: a status that is as before is not told, and the interval begins anew") {
+TEST_CASE("status updates: an unchanged status is not sent, and the interval begins anew") {
   status_updates u(100ms);
   u.update(status_running(1), time_point{0ms});
   u.on_change();
@@ -47,7 +47,7 @@ TEST_CASE("status updates: an urgent change does not wait") {
   CHECK(u.update(status_running(1), time_point{1ms}) == nullptr);  // it is the same after all
 }
 
-TEST_CASE("status updates: a new peer is told at once, though nothing has changed") {
+TEST_CASE("status updates: a new peer gets the status at once, even an unchanged one") {
   status_updates u(100ms);
   u.update(status_running(1), time_point{0ms});
   u.on_new_peer();

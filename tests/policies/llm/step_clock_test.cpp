@@ -5,7 +5,7 @@
 using namespace troupe;
 using namespace troupe::llm;
 
-TEST_CASE("step clock: a step ends when the forecast says, counted from its begin, but not in the past") {
+TEST_CASE("step clock: a step ends at its forecast, counted from its begin, but not in the past") {
   step_clock c;
   CHECK(c.ends_at(time_point{5ms}, 1, 0) == time_point{5ms});  // no forecast yet
   c.begin(time_point{10ms});
@@ -27,7 +27,7 @@ TEST_CASE("step clock: a step is overdue after the longest time, from its own be
   CHECK(c.overdue_at() == time_point{160ms});
 }
 
-TEST_CASE("step clock: counts steps and their time, and tells the next step's context") {
+TEST_CASE("step clock: counts steps and their time, and gives the next step's context") {
   step_clock c;
   c.begin(time_point{0ms});
   c.end(time_point{10ms}, 0, 4, 10ms);

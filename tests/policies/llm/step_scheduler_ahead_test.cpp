@@ -29,7 +29,7 @@ TEST_CASE("a step is planned while one is under way, from tokens that this one i
   CHECK(second.size() == 2);
 }
 
-TEST_CASE("who has its last token by a step that is under way has no row in the next") {
+TEST_CASE("a sequence that ends with the running step has no row in the next") {
   step_scheduler engine(small());
   engine.add(sequence_of(1, 3, 1));
   engine.add(sequence_of(2, 3, 2));
@@ -62,7 +62,7 @@ TEST_CASE("no step is planned ahead that could not hold all that run, and those 
   }
 }
 
-TEST_CASE("what a sequence had is nobody else's before the last step that has it is done") {
+TEST_CASE("blocks and adapter of a sequence stay reserved until its last step is done") {
   auto limits = small();
   limits.blocks = 3;
   step_scheduler engine(limits);

@@ -27,7 +27,7 @@ TEST_CASE("sequences begin by priority, then by turn, then first come, first ser
   CHECK(order == std::vector<uint64_t>{2, 1, 4, 3});
 }
 
-TEST_CASE("when KV blocks run out the least important sequence gives way, though it came first") {
+TEST_CASE("the sequence with the lowest priority is preempted when KV blocks run out, even the oldest") {
   auto limits = small();
   limits.blocks = 4;
   step_scheduler engine(limits);

@@ -34,7 +34,7 @@ TEST_CASE("a step mixes prompts with a token of every sequence that is being gen
   CHECK(engine.decodes_of_step() == 2);
 }
 
-TEST_CASE("the last prompt of a step is cut where the step is full, and goes on first in the next") {
+TEST_CASE("the last prompt of a full step is split, and continues first in the next step") {
   step_scheduler engine(small());
   fake_device device(small());
   engine.add(sequence_of(1, 3, 10));
@@ -47,7 +47,7 @@ TEST_CASE("the last prompt of a step is cut where the step is full, and goes on 
   CHECK(step.sampled == std::vector<uint32_t>{3, 5, 6});
 }
 
-TEST_CASE("a long prompt is prefilled in chunks, and the others go on meanwhile") {
+TEST_CASE("a long prompt is prefilled in chunks beside the decodes of others") {
   step_scheduler engine(small());
   fake_device device(small());
   engine.add(sequence_of(1, 3, 20));
@@ -62,7 +62,7 @@ TEST_CASE("a long prompt is prefilled in chunks, and the others go on meanwhile"
   CHECK(rows == std::vector<uint32_t>{8 + 1, 8 + 1, 4 + 1, 2});
 }
 
-TEST_CASE("rows are grouped by adapter, and the prefill's goes on into the decodes") {
+TEST_CASE("rows are grouped by adapter, and decodes begin with the prefill's adapter") {
   step_scheduler engine(small());
   fake_device device(small());
   const adapter_id a{1}, b{2};
@@ -80,7 +80,7 @@ TEST_CASE("rows are grouped by adapter, and the prefill's goes on into the decod
         std::vector<uint32_t>{0, 3, 5});  // two of the prefill, sequence 2, then sequences 1 and 3
 }
 
-TEST_CASE("a sequence whose adapter is not loaded holds up nobody") {
+TEST_CASE("a sequence with a missing adapter delays no other sequence") {
   step_scheduler engine(small());
   fake_device device(small());
   engine.add(sequence_of(1, 2, 5, adapter_id{7}));
@@ -119,7 +119,7 @@ TEST_CASE(
   CHECK(wanted(0).empty());
 }
 
-TEST_CASE("what can never run is refused at once") {
+TEST_CASE("a request that can never run is refused at once") {
   auto limits = small();
   limits.max_waiting = 1;
   step_scheduler engine(limits);
@@ -135,7 +135,7 @@ TEST_CASE("a sequence that asks for more tokens than can be counted is too long,
   CHECK(engine.add(sequence_of(1, 3, UINT32_MAX)) == completion_refusal::too_long);
 }
 
-TEST_CASE("a sequence for which the device chose nothing ends, and the others go on") {
+TEST_CASE("a sequence without a chosen token ends, and the others continue") {
   step_scheduler engine(small());
   fake_device device(small());
   engine.add(sequence_of(1, 3, 9));
@@ -148,7 +148,7 @@ TEST_CASE("a sequence for which the device chose nothing ends, and the others go
   CHECK(engine.plan().sequences == std::vector{sequence_id{1}});
 }
 
-TEST_CASE("when KV blocks run out the newest sequence gives way, and comes back before those behind it") {
+TEST_CASE("the newest sequence is preempted when KV blocks run out, and resumes before later ones") {
   step_scheduler engine({.max_sequences = 4, .prefill_chunk = 64, .blocks = 8, .block_tokens = 4});
   fake_device device({.max_sequences = 4, .prefill_chunk = 64, .blocks = 8, .block_tokens = 4});
   engine.add(sequence_of(1, 7, 20));
@@ -174,7 +174,7 @@ TEST_CASE("when KV blocks run out the newest sequence gives way, and comes back 
   CHECK(engine.blocks().free() == 8);
 }
 
-TEST_CASE("whatever happens beside it, every sequence is the one that it would be alone") {
+TEST_CASE("every sequence has the same tokens as alone, beside any other sequences") {
   uint64_t steps_ahead = 0;
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     CAPTURE(seed);

@@ -51,7 +51,7 @@ TEST_CASE("without stop strings everything is shown at once") {
   CHECK(empty.add("abc") == "abc");
 }
 
-TEST_CASE("a text ends before its stop string, however it is cut") {
+TEST_CASE("a text ends before its stop string, for any split into pieces") {
   stop_strings s({"END"});
   CHECK(s.add("one E") == "one ");
   CHECK(s.add("N") == "");
@@ -71,7 +71,7 @@ TEST_CASE("a text that ends where a stop string might have begun is whole") {
   CHECK_FALSE(s.found());
 }
 
-TEST_CASE("the stop string belongs to the text if it is asked for") {
+TEST_CASE("the stop string is part of the text on request") {
   stop_strings s({"END"}, true);
   CHECK(s.add("one E") == "one ");
   CHECK(s.add("ND more") == "END");

@@ -56,7 +56,7 @@ bare_simulation figure10(std::string_view batching, std::string_view shedding, d
 
 }  // namespace
 
-TEST_CASE("whatever the load and the policies: no late batch, no double booking, one outcome a request") {
+TEST_CASE("under any load and policies: no late batch, no double booking, one outcome a request") {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     CAPTURE(seed);
     random_stream random(seed, "parameters");

@@ -14,7 +14,7 @@ batch_window window(uint32_t rows, int exec_at, int latest) { return {rows, ms(e
 
 }  // namespace
 
-TEST_CASE("a grant log tells what a grant chose, and which candidates stood beside it") {
+TEST_CASE("a grant log has the chosen candidate of a grant, and the competing ones") {
   grant_log log(100);
   log.offered(ms(0), model_a, 1, window(1, 5, 9));
   log.offered(ms(1), model_b, 1, window(2, 5, 8));
@@ -39,7 +39,7 @@ TEST_CASE("a grant log tells what a grant chose, and which candidates stood besi
   CHECK_FALSE(log.find(model_b, 2));
 }
 
-TEST_CASE("who was granted a slot, withdrew or was too late is no rival") {
+TEST_CASE("a candidate that was granted, withdrawn or late does not compete") {
   grant_log log(100);
   log.offered(ms(0), model_b, 1, window(1, 5, 9));
   log.granted(ms(1), model_b, 1, slot_id{0}, ms(1));
@@ -53,7 +53,7 @@ TEST_CASE("who was granted a slot, withdrew or was too late is no rival") {
   CHECK(d->rivals.empty());
 }
 
-TEST_CASE("a grant log forgets the oldest, and says if it no longer knows the candidate") {
+TEST_CASE("a grant log drops the oldest entries, and reports a missing candidate") {
   grant_log log(2);
   log.offered(ms(0), model_a, 1, window(1, 5, 9));
   log.offered(ms(1), model_b, 1, window(1, 5, 9));
@@ -67,7 +67,7 @@ TEST_CASE("a grant log forgets the oldest, and says if it no longer knows the ca
   CHECK_FALSE(log.find(model_a, 1));
 }
 
-TEST_CASE("a grant log tells who took a slot from whom") {
+TEST_CASE("a grant log has both models of a preemption") {
   grant_log log(100);
   log.offered(ms(0), model_a, 1, window(2, 0, 9));
   log.granted(ms(1), model_a, 1, slot_id{6}, ms(1));

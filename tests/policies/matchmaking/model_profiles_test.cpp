@@ -103,7 +103,7 @@ TEST_CASE("model_profiles: a model without a latency has the slowest measured on
     m.on_slot_ready(ready_with(1, {}));
     CHECK(p.set()[0].second.latency == latency_model{1ms, 9ms});
   }
-  SUBCASE("a slot that nobody knows changes nothing") {
+  SUBCASE("an unknown slot changes nothing") {
     m.forget(slot_id{7});
     CHECK(p.set().empty());
   }
@@ -131,7 +131,7 @@ TEST_CASE("model_profiles: a given latency is not replaced by measured ones") {
   CHECK(p.set()[0].second.latency == latency_model{1ms, 5ms});
 }
 
-TEST_CASE("model_profiles: a policy that places no models is told nothing") {
+TEST_CASE("model_profiles: a policy that places no models gets no profiles") {
   test::recording_matchmaking policy;
   model_profiles m({}, policy);
   CHECK_FALSE(m.places());

@@ -123,7 +123,7 @@ TEST_CASE(
   CHECK(s.granted->second == slot_id{3});
 }
 
-TEST_CASE("quarantine: a retry whose model no node has takes none, and delays no other") {
+TEST_CASE("quarantine: a retry of a model without a node takes no node, and delays no other retry") {
   ward w;
   w.retry(model_of_none);
   CHECK(does_nothing(w.q.advance(w.slots)));
@@ -174,7 +174,7 @@ TEST_CASE("quarantine: a model has one retry, the latest") {
 
 TEST_CASE("quarantine: retries go with their queue or model, the quarantine with its node") {
   ward w;
-  SUBCASE("the queue's incarnation is over") {
+  SUBCASE("the queue's incarnation has ended") {
     w.retry(model_a);
     w.q.forget_queues(node_id{0}, {4});
     w.q.forget_queues(node_id{0}, {5});

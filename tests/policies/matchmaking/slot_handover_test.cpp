@@ -71,7 +71,7 @@ TEST_CASE("slot_handover: a leader opens when all slots of living workers have h
     h.on_node_down(left_node, {2});
     CHECK_FALSE(h.open_if_known(new_arbiter));
   }
-  SUBCASE("not before a node hands over that is up and whose slots are not ready") {
+  SUBCASE("not before the handover of a node that is up with slots that are not ready") {
     h.on_node_up(right_node, {7});
     CHECK(h.on_handover(handover_of(worker_with(1)), new_arbiter));
     CHECK_FALSE(h.open_if_known(new_arbiter));
@@ -156,7 +156,7 @@ TEST_CASE("slot_handover: a leader without workers is open at once") {
   CHECK(h.open_if_known(new_arbiter));
 }
 
-TEST_CASE("slot_handover: a hasty leader waits for nobody") {
+TEST_CASE("slot_handover: a hasty leader waits for no handover") {
   auto h = elected_handover(true);
   CHECK_FALSE(h.open_if_known(new_arbiter));
   begin_term_of(h);

@@ -55,7 +55,7 @@ TEST_CASE("slot_table: a batch that was late delays the batch behind it by as mu
     CHECK(s.free_at(ms(7)) == ms(20));
     CHECK(s.busy == 7ms);
   }
-  SUBCASE("preempted: it ran in vain, and delays nothing") {
+  SUBCASE("preempted: its run is lost, and it delays nothing") {
     CHECK(s.finish(batch_end(1, ms(0), ms(13), refusal::preempted)));
     CHECK(s.free_at(ms(13)) == ms(20));
     CHECK(s.busy == 13ms);

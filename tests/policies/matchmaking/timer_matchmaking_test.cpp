@@ -65,7 +65,7 @@ TEST_CASE("lowest_id takes the lowest id that is free in time, earliest_free the
   }
 }
 
-TEST_CASE("a slot that becomes free at the very start is free for it, and the match says when") {
+TEST_CASE("a slot that becomes free exactly at the start is matched, with that time") {
   matchmaking_fixture f;
   f.slot(0, ms(10));
   f.want(0, 10, 20, 2ms);
@@ -99,7 +99,7 @@ TEST_CASE("equally urgent: the lower model id") {
   CHECK(f.poll(20) == pairs{{2, 0}});
 }
 
-TEST_CASE("who can just make it gets the slot, who cannot is passed over") {
+TEST_CASE("a candidate that is just in time gets the slot, a late one is passed over") {
   matchmaking_fixture f;
   f.slot(0, ms(20));
   f.want(0, 10, 19.9);
@@ -109,7 +109,7 @@ TEST_CASE("who can just make it gets the slot, who cannot is passed over") {
   CHECK(f.policy->wake_at() == never);  // model 0 is forgotten
 }
 
-TEST_CASE("a candidate whose inputs cannot be there in time is passed over") {
+TEST_CASE("a candidate with inputs that cannot arrive in time is passed over") {
   matchmaking_fixture f;
   f.want(0, 10, 21, 5ms);
   f.want(1, 10, 30, 1ms);
@@ -170,7 +170,7 @@ TEST_CASE("an answer that nothing ran makes the slot free at once") {
   CHECK(f.poll(10) == pairs{{1, 0}});
 }
 
-TEST_CASE("an answer that nobody asked for changes nothing") {
+TEST_CASE("an unrequested answer changes nothing") {
   matchmaking_fixture f;
   f.slot(0, ms(50));
   f.busy(0, 0, 0);
@@ -179,7 +179,7 @@ TEST_CASE("an answer that nobody asked for changes nothing") {
   CHECK(f.poll(10).empty());
 }
 
-TEST_CASE("a slot that is free earlier than said serves who waits, one that is later does not") {
+TEST_CASE("a slot that is free earlier than planned serves a waiting candidate, a later one does not") {
   matchmaking_fixture f;
   f.slot(0, ms(20));
   f.want(0, 10, 30);
@@ -251,7 +251,7 @@ TEST_CASE("a model gets only slots that have it, and a slot only models that it 
   }
 }
 
-TEST_CASE("a free slot for which only models wait that it does not have wakes nobody, until that changes") {
+TEST_CASE("a free slot causes no wake-up while it lacks the models of all candidates") {
   matchmaking_fixture f;
   f.slot(0, long_ago);
   f.models(0, {1});

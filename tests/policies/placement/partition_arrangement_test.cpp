@@ -26,7 +26,7 @@ void check_same(const partition_score& foreseen, const partition_arrangement& a,
 
 }  // namespace
 
-TEST_CASE("what a move or a swap is foreseen to come to is what it comes to") {
+TEST_CASE("the predicted result of a move or a swap is the actual one") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     auto p = random_problem(seed, 20, 2 + seed % 4);
     if (seed % 2 == 0) limit(p, 0.05);

@@ -19,7 +19,7 @@ TEST_CASE("800 models over 20 sub-clusters are balanced to some thousandths, ran
   }
 }
 
-TEST_CASE("the result depends on problem and seed, and what it says of it is so") {
+TEST_CASE("the result depends on problem and seed only, and its statistics are correct") {
   auto p = random_problem(1, 60, 6);
   limit(p, 0.1);
   const auto one = search_partition(p, 7, {300'000, {}});
@@ -40,7 +40,7 @@ TEST_CASE("more steps are never worse") {
   }
 }
 
-TEST_CASE("what changes costs at most C_max, and more may cost more to be better") {
+TEST_CASE("changes cost at most C_max, and a higher C_max allows a better result") {
   auto p = random_problem(5, 200, 8);
   place(p, 5);
   const auto chaos = judge(p, p.current).objective;
@@ -57,7 +57,7 @@ TEST_CASE("what changes costs at most C_max, and more may cost more to be better
   CHECK(before < 0.1 * chaos);
 }
 
-TEST_CASE("a model that has no part yet gets one, however little may change") {
+TEST_CASE("a model without a sub-cluster gets one under any limit on changes") {
   auto p = random_problem(6, 40, 4);
   place(p, 6);
   p.current[3] = p.current[17] = no_part;
@@ -83,7 +83,7 @@ TEST_CASE("an assignment that breaks its limits is mended with few changes") {
             "no partition within the limits was found; in the best one the models of sub-cluster 0 ") == 0);
 }
 
-TEST_CASE("it stops when it is told to") {
+TEST_CASE("it stops on a command") {
   const auto p = random_problem(1, 300, 10);
   int asked = 0;
   const auto found = search_partition(p, 1, {1'000'000'000, [&] { return ++asked >= 5; }});
@@ -93,7 +93,7 @@ TEST_CASE("it stops when it is told to") {
   CHECK(random_partition(p, 1, {1'000'000'000, [&] { return ++asked >= 5; }}).steps < 1'000);
 }
 
-TEST_CASE("no models, one model, one sub-cluster, models that nobody asks") {
+TEST_CASE("no models, one model, one sub-cluster, models without requests") {
   CHECK(search_partition(random_problem(1, 0, 3), 1, {1'000, {}}).problem.empty());
   CHECK(search_partition(random_problem(1, 1, 3), 1, {1'000, {}}).assignment.size() == 1);
   CHECK(search_partition(random_problem(1, 9, 1), 1, {1'000, {}}).quality.objective == doctest::Approx(0));

@@ -73,7 +73,7 @@ TEST_CASE("changes cost what unloading and loading costs, and what was nowhere n
   CHECK(judge(p, {1, 0, 0, 0}).broken == "the changes cost 14, the limit is 13.9");
 }
 
-TEST_CASE("what cannot be is said in one sentence, with numbers") {
+TEST_CASE("an impossible problem is reported in one sentence, with numbers") {
   auto p = four_models();
   CHECK(impossible(p).empty());
   for (auto& part : p.parts) part.max_bytes = 399;
@@ -93,7 +93,7 @@ TEST_CASE("what cannot be is said in one sentence, with numbers") {
   CHECK(impossible(p) == "model 'a' alone needs 26 GB, the largest device has 25 GB");
 }
 
-TEST_CASE("what is no problem at all is an error of the caller") {
+TEST_CASE("an invalid problem is an error of the caller") {
   auto p = four_models();
   p.parts.clear();
   CHECK_THROWS_AS(impossible(p), std::invalid_argument);

@@ -33,7 +33,7 @@ TEST_CASE("only Nexus's batching goes with its matchmaking") {
   CHECK_FALSE(parts_fit({.batching = "eager", .matchmaking = "nexus"}));
 }
 
-TEST_CASE("a wrong argument is told with how it is written") {
+TEST_CASE("a wrong argument is reported with its correct form") {
   CHECK(wrong_argument("timeout(soon)") ==
         "invalid policy 'timeout(soon)'; use timeout(30%) (of the SLO), timeout(12.5ms) or "
         "timeout(800us)");

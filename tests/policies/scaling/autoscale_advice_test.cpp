@@ -82,7 +82,7 @@ TEST_CASE("advice: a change of the number of GPUs begins anew") {
   CHECK(a.see(7, 4, 0) < 0);
 }
 
-TEST_CASE("advice: what was too few is not tried again until the load is a tenth lower") {
+TEST_CASE("advice: an insufficient number is not tried again until the load is a tenth lower") {
   observed a;
   CHECK(a.see(3, 1.7, 0, 12) == -1);
   // Two are too few for this load.
@@ -92,7 +92,7 @@ TEST_CASE("advice: what was too few is not tried again until the load is a tenth
   CHECK(a.see(3, 1.5, 0, 12) == -1);
 }
 
-TEST_CASE("advice that is followed settles: bad rates and idle GPUs of a cluster whose load is given") {
+TEST_CASE("applied advice settles under a constant load") {
   // GPUs can be busy for nine tenths of the time before requests end badly.
   const auto settle = [](double load, uint32_t gpus, int seconds) {
     observed a;

@@ -82,7 +82,7 @@ TEST_CASE("slot_scaling: advice alone changes nothing") {
   CHECK(s.scaling.advice()->gpus == -3);
 }
 
-TEST_CASE("slot_scaling: a new term forgets the load, and who may not grant gets no advice") {
+TEST_CASE("slot_scaling: a new term clears the load, and an arbiter without leadership gets no advice") {
   scaled_domain s;
   CHECK(s.live(10, 2).empty());
   SUBCASE("granting") {
