@@ -82,7 +82,7 @@ class lane_end {
 
 }  // namespace
 
-TEST_CASE("control endpoint: a peer that takes a connection and never answers keeps nobody's process alive") {
+TEST_CASE("control endpoint: a silent peer does not keep the process alive") {
   silent_listener peer;
   const auto cluster = here_and_there(peer.port());
   for (int i = 0; i < 5; ++i) {
@@ -94,7 +94,7 @@ TEST_CASE("control endpoint: a peer that takes a connection and never answers ke
   }
 }
 
-TEST_CASE("control endpoint: frames that are still on their way keep nobody's process alive") {
+TEST_CASE("control endpoint: frames in flight do not keep the process alive") {
   const auto cluster = here_and_there(silent_listener().port());
   lane_end listener(cluster, there);
   std::atomic<int> received{0};

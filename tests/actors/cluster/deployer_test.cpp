@@ -18,7 +18,7 @@ TEST_CASE("deployer: a deployment ends once every worker has the model") {
   CHECK(all.models_on(left) == 1);
 }
 
-TEST_CASE("deployer: asks once to be woken, however often it looks at what somebody waits for") {
+TEST_CASE("deployer: one wake-up is requested for any number of reviews") {
   deployers all;
   const auto before = all.wake_ups();
   const auto reply = all.ask(head, deploy{0, "resnet", 10s});
@@ -48,7 +48,7 @@ TEST_CASE("deployer: a worker that cannot load a model is named") {
   CHECK((*reply)->detail == "node 'left' cannot load model 'resnet': out of memory");
 }
 
-TEST_CASE("deployer: one whose device is lost while it loads ends its process") {
+TEST_CASE("deployer: a device that is lost during a load ends the process") {
   deployers all;
   all.broken.emplace();
   all.ask(head, deploy{0, "resnet", 10s});
@@ -114,7 +114,7 @@ TEST_CASE("deployer: a model that is undeployed while it loads is let go when it
   CHECK((*down)->detail == "model 'resnet' is undeployed");
 }
 
-TEST_CASE("deployer: who asks a node that loses the scheduler hears of it") {
+TEST_CASE("deployer: a command forwarded to a lost scheduler is answered as failed") {
   deployers all;
   const auto reply = all.ask(left, deploy{0, "resnet", 10s});
   CHECK_FALSE(*reply);
@@ -124,7 +124,7 @@ TEST_CASE("deployer: who asks a node that loses the scheduler hears of it") {
   CHECK((*reply)->detail == "node 'head' ended before it answered; try again");
 }
 
-TEST_CASE("deployer: a scheduler decides nothing before it has heard what every node knows") {
+TEST_CASE("deployer: a scheduler decides nothing before it has the log of every node") {
   deployers all(false);
   const auto reply = all.ask(left, deploy{0, "resnet", {}});
   CHECK_FALSE(*reply);
@@ -134,7 +134,7 @@ TEST_CASE("deployer: a scheduler decides nothing before it has heard what every 
   CHECK(all.loads(right) == 1);
 }
 
-TEST_CASE("deployer: what the last leader told only some, all know in the next term") {
+TEST_CASE("deployer: lines that the last leader sent to some nodes reach all in the next term") {
   deployers all;
   all.part(head, right);
   all.ask(head, deploy{0, "resnet", {}});
@@ -149,7 +149,7 @@ TEST_CASE("deployer: what the last leader told only some, all know in the next t
   CHECK(all.line_on(right).revision == all.line_on(left).revision);
 }
 
-TEST_CASE("deployer: a new leader decides nothing before it has heard what the others know") {
+TEST_CASE("deployer: a new leader decides nothing before it has the logs of the others") {
   deployers all;
   all.part(head, left);
   all.part(head, right);
@@ -162,7 +162,8 @@ TEST_CASE("deployer: a new leader decides nothing before it has heard what the o
   CHECK(all.loads(right) == 1);
 }
 
-TEST_CASE("deployer: what a deposed scheduler tells one node, that one tells the leader, and it all others") {
+TEST_CASE(
+    "deployer: a line that a deposed scheduler sent to one node reaches the leader, and from it all nodes") {
   deployers all;
   all.part(head, left);
   for (const auto node : {left, right}) all.deliver(node, leadership{{5}, left, {1}});
@@ -171,7 +172,7 @@ TEST_CASE("deployer: what a deposed scheduler tells one node, that one tells the
   CHECK(all.loads(left) == 1);
 }
 
-TEST_CASE("deployer: what the only worker took with it is not deployed until another one has it") {
+TEST_CASE("deployer: a model of the only worker is deployed again once another worker has it") {
   deployers all;
   all.part(head, right);
   const auto reply = all.ask(head, deploy{0, "resnet", 10s});
@@ -205,7 +206,7 @@ TEST_CASE("deployer: a scheduler that was frozen does not take those it has not 
   CHECK((*reply)->complete);
 }
 
-TEST_CASE("deployer: the answer to an earlier process of a node goes to nobody of the later one") {
+TEST_CASE("deployer: the answer to an earlier incarnation of a node does not reach the later one") {
   deployers all;
   all.ask(head, deploy{0, "vgg", {}});
   all.end_load(left);
@@ -222,7 +223,7 @@ TEST_CASE("deployer: the answer to an earlier process of a node goes to nobody o
   CHECK((*reply)->detail == "model 'vgg' is undeployed");
 }
 
-TEST_CASE("deployer: a change that is carried out is no refusal, however many wait for theirs") {
+TEST_CASE("deployer: a change is not refused for the number of waiting ones once it is carried out") {
   deployers all;
   for (int i = 0; i < 256; ++i) all.ask(head, deploy{0, "resnet", 10s});
   const auto one_more = all.ask(head, deploy{0, "vgg", 10s});

@@ -133,7 +133,7 @@ TEST_CASE("node: a peer that leaves before it is up takes nothing new afterwards
   CHECK(n.models.slots().empty());
 }
 
-TEST_CASE("node: what is for another incarnation of it is discarded") {
+TEST_CASE("node: messages to another incarnation of it are discarded") {
   lone_gateway n;
   n.receive_hello();
   n.receive(change_reply{}, role::deployer, incarnation_id{frontend_incarnation.value - 1});

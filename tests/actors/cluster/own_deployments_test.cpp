@@ -60,7 +60,7 @@ TEST_CASE("own_deployments: a slot that cannot load the model ends the part with
   CHECK(own.models_of(second_slot).empty());
 }
 
-TEST_CASE("own_deployments: what was loaded for an older line is not offered") {
+TEST_CASE("own_deployments: a model loaded for an older line is not offered") {
   own_deployments own(gateway_and_worker(), own_worker);
   own.begin(line(3));
   const auto gone = line(4, deployment_state::undeployed);
@@ -71,7 +71,7 @@ TEST_CASE("own_deployments: what was loaded for an older line is not offered") {
   CHECK(own.models_of(first_slot).empty());
 }
 
-TEST_CASE("own_deployments: what is undeployed is over when the workers have let it go") {
+TEST_CASE("own_deployments: an undeployment is complete when the workers have released the model") {
   own_deployments own(gateway_and_worker(), own_worker);
   own.begin(line(3));
   for (const auto slot : {first_slot, second_slot}) own.loaded(loaded(slot, 3), line(3));
@@ -93,7 +93,7 @@ TEST_CASE("own_deployments: only a gateway has a part in a retirement, only work
   CHECK(worker.begin(line(4, deployment_state::retiring)).done);
 }
 
-TEST_CASE("own_deployments: what is loaded is offered at once, whatever else still loads") {
+TEST_CASE("own_deployments: a loaded model is offered at once, during other loads") {
   own_deployments own(gateway_and_worker(), own_worker);
   own.begin(line(3));
   const deployment other{4, model_id{1}, deployment_state::deployed, {}};

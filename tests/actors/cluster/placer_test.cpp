@@ -117,7 +117,7 @@ TEST_CASE("placer: plans nothing while a model moves, and a refused move is plan
   CHECK(p.driver.out.take<move_model>().size() == 1);
 }
 
-TEST_CASE("placer: says why it finds nothing") {
+TEST_CASE("placer: it reports why it finds no partition") {
   auto c = all_on_the_left();
   for (auto& s : c.slots) s.memory_bytes = 500;
   placer_stage p(c);

@@ -9,7 +9,7 @@
 
 using namespace troupe;
 
-TEST_CASE("backlog: what is too much does not count, and leaves room for what is less") {
+TEST_CASE("backlog: a refused amount does not count, and a smaller one may fit") {
   backlog b(100);
   CHECK(b.add(60));
   CHECK_FALSE(b.add(41));

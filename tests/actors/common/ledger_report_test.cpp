@@ -22,7 +22,7 @@ TEST_CASE("ledger report: a line has the counts of a model, without reasons that
   CHECK(line.failed[0].reason == "timeout");
 }
 
-TEST_CASE("ledger report: the state of a gateway sums its models, and tells whether it drains") {
+TEST_CASE("ledger report: the state of a gateway sums its models, and shows whether it drains") {
   struct some_request : in_flight_state {
     request asked;
   };

@@ -46,7 +46,7 @@ constexpr auto infer = "/v2/models/{model}/infer";
 
 }  // namespace
 
-TEST_CASE("without any key in the cluster file everybody may do everything") {
+TEST_CASE("without any key in the cluster file every caller has every right") {
   authorisation guard{cluster_spec{}};
   CHECK(ask(guard, infer, {}, "mlp").status == 0);
   CHECK(ask(guard, "/metrics", {}).status == 0);
@@ -59,7 +59,7 @@ TEST_CASE("probes stay open") {
     CHECK(ask(guard, path, {}).status == 0);
 }
 
-TEST_CASE("without a key, or with one that nobody has, it is 401 with a challenge") {
+TEST_CASE("a missing or unknown key is 401 with a challenge") {
   authorisation guard{cluster_of_two_tenants()};
   for (const auto& header :
        {std::optional<std::string>{}, std::optional<std::string>{""}, std::optional<std::string>{"Bearer"},
@@ -81,7 +81,7 @@ TEST_CASE("a tenant's key names the tenant and opens its models only") {
   CHECK(ask(guard, "/v2/models", "Bearer key of search 0123").status == 0);
 }
 
-TEST_CASE("what tells of others or changes what is served needs the admin key, and so does a route unknown") {
+TEST_CASE("routes that show other tenants or change models need the admin key, and so do unknown routes") {
   authorisation guard{cluster_of_two_tenants()};
   for (const auto* path : {"/metrics", "/v2/repository/index", "/v2/repository/models/{model}/load",
                            "/v2/models/{model}/stats", "/added/later"}) {
@@ -108,7 +108,7 @@ TEST_CASE("with an admin key alone inference stays open") {
   CHECK(ask(guard, "/metrics", {}).status == 401);
 }
 
-TEST_CASE("what was refused is counted by its reason") {
+TEST_CASE("refused requests are counted by reason") {
   authorisation guard{cluster_of_two_tenants()};
   ask(guard, infer, {}, "mlp");
   ask(guard, infer, "Bearer nobody's", "mlp");
@@ -127,7 +127,7 @@ TEST_CASE("what was refused is counted by its reason") {
   CHECK(counted == std::map<std::string, double>{{"no_key", 1}, {"unknown_key", 2}, {"forbidden", 3}});
 }
 
-TEST_CASE("a list shows a tenant the models that it may use, and everybody else all") {
+TEST_CASE("a list shows a tenant its models, and other callers all") {
   authorisation guard{cluster_of_two_tenants()};
   CHECK(guard.may_see(1, "mlp"));
   CHECK_FALSE(guard.may_see(1, "encoder"));

@@ -78,7 +78,7 @@ struct answering {
 
 }  // namespace
 
-TEST_CASE("completion answer: prompts and choices come in their order, whichever ends first") {
+TEST_CASE("completion answer: prompts and choices are in order, for any order of their ends") {
   completion_answer::options o;
   o.choices = 2;
   answering a(o);
@@ -99,7 +99,7 @@ TEST_CASE("completion answer: prompts and choices come in their order, whichever
   CHECK(a.body()["usage"]["completion_tokens"] == 4);
 }
 
-TEST_CASE("completion answer: a stop string ends its choice, a stop token is counted and not said") {
+TEST_CASE("completion answer: a stop string ends its choice, a stop token is counted but not in the text") {
   completion_answer::options o;
   o.stop = {"bc"};
   answering a(o);
@@ -142,7 +142,7 @@ TEST_CASE(
   CHECK(a.exchange->ended == true);
 }
 
-TEST_CASE("completion answer: what fails before the first token has its status, and after it an event") {
+TEST_CASE("completion answer: a failure before the first token is a status, after it an event") {
   answering a;
   a.answer->add_prompt(request_id{1}, {0}, "");
   a.answer->add_prompt(request_id{2}, {0}, "");
@@ -169,7 +169,7 @@ TEST_CASE("completion answer: what fails before the first token has its status, 
   CHECK(c.body()["error"]["code"] == "model_not_found");
 }
 
-TEST_CASE("completion answer: logprobs tell each token with its place in the text") {
+TEST_CASE("completion answer: logprobs have each token with its offset in the text") {
   completion_answer::options o;
   o.logprobs = true;
   answering a(o);

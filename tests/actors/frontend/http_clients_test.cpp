@@ -72,7 +72,7 @@ TEST_CASE("http_clients: the gateway hands the output on, and the connection's t
   CHECK(r.headers.find("Troupe-Request-Id") == "1");
 }
 
-TEST_CASE("http_clients: what has no JSON form, or not the size that it should have, is a 500") {
+TEST_CASE("http_clients: outputs without a JSON form or of the wrong size are a 500") {
   front f;
   for (const auto& values :
        {std::vector{1.f, 2.f, std::numeric_limits<float>::infinity()}, std::vector{1.f}}) {
@@ -95,7 +95,7 @@ TEST_CASE("http_clients: the time until the body is written belongs to the timin
   CHECK((*timing)[request_stage::format] == 4ms);
 }
 
-TEST_CASE("http_clients: whatever the outcome, its status has a name and its reason is told") {
+TEST_CASE("http_clients: every outcome has a named status and its reason") {
   outcome how;
   const auto check = [&](std::string_view reason) {
     const auto r = refusal_response(how);
@@ -116,7 +116,7 @@ TEST_CASE("http_clients: whatever the outcome, its status has a name and its rea
   }
 }
 
-TEST_CASE("http_clients: what a worker says of a failure reaches the client, also if it is not UTF-8") {
+TEST_CASE("http_clients: a worker's failure text reaches the client, even if it is not UTF-8") {
   front f;
   const auto client = f.ask(1);
   outcome how;

@@ -42,7 +42,7 @@ TEST_CASE("the steps of a request add up to its time") {
   CHECK(s.of(model_id{7}).success.count == 0);
 }
 
-TEST_CASE("a batch counts once, whoever of it is answered") {
+TEST_CASE("a batch counts once, for any number of its answers") {
   inference_statistics s;
   s.executed(model_id{0}, 4, times());
   s.answered(model_id{0}, 3, finished());
@@ -56,7 +56,7 @@ TEST_CASE("a batch counts once, whoever of it is answered") {
   CHECK(m.batches.at(4).compute_output == timed_count{2, 8ms});
 }
 
-TEST_CASE("what was dropped or failed counts as a failure, with its time and nothing else") {
+TEST_CASE("a dropped or failed request counts as a failure, with its time and nothing else") {
   inference_statistics s;
   outcome late;
   late.kind = outcome_kind::dropped;

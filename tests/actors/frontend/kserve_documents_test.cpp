@@ -24,13 +24,13 @@ TEST_CASE("a configuration has the types and shapes of one row") {
       R"("parameters":{"slo_ms":{"string_value":"50.0"}}})");
 }
 
-TEST_CASE("names that are not UTF-8, as ONNX allows them, are told as well as JSON can") {
+TEST_CASE("bytes of names that are not UTF-8 are replaced in JSON") {
   auto strange = mlp_entry(1);
   strange.signature.inputs[0].name = "x\xff";
   CHECK(format_model_config(strange).find(R"("input":[{"name":"x�",)") != std::string::npos);
 }
 
-TEST_CASE("the index tells which models can be asked now, and why others cannot") {
+TEST_CASE("the index lists the ready models, and the reasons of the others") {
   auto loading = mlp_entry(0);
   loading.signature = {};
   std::vector<catalog::view> models;

@@ -95,7 +95,7 @@ constexpr const char* definition = R"({"parameters": {"config": "X"}})";
 
 }  // namespace
 
-TEST_CASE("repository: whoever waits for a definition's files, it is not the caller, and only so many do") {
+TEST_CASE("repository: a definition's files are read on other threads, of a bounded number") {
   slow_repository r;
   std::vector<std::shared_ptr<recorded_reply>> first;
   for (int i = 0; i < 16; ++i) first.push_back(r.load(definition));
@@ -126,7 +126,7 @@ TEST_CASE("repository: a body that is no load is answered at once") {
   CHECK(large->status == 413);
 }
 
-TEST_CASE("repository: who waits for a change when the node ends is told at once") {
+TEST_CASE("repository: pending changes are answered at once when the node ends") {
   slow_deployer r;
   const auto waiting = r.load();
   CHECK_FALSE(waiting->done);

@@ -33,7 +33,7 @@ TEST_CASE("request_timing: the stages follow each other and add up to the whole"
   CHECK(t.late == -9us);  // it started before it was planned to
 }
 
-TEST_CASE("request_timing: a header says it to a tenth of a microsecond") {
+TEST_CASE("request_timing: a header has a precision of a tenth of a microsecond") {
   const auto t = request_timing_of(answered(), after_us(1), after_us(55));
   const auto header = to_header(t);
   CHECK(header.starts_with("parse;dur=0.0010, gateway;dur=0.0020, queue;dur=0.0030, "));

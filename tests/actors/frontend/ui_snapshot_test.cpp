@@ -117,7 +117,7 @@ TEST_CASE("ui_snapshot: times to tokens are the means of the window") {
   CHECK(add_sample(11.5, 7, 1.5) == 250);
 }
 
-TEST_CASE("ui_snapshot: who is down, or was never heard of, is shown as such") {
+TEST_CASE("ui_snapshot: nodes that are down or were never up are shown as such") {
   const auto cluster = small_cluster();
   ui_snapshot s(cluster);
   auto now = sample(10, 100, 4);

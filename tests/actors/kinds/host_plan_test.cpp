@@ -79,7 +79,7 @@ TEST_CASE("host_plan: there is one scheduler thread at least") {
   CHECK(p.spawn() == std::vector<std::string>{"rank_arbiter0 rank_arbiter1"});
 }
 
-TEST_CASE("host_plan: with a host for each actor nobody shares") {
+TEST_CASE("host_plan: with a host for each actor no host is shared") {
   noted_plan p(true);
   p.plan.expect_queues();
   p.add(p.plan.of_scheduler(0), role::gateway, 0);

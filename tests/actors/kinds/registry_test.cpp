@@ -33,7 +33,7 @@ TEST_CASE("registry: docs/architecture.md lists the kinds as the registry does")
   CHECK(missing == 0);
 }
 
-TEST_CASE("registry: a row says which commands its kind takes") {
+TEST_CASE("registry: a row lists the commands of its kind") {
   const auto table = actor_kind_table();
   CHECK(table.find("| `gpu_worker` | execution slot | ") != std::string::npos);
   CHECK(table.find("| `get_state`, `list_batches`, `start_trace`, `take_trace`, `stop_trace` |") !=

@@ -44,7 +44,7 @@ TEST_CASE("llm engine: more adapters than slots take turns, and all are served")
   for (const auto& [_, n] : got) CHECK(n == 2);
 }
 
-TEST_CASE("llm engine: an adapter whose files will not do fails its own requests only") {
+TEST_CASE("llm engine: an adapter with invalid files fails its own requests only") {
   engine_stage e;
   e.load();
   e.ask(e.request(1, "", 5));

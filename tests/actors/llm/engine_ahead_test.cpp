@@ -32,7 +32,7 @@ TEST_CASE(
   CHECK(e.state().generated_tokens == 2);
 }
 
-TEST_CASE("llm engine: who comes while two steps are under way is in the one that is started next") {
+TEST_CASE("llm engine: a request that arrives during two steps is in the next one") {
   engine_stage e;
   e.device.steps_ahead = 1;
   e.load();
@@ -72,7 +72,8 @@ TEST_CASE("llm engine: a slot is free for others when no step has the sequences 
   REQUIRE(e.device.loading.size() == 1);
 }
 
-TEST_CASE("llm engine: a step that fails takes the one behind it along, but not who is in that one alone") {
+TEST_CASE(
+    "llm engine: a failed step fails the step behind it, but not the sequences that are in that one alone") {
   engine_stage e;
   e.device.steps_ahead = 1;
   e.load();

@@ -27,7 +27,7 @@ TEST_CASE("llm engine: its status follows what it does, and not only what comes 
   CHECK(e.out.take<engine_status>().back().running == 0);
 }
 
-TEST_CASE("llm engine: that it drains is said at once, however short ago it said something") {
+TEST_CASE("llm engine: a drain is reported at once, in spite of the status interval") {
   engine_stage e;
   e.deliver(node_up{scheduler_node, {11}});
   e.load();
@@ -40,7 +40,7 @@ TEST_CASE("llm engine: that it drains is said at once, however short ago it said
   CHECK_FALSE(e.out.one<engine_status>().ready);
 }
 
-TEST_CASE("llm engine: tells its routers which sequence gave its blocks to an older one") {
+TEST_CASE("llm engine: it reports preempted sequences to its routers") {
   engine_stage e;
   e.deliver(node_up{scheduler_node, {10}});
   e.device.report_loaded(4);  // 16 positions
@@ -53,7 +53,7 @@ TEST_CASE("llm engine: tells its routers which sequence gave its blocks to an ol
   CHECK(e.state().preemptions == 1);
 }
 
-TEST_CASE("llm engine: says how long its steps take, and drops what cannot have its first token in time") {
+TEST_CASE("llm engine: it reports its step forecast, and drops requests with an infeasible TTFT target") {
   engine_stage e;
   e.deliver(node_up{gateway_node, {11}});
   e.load();

@@ -5,7 +5,7 @@
 using namespace troupe;
 using namespace troupe::test;
 
-TEST_CASE("llm engine: takes nothing before its model is there, and says when it is") {
+TEST_CASE("llm engine: it accepts nothing before its model is loaded, and reports the load") {
   engine_stage e;
   e.deliver(node_up{gateway_node, {11}});
   CHECK_FALSE(e.out.one<engine_status>().ready);
@@ -32,7 +32,7 @@ TEST_CASE("llm engine: takes nothing before its model is there, and says when it
   CHECK(s.kv_tokens == 256);
 }
 
-TEST_CASE("llm engine: a model that cannot be loaded is told, and every request fails with why") {
+TEST_CASE("llm engine: a failed load of the model is reported, and every request fails with its reason") {
   std::string problem;
   auto o = engine_stage::options();
   o.on_unusable = [&](const std::string& why) { problem = why; };
@@ -83,7 +83,7 @@ TEST_CASE(
   CHECK(e.actor.unfinished() == 0);
 }
 
-TEST_CASE("llm engine: what is cancelled, or whose gateway dies, is gone after the step") {
+TEST_CASE("llm engine: cancelled requests, and those of a dead gateway, end after the step") {
   engine_stage e;
   e.deliver(node_up{gateway_node, {11}});
   e.load();
@@ -118,7 +118,7 @@ TEST_CASE("llm engine: a step that fails ends the sequences that it held, and no
   CHECK(e.state().kv_blocks_free == 64);
 }
 
-TEST_CASE("llm engine: one whose device is lost ends its process, so that its sequences go on elsewhere") {
+TEST_CASE("llm engine: a lost device ends the process, so that its sequences continue elsewhere") {
   engine_stage e;
   e.load();
   e.ask(e.request(1));
@@ -162,7 +162,7 @@ TEST_CASE("llm engine: its queue is bounded, all choices of a request are in or 
   CHECK(e.actor.unfinished() == 9);
 }
 
-TEST_CASE("llm engine: what does not fit fails with the numbers") {
+TEST_CASE("llm engine: a request that does not fit fails with the numbers") {
   engine_stage e;
   e.load();
   e.ask(e.request(1, "", 200));
@@ -185,7 +185,7 @@ TEST_CASE("llm engine: while it drains it finishes what it has and takes nothing
   CHECK(e.actor.unfinished() == 0);
 }
 
-TEST_CASE("llm engine: a sequence that another began goes on with the tokens that it would have got there") {
+TEST_CASE("llm engine: a migrated sequence continues with the same tokens") {
   engine_stage whole, rest;
   whole.load();
   rest.load();
@@ -208,7 +208,7 @@ TEST_CASE("llm engine: a sequence that another began goes on with the tokens tha
   CHECK(rest.actor.unfinished() == 0);
 }
 
-TEST_CASE("llm engine: of several choices only those go on that had not ended") {
+TEST_CASE("llm engine: only unfinished choices of a migrated request continue") {
   engine_stage e;
   e.load();
   auto g = e.request(1, "", 5);

@@ -57,7 +57,7 @@ TEST_CASE("llm gateway: requests with more tokens than a frame holds go to an en
   g.check_clean();
 }
 
-TEST_CASE("llm gateway: a request that moves goes on from what its client has seen, and only there") {
+TEST_CASE("llm gateway: a migrated request continues from its client's tokens, on the new engine only") {
   llm_gateway_stage g;
   g.deliver(node_up{other_node, {13}});
   g.send_to_engine(1);
@@ -121,7 +121,7 @@ TEST_CASE("llm gateway: a client may have had enough by a token of an engine tha
   g.check_clean();
 }
 
-TEST_CASE("llm gateway: a request that its router sends to a dead engine is asked for again, not at once") {
+TEST_CASE("llm gateway: a request placed on a dead engine is sent to the router again after a delay") {
   llm_gateway_stage g;
   g.ask(1);
   g.place(1, second_engine);  // not up, as the gateway sees it
@@ -141,7 +141,7 @@ TEST_CASE("llm gateway: a request that its router sends to a dead engine is aske
   g.check_clean();
 }
 
-TEST_CASE("llm gateway: a router that is new learns all, and what an earlier one said is void") {
+TEST_CASE("llm gateway: a new router gets all requests, and placements of an earlier one are void") {
   llm_gateway_stage g;
   g.send_to_engine(1);
   g.ask(2);

@@ -5,7 +5,8 @@
 using namespace troupe;
 using namespace troupe::test;
 
-TEST_CASE("llm gateway: sends a request where its router says and hands its tokens on until the last") {
+TEST_CASE(
+    "llm gateway: it sends a request to the engine of its placement, and passes tokens on until the last") {
   llm_gateway_stage g;
   g.ask(1);
   const auto asked = g.out.one<route>();
@@ -66,7 +67,7 @@ TEST_CASE(
   g.check_clean();
 }
 
-TEST_CASE("llm gateway: what is too late for its engine is dropped, and not asked for again") {
+TEST_CASE("llm gateway: a request that its engine drops as late is not sent to the router again") {
   llm_gateway_stage g;
   g.send_to_engine(1);
   g.deliver(drops{{{request_id{1}, 1, drop_reason::late}}}, the_engine);
@@ -74,7 +75,7 @@ TEST_CASE("llm gateway: what is too late for its engine is dropped, and not aske
   g.check_clean();
 }
 
-TEST_CASE("llm gateway: a client that leaves, and a time that is over, cancel the request in the engine") {
+TEST_CASE("llm gateway: a disconnect and a timeout cancel the request in the engine") {
   llm_gateway_stage g;
   g.send_to_engine(1);
   g.send_to_engine(2);
@@ -87,7 +88,7 @@ TEST_CASE("llm gateway: a client that leaves, and a time that is over, cancel th
   g.check_clean();
 }
 
-TEST_CASE("llm gateway: what a router has no place for or an engine fails at ends so") {
+TEST_CASE("llm gateway: a refusal of the router and a failure of the engine are outcomes") {
   llm_gateway_stage g;
   g.ask(1);
   g.deliver(drops{{{{1}, g.out.one<route>().requests[0].version, drop_reason::queue_full}}}, the_router);
@@ -111,7 +112,7 @@ TEST_CASE("llm gateway: a new incarnation of its own node fails all that the old
   g.check_clean();
 }
 
-TEST_CASE("llm gateway: a request whose time is over when it comes is never sent, nor cancelled") {
+TEST_CASE("llm gateway: a request that arrives after its deadline is neither sent nor cancelled") {
   llm_gateway_stage g;
   generation late;
   late.id = request_id{1};

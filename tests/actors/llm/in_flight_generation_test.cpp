@@ -5,7 +5,7 @@
 using namespace troupe;
 using namespace troupe::test;
 
-TEST_CASE("in-flight generation: its router is told its place and the tokens of its open choices") {
+TEST_CASE("in-flight generation: its router gets its engine and the tokens of its open choices") {
   in_flight_generation f;
   f.asked.id = request_id{4};
   f.asked.prompt = {1, 2, 3};

@@ -51,7 +51,7 @@ TEST_CASE("kv export: a pool without room for all blocks takes none, and gives b
   CHECK(export_blocks(small, from.view, std::vector<uint32_t>{0, 1}));
 }
 
-TEST_CASE("kv export: what is not a block of such a cache is not written") {
+TEST_CASE("kv export: bytes that are no block of the cache's layout are refused") {
   const cache into(2, 0);
   const auto before = into.bytes;
   const std::vector<std::byte> right(24, std::byte{9}), wrong(23);

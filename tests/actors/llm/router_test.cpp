@@ -51,7 +51,7 @@ struct router_stage : stage<llm_router> {
 }  // namespace
 
 TEST_CASE(
-    "llm router: tells the gateway of a request where it goes, and a gateway that is gone nothing more") {
+    "llm router: it sends placements to the gateway of a request, and nothing to a gateway that is gone") {
   router_stage s;
   s.add(1);
   const auto placed = s.out.take_addressed<placements>();
@@ -79,7 +79,7 @@ TEST_CASE("llm router: does not send to a node that is down, and drops what no e
   CHECK(s.state().refused == 1);
 }
 
-TEST_CASE("llm router: operators move sequences and empty engines, or hear why not") {
+TEST_CASE("llm router: operators migrate sequences and drain engines, or get the reason for a refusal") {
   router_stage s;
   s.add(1);
   s.add(2);
@@ -101,7 +101,7 @@ TEST_CASE("llm router: operators move sequences and empty engines, or hear why n
   CHECK(generations.generations[0].request == 2);
 }
 
-TEST_CASE("llm router: consolidates in its time, and says which engines could be given back") {
+TEST_CASE("llm router: it consolidates at intervals, and reports idle engines") {
   router_stage s(2s);
   s.add(1);
   s.add(2);
@@ -114,7 +114,7 @@ TEST_CASE("llm router: consolidates in its time, and says which engines could be
   CHECK(s.state().wants_more);
 }
 
-TEST_CASE("llm router: a new incarnation of its node knows nothing until it is told") {
+TEST_CASE("llm router: a new incarnation of its node starts without engines and requests") {
   router_stage s;
   s.add(1);
   s.deliver(new_incarnation{{20}});

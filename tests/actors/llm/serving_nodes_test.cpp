@@ -45,7 +45,7 @@ TEST_CASE("serving nodes: only the incarnation that is up goes down") {
   CHECK_FALSE(n.any_engine_up(some_model));
 }
 
-TEST_CASE("serving nodes: the first router that is up is asked") {
+TEST_CASE("serving nodes: requests go to the first router that is up") {
   auto n = some_nodes();
   CHECK(n.router() == no_node);
   CHECK_FALSE(n.up(no_node));

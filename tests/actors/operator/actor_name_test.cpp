@@ -56,7 +56,7 @@ TEST_CASE("actor_name: the node may be left out where it can be only one") {
         "several nodes have this actor; name one of gateway/0@head, gateway/0@frontend");
 }
 
-TEST_CASE("actor_name: what is wrong with a name is said, with what was perhaps meant") {
+TEST_CASE("actor_name: a wrong name is reported with the nearest known one") {
   CHECK(problem("gpu_wroker/1@left") == "unknown kind of actor 'gpu_wroker'; did you mean 'gpu_worker'?");
   CHECK(problem("gpu_worker/1@lift") == "the cluster has no node 'lift'; did you mean 'left'?");
   CHECK(problem("gpu_worker/mlp@left").starts_with("'mlp' is not a number"));

@@ -34,7 +34,7 @@ TEST_CASE("console order: names an actor and a command that it takes") {
   CHECK(why_not(R"({"actor": "gateway", "type": "get_state"})").empty());
 }
 
-TEST_CASE("console order: what is no order is said in one sentence") {
+TEST_CASE("console order: an invalid order is reported in one sentence") {
   const std::string form = R"(ask: must be {"actor": NAME, "type": COMMAND, "fields": {...}})";
   for (const char* text : {"", "nonsense", "[]", "3", "{}", R"({"actor": 1, "type": "get_state"})",
                            R"({"actor": "gateway"})", R"({"actor": "", "type": "get_state"})"})

@@ -87,7 +87,7 @@ struct console_stage {
 
 }  // namespace
 
-TEST_CASE("console: tells how its node is, and hands commands on to actors here and consoles elsewhere") {
+TEST_CASE("console: reports its node, and forwards commands to local actors and other consoles") {
   caf_fixture fixture;
   machine_clock time;
   const auto cluster = two_nodes();
@@ -200,7 +200,7 @@ TEST_CASE("console: tells how its node is, and hands commands on to actors here 
   self->wait_for(console_actor);
 }
 
-TEST_CASE("console: when it throws, everybody who asked is told that there is no answer, and it goes on") {
+TEST_CASE("console: after an exception all pending commands are answered as failed, and it continues") {
   console_stage s;
   s.broken = true;
   auto elsewhere = s.ask({1, "ask", R"({"actor": "node@right", "type": "get_state"})"});
@@ -215,7 +215,7 @@ TEST_CASE("console: when it throws, everybody who asked is told that there is no
   CHECK(console_stage::reply_to(again).ok);
 }
 
-TEST_CASE("console: commands that nobody waits for have a bound, too, until their actor has taken them") {
+TEST_CASE("console: abandoned commands have a bound too, until their actor handles them") {
   console_stage s;
   std::promise<void> go;
   caf::anon_send(s.post.caf_hosts()[0],

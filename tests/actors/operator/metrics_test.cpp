@@ -18,7 +18,7 @@ TEST_CASE("to_prometheus: metrics of one name stand together under their type, w
         std::string::npos);
 }
 
-TEST_CASE("metrics: sums what all hosts say, and waits a second at most for the silent ones") {
+TEST_CASE("metrics: it sums the reports of all hosts, and waits at most a second for silent ones") {
   caf_fixture fixture;
   machine_clock time;
   post post(node_id{0});

@@ -85,7 +85,7 @@ TEST_CASE("actor_group: actors decide after all messages of the turn, those insi
   CHECK(g.diary == std::vector<std::string>{"0 hears 1", "0 hears 0", "1 hears 0", "0 decides", "1 decides"});
 }
 
-TEST_CASE("actor_group: what is for others leaves once a turn, in order") {
+TEST_CASE("actor_group: messages to others leave once per turn, in order") {
   two_relays g(relay_at(7, node_id{3}));
   g.turn({to(relay_at(1), cancel{{5}}), to(relay_at(1), cancel{{9}})});
   CHECK(g.bag.times == 1);
@@ -113,14 +113,14 @@ TEST_CASE("actor_group: it wakes for the earliest of its actors, which decides o
   CHECK(g.group.next_wakeup() == never);
 }
 
-TEST_CASE("actor_group: what concerns the node reaches every actor") {
+TEST_CASE("actor_group: events of the node reach every actor") {
   two_relays g;
   g.turn({to({}, node_down{worker_node, {1}})});
   CHECK(std::count(g.diary.begin(), g.diary.end(), "0 mourns") == 1);
   CHECK(std::count(g.diary.begin(), g.diary.end(), "1 mourns") == 1);
 }
 
-TEST_CASE("actor_group: what an incarnation says that is over by then is not heard any more") {
+TEST_CASE("actor_group: messages of an ended incarnation are dropped") {
   two_relays g(relay_at(7, node_id{3}));
   const auto whichever = relay_at(0, scheduler_node, 0);
   const auto says = [&](uint64_t incarnation, uint64_t what) {
@@ -147,13 +147,13 @@ TEST_CASE("actor_group: a message to an earlier incarnation is void, one to any 
   CHECK(std::count(g.diary.begin(), g.diary.end(), "0 hears 0") == 2);
 }
 
-TEST_CASE("actor_group: a message for nobody is ignored") {
+TEST_CASE("actor_group: a message without a receiver is ignored") {
   two_relays g;
   g.turn({to(relay_at(9), cancel{{0}}), to({scheduler_node, {10}, role::gpu_worker, 0}, cancel{{0}})});
   CHECK(g.diary.empty());
 }
 
-TEST_CASE("actor_group: it says who is in it") {
+TEST_CASE("actor_group: it lists its actors") {
   two_relays g;
   CHECK(g.group.names().size() == 2);
   CHECK(g.group.has(role::model_queue, 1));
@@ -161,7 +161,7 @@ TEST_CASE("actor_group: it says who is in it") {
   CHECK(g.group.names() == std::vector<address>{relay_at(0), relay_at(1)});
 }
 
-TEST_CASE("actor_group: an actor that was removed hears nothing, its place is taken by the next") {
+TEST_CASE("actor_group: a removed actor gets no messages, and its place is reused") {
   recording_sink bag;
   actor_group group(bag);
   std::vector<std::string> diary;
@@ -210,7 +210,7 @@ class busy_queue final : public actor {
 
 }  // namespace
 
-TEST_CASE("actor_group: an actor that was removed still hears how what it has begun ends") {
+TEST_CASE("actor_group: a removed actor still gets the ends of its batches") {
   recording_sink bag;
   actor_group group(bag);
   const address queue = relay_at(3);
@@ -249,7 +249,7 @@ TEST_CASE("actor_group: an actor that was removed still hears how what it has be
   CHECK(group.unfinished() == 0);
 }
 
-TEST_CASE("actor_group: requests for a queue that is not there are turned away") {
+TEST_CASE("actor_group: requests for a missing queue are dropped") {
   recording_sink bag;
   actor_group group(bag);
   const address queue{node_id{0}, {}, role::model_queue, 3};
@@ -268,7 +268,7 @@ TEST_CASE("actor_group: requests for a queue that is not there are turned away")
   CHECK(no.requests[0].reason == drop_reason::no_capacity);
 }
 
-TEST_CASE("actor_group: an actor that is asked by another answers as it would a tool") {
+TEST_CASE("actor_group: a command of another actor is answered like one of a tool") {
   recording_sink bag;
   actor_group group(bag);
   std::vector<std::string> diary;

@@ -70,7 +70,7 @@ TEST_CASE("threaded_caf_host: delivers, reports, and takes its actors with it wh
   CHECK(h.log.alive == 0);
 }
 
-TEST_CASE("threaded_caf_host: wakes an actor when it asked for it, not before and not much later") {
+TEST_CASE("threaded_caf_host: it wakes an actor at its time, not before and not much later") {
   hosted_probe h;
   h.send(cancel{{250}});  // longer than its longest sleep
   CHECK(eventually([&] { return h.log.woke_late_by_ns >= 0; }));
@@ -84,7 +84,7 @@ TEST_CASE("threaded_caf_host: an actor that throws ends it, with the actor, the 
   CHECK(eventually([&] { return h.log.alive == 0; }));
 }
 
-TEST_CASE("threaded_caf_host: what throws for the group as a whole ends it just so, with the reason") {
+TEST_CASE("threaded_caf_host: an exception in work of the whole group ends it, with the reason") {
   hosted_probe changed;
   caf::anon_send(changed.caf_host,
                  regrouping{[](actor_group&, time_point) { throw std::runtime_error("no queue for it"); }});
@@ -141,8 +141,7 @@ TEST_CASE("scheduled_caf_host: asks to be woken for its earliest actor, once") {
   CHECK(log.alive == 0);
 }
 
-TEST_CASE(
-    "scheduled_caf_host: what throws ends it, whether it was for an actor or for the group as a whole") {
+TEST_CASE("scheduled_caf_host: an exception ends it, in an actor or in work of the whole group") {
   nowhere beyond;
   machine_clock time;
   probe::log log;

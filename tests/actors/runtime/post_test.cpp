@@ -11,7 +11,7 @@
 using namespace troupe;
 using namespace troupe::test;
 
-TEST_CASE("post: once it is stopped, the end of a pull may be told on any thread, and goes to nobody") {
+TEST_CASE("post: after its stop the end of a pull may arrive on any thread, and is dropped") {
   constexpr address worker{node_id{0}, {1}, role::gpu_worker, 0};
   caf_fixture fixture;
   machine_clock time;
@@ -76,7 +76,7 @@ TEST_CASE(
   self->wait_for(caf_host);
 }
 
-TEST_CASE("post: who speaks to others about an event hears of it after them") {
+TEST_CASE("post: a sender gets its own broadcast after the others") {
   stepped_config config;
   caf::actor_system system{config};
   auto& scheduler = dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());

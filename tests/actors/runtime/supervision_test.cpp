@@ -48,7 +48,7 @@ std::string ask(caf::scoped_actor& self, const notepad_protocol& to, int n) {
 
 }  // namespace
 
-TEST_CASE("survive_exceptions: an actor that throws forgets its queries, tells who asked, and goes on") {
+TEST_CASE("survive_exceptions: an actor that throws answers its queries as failed, and continues") {
   caf_fixture fixture;
   caf::scoped_actor self{fixture.system()};
   const auto actor = spawn<notepad>(fixture.system());

@@ -48,7 +48,7 @@ peers_up both_up() {
 
 }  // namespace
 
-TEST_CASE("batch answers: each gateway hears of its own requests, with the rows of the whole batch") {
+TEST_CASE("batch answers: each gateway gets its own requests, with the rows of the whole batch") {
   auto b = batch_for({the_gateway, gateway_of_other_node, the_gateway});
   const auto [done, replies] = answers_to(b, outcome_with(), both_up());
   CHECK(done.batch == batch_id{3});

@@ -17,7 +17,7 @@ slot_ready only_b(uint32_t slot, node_id node) {
 }
 }  // namespace
 
-TEST_CASE("catalog: a model is served once a slot has it, with the shapes that the slot says") {
+TEST_CASE("catalog: a model is served once a slot has it, with the slot's shapes") {
   auto c = two_models();
   CHECK(c.find("a")->slots == 0);
   CHECK(c.find("a")->signature.inputs.empty());
@@ -34,7 +34,7 @@ TEST_CASE("catalog: a model is served once a slot has it, with the shapes that t
   CHECK(c.all().size() == 2);
 }
 
-TEST_CASE("catalog: a slot counts once, however often it says that it is ready") {
+TEST_CASE("catalog: a slot counts once for any number of ready messages") {
   auto c = two_models();
   c.add(ready(0));
   c.add(ready(0));
@@ -53,7 +53,7 @@ TEST_CASE("catalog: a node takes its slots with it, and no others") {
   CHECK(c.find("b")->slots == 0);
 }
 
-TEST_CASE("catalog: a slot that says anew what it has replaces what it said") {
+TEST_CASE("catalog: a new report of a slot replaces the old one") {
   auto c = two_models();
   c.add(ready(0));
   c.add(only_b(0, worker_node));

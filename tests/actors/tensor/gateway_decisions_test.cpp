@@ -22,7 +22,7 @@ struct logging_gateway : gateway_stage {
 
 }  // namespace
 
-TEST_CASE("decisions of a gateway: a request that it turned away, with the numbers behind it") {
+TEST_CASE("decisions of a gateway: a rejected request has the numbers of its rule") {
   logging_gateway g;
   g.now = at(1);
   for (uint64_t id = 1; id <= 3; ++id) g.arrive(id);
@@ -69,7 +69,7 @@ TEST_CASE("decisions of a gateway: a request that it gave up") {
   CHECK(g.about(2).reason == "device_error");
 }
 
-TEST_CASE("decisions of a gateway: what others decided, or went well, is not told") {
+TEST_CASE("decisions of a gateway: outcomes of others and successes are not recorded") {
   logging_gateway g;
   g.arrive(1);
   g.drop(1, drop_reason::late);
@@ -80,7 +80,7 @@ TEST_CASE("decisions of a gateway: what others decided, or went well, is not tol
   CHECK_FALSE(g.about(2).known);
 }
 
-TEST_CASE("decisions of a gateway: the latest are remembered, as many as it is told") {
+TEST_CASE("decisions of a gateway: the given number of latest ones is kept") {
   logging_gateway g(2);
   for (uint64_t id = 1; id <= 5; ++id) g.arrive(id);  // two are let in
   CHECK_FALSE(g.about(3).known);

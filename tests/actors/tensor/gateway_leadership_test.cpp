@@ -32,7 +32,7 @@ using id_list = std::vector<uint64_t>;
 
 }  // namespace
 
-TEST_CASE("leadership, gateway: what comes before there is a leader waits for the first who does") {
+TEST_CASE("leadership, gateway: requests before the first leader wait for it") {
   gateway_of_line g;
   g.arrive(1);
   CHECK(g.open(1));
@@ -68,7 +68,7 @@ TEST_CASE(
     g.deliver(first);  // never back
     CHECK(g.submitted_to(standby_node).empty());
   }
-  SUBCASE("which is heard of before it is met") {
+  SUBCASE("which is named before it is connected") {
     g.deliver(node_down{standby_node, standby_incarnation, true});
     g.deliver(second);
     CHECK(g.submitted_to(standby_node).empty());
@@ -94,7 +94,7 @@ TEST_CASE("leadership, gateway: with the last candidate requests fail, and newco
 }
 
 TEST_CASE(
-    "leadership, gateway: what waited for a scheduler goes to it in parts that fit into frames, in order") {
+    "leadership, gateway: waiting requests go to a new scheduler in order, in parts that fit into frames") {
   constexpr size_t all = 10'000, max = 5'000;
   gateway_of_line g(all);
   for (uint64_t id = 1; id <= all; ++id) g.arrive(id);

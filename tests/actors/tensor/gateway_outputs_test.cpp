@@ -77,7 +77,7 @@ TEST_CASE("gateway: one output that is larger than the room for all is pulled al
   g.check_clean();
 }
 
-TEST_CASE("gateway: what waits for room is given back if its request ends before") {
+TEST_CASE("gateway: outputs that wait for room are released if their request ends") {
   narrow_stage g;
   g.run_all(5);
   g.deliver(client_gone{request_id{4}});
@@ -116,7 +116,7 @@ TEST_CASE("gateway: a worker that stands still does not keep the outputs of othe
   CHECK(g.pulled() == std::vector<uint64_t>{1, 2, 5});
 }
 
-TEST_CASE("gateway: what waits to be pulled from a worker that dies runs again, with its input") {
+TEST_CASE("gateway: a request whose outputs wait on a dying worker runs again, with its input") {
   narrow_stage g;
   g.run_all(3);
   g.out.forget();

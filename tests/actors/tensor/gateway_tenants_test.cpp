@@ -4,7 +4,7 @@
 using namespace troupe;
 using namespace troupe::test;
 
-TEST_CASE("gateway: a tenant over its rate is refused at once and told when to come again") {
+TEST_CASE("gateway: a tenant over its rate is refused at once with a time to retry") {
   auto o = gateway_stage::options(100);
   o.tenants = {"narrow"};
   gateway_stage g(o, {{10, 2, 0}});
@@ -27,7 +27,7 @@ TEST_CASE("gateway: a tenant over its rate is refused at once and told when to c
   g.check_clean();
 }
 
-TEST_CASE("gateway: a tenant's place in flight is free again once its request has an outcome, whichever") {
+TEST_CASE("gateway: any outcome of a request frees its tenant's place in flight") {
   auto o = gateway_stage::options(100);
   o.tenants = {"narrow"};
   gateway_stage g(o, {{0, 1, 1}});
@@ -54,7 +54,7 @@ TEST_CASE("gateway: a tenant's place in flight is free again once its request ha
   g.check_clean();
 }
 
-TEST_CASE("gateway: whoever hangs up or is late keeps its place until nobody works for it any more") {
+TEST_CASE("gateway: a disconnected or late request keeps its place until its work ends") {
   auto o = gateway_stage::options(2);
   o.tenants = {"narrow"};
   gateway_stage g(o, {{0, 1, 1}});

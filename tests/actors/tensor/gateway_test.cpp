@@ -29,7 +29,7 @@ TEST_CASE("gateway: a request goes to its queue, its output is pulled, verified,
   g.check_clean();
 }
 
-TEST_CASE("gateway: an outcome tells when the request came and when its batch passed its stations") {
+TEST_CASE("gateway: an outcome has the arrival of the request and the times of its batch") {
   gateway_stage g;
   g.run_until(at(1));
   g.arrive(1);
@@ -82,7 +82,7 @@ TEST_CASE("gateway: of two outcomes the first wins, and late outputs are release
   g.check_clean();
 }
 
-TEST_CASE("gateway: a completion said twice does not release what is still being pulled") {
+TEST_CASE("gateway: a duplicate completion does not release outputs during their pull") {
   gateway_stage g;
   g.arrive(1);
   const completion c{{1}, 1, {g.result_of(1)}};
@@ -132,7 +132,7 @@ TEST_CASE("gateway: an output that is gone when it is pulled is a failure") {
   g.check_clean();
 }
 
-TEST_CASE("gateway: what gets no answer in time fails, and its input comes back later") {
+TEST_CASE("gateway: a request without an answer in time fails, and its input is released later") {
   gateway_stage g;
   g.arrive(1);
   g.run_until(at(61.9));
@@ -239,7 +239,7 @@ TEST_CASE("gateway: a new incarnation fails all that the old one had accepted") 
   g.check_clean();
 }
 
-TEST_CASE("gateway: every request gets one outcome and no memory is lost, whatever comes in whatever order") {
+TEST_CASE("gateway: every request gets one outcome and no memory leaks, for messages in any order") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     CAPTURE(seed);
     gateway_stage g;

@@ -23,7 +23,7 @@ struct commanded_worker : basic_worker_stage<command_stage<gpu_worker>> {
 
 }  // namespace
 
-TEST_CASE("gpu_worker commands: it says what it holds, and records its batches while told to") {
+TEST_CASE("gpu_worker commands: it lists its batches, and records them on command") {
   commanded_worker w;
   CHECK(w.ask<worker_state>("get_state").state == "loading");
   w.load(0, 0);

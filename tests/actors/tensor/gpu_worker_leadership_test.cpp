@@ -65,7 +65,7 @@ TEST_CASE("leadership, gpu_worker: hands over what runs, gives up what waits, re
   CHECK(done.front().batch == batch_id{4});  // nothing in between
 }
 
-TEST_CASE("leadership, gpu_worker: tells a new scheduler once it is up") {
+TEST_CASE("leadership, gpu_worker: it hands over to a new scheduler that is up") {
   leadership_worker w;
   w.deliver(node_down{standby_node, standby_incarnation, true});
   w.deliver(second);

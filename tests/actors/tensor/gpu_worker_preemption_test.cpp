@@ -33,7 +33,7 @@ TEST_CASE("gpu_worker: an order that preempts stops what runs once its inputs ar
   CHECK(w.value_of("troupe_worker_batches_total") == 1);
 }
 
-TEST_CASE("gpu_worker: an order that preempts and does not come to run stops nobody") {
+TEST_CASE("gpu_worker: a preempting order that cannot run stops no batch") {
   worker_stage w;
   w.order(1, 0, 5, {w.ask(1), w.ask(2)});
   w.end_pull();
@@ -60,7 +60,7 @@ TEST_CASE("gpu_worker: an order that preempts and does not come to run stops nob
   CHECK(done[0].finished_at == at(7));
 }
 
-TEST_CASE("gpu_worker: what waits before an order that preempts is answered, too, and forgotten") {
+TEST_CASE("gpu_worker: orders that wait before a preempting one are refused and dropped") {
   worker_stage w;
   for (uint64_t i = 1; i <= 3; ++i) {
     auto o = worker_stage::order_of(i, 0, 9, {w.ask(i)});

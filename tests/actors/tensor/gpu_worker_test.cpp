@@ -3,7 +3,9 @@
 using namespace troupe;
 using namespace troupe::test;
 
-TEST_CASE("gpu_worker: pulls the inputs, starts at once, answers the gateway, tells queue and arbiter") {
+TEST_CASE(
+    "gpu_worker: it pulls the inputs, starts at once, answers the gateway, and reports to queue and "
+    "arbiter") {
   worker_stage w;
   w.order(1, 3, 5, {w.ask(1), w.ask(2)});
   REQUIRE(w.memory.pulls.size() == 2);
@@ -38,7 +40,7 @@ TEST_CASE("gpu_worker: pulls the inputs, starts at once, answers the gateway, te
   CHECK(w.memory.in_use() == 0);
 }
 
-TEST_CASE("gpu_worker: tells with a completion when the batch passed its stations") {
+TEST_CASE("gpu_worker: a completion has the times of the batch") {
   worker_stage w;
   w.now = at(1);
   w.order(1, 5, 7, {w.ask(1), w.ask(2)});
@@ -84,7 +86,7 @@ TEST_CASE("gpu_worker: inputs that come late delay a batch, but not beyond what 
   CHECK(w.out.silent());
 }
 
-TEST_CASE("gpu_worker: an input whose memory was reused fails alone") {
+TEST_CASE("gpu_worker: an input with reused memory fails alone") {
   worker_stage w;
   auto gone = w.ask(1);
   w.source.give_back(gone.input);
@@ -116,7 +118,7 @@ TEST_CASE("gpu_worker: an input of the wrong size fails without being pulled, al
   CHECK(w.actor.unfinished() == 0);
 }
 
-TEST_CASE("gpu_worker: one whose device is lost ends its process, so that its requests go on elsewhere") {
+TEST_CASE("gpu_worker: a lost device ends the process, so that its requests run elsewhere") {
   struct : device {
     loaded_model load(model_id, const model_source&) override { return {}; }
     void unload(model_id) override {}
@@ -199,7 +201,7 @@ TEST_CASE(
   CHECK(w.actor.unfinished() == 0);
 }
 
-TEST_CASE("gpu_worker: what a dead scheduler ordered does not start any more") {
+TEST_CASE("gpu_worker: orders of a dead scheduler do not start") {
   worker_stage w;
   w.order(1, 0, 5, {w.ask(1)});
   w.end_pull();
@@ -280,7 +282,7 @@ TEST_CASE("gpu_worker: an undeployed model runs to the end of its batch, is let 
   CHECK(w.refused(worker_stage::order_of(3, 7, 50, {w.ask(3)})) == refusal::unknown_model);
 }
 
-TEST_CASE("gpu_worker: what a slot does not have any more is refused, what it has anew is run") {
+TEST_CASE("gpu_worker: orders for a released model are refused, those for a loaded one run") {
   worker_stage w;
   auto s = ready(0);
   s.models.clear();
@@ -307,7 +309,7 @@ TEST_CASE("gpu_worker: a model that comes back while its last batch still runs i
   CHECK(w.out.one<completion>().results.at(0).error == failure::none);
 }
 
-TEST_CASE("gpu_worker: what its device does not have fails, and nobody falls over it") {
+TEST_CASE("gpu_worker: an order for a model that the device lacks fails without an exception") {
   worker_stage w;
   w.device.unload(model_id{0});
   w.order(1, 0, 50, {w.ask(1)});

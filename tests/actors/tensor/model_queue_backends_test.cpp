@@ -48,8 +48,7 @@ TEST_CASE("model_queue: its candidates are for the slots that have something to 
   CHECK(q.granted(1) == 1);
 }
 
-TEST_CASE(
-    "model_queue: what waited for a slot that went away goes to the others, or wherever it is granted") {
+TEST_CASE("model_queue: requests planned for a removed slot run on other slots") {
   nexus_stage q;
   q.plan({0, 1});
   for (uint64_t id = 1; id <= 4; ++id) q.arrive(id);
@@ -62,7 +61,7 @@ TEST_CASE(
   CHECK(q.granted(0) == 2);
 }
 
-TEST_CASE("model_queue: the arbiter of another domain does not say where it runs") {
+TEST_CASE("model_queue: backends from the arbiter of another domain are ignored") {
   nexus_stage q;
   q.plan({0});
   auto stranger = the_arbiter;

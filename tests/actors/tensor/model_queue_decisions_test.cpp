@@ -91,7 +91,7 @@ TEST_CASE("decisions of a queue: a drop comes with the batch by which the policy
   CHECK(s.candidates.size() == 1);
 }
 
-TEST_CASE("decisions of a queue: a full queue says how many rows waited and how many may") {
+TEST_CASE("decisions of a queue: a full queue records the waiting rows and the bound") {
   logging_queue q(16, 2);
   for (uint64_t id = 1; id <= 3; ++id) q.arrive(id);
   const auto s = q.story(3);
@@ -157,7 +157,7 @@ TEST_CASE("decisions of a queue: nothing is remembered until the log is switched
   CHECK(bad.body == "set_decision_log.requests: must be at most 1048576");
 }
 
-TEST_CASE("decisions of a queue: a batch that was stopped, and who is too late to run again") {
+TEST_CASE("decisions of a queue: a stopped batch, and its requests that are too late to run again") {
   logging_queue q;
   q.arrive(1);
   q.run_until(at(1));
@@ -185,14 +185,14 @@ TEST_CASE("decisions of a queue: a batch that was stopped, and who is too late t
   CHECK(s.drops[0].finish == at(14));
 }
 
-TEST_CASE("decisions of a queue: nothing is said of a request that ended elsewhere, or with its gateway") {
+TEST_CASE("decisions of a queue: requests that ended elsewhere or with their gateway are not recorded") {
   logging_queue q;
   q.arrive(1);
   q.deliver(node_down{gateway_node, {11}});
   CHECK_FALSE(q.story(1).known);
 }
 
-TEST_CASE("decisions of a queue: what ran in a former incarnation is still known in the next one") {
+TEST_CASE("decisions of a queue: decisions of an earlier incarnation are kept in the next one") {
   logging_queue q;
   q.arrive(1);
   q.end(q.grant_slot(1, 0));

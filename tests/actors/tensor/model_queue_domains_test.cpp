@@ -30,7 +30,7 @@ struct moving_queue : basic_queue_stage<> {
 
 }  // namespace
 
-TEST_CASE("model_queue: tells the placer how many requests it has received") {
+TEST_CASE("model_queue: it reports its received requests to the placer") {
   moving_queue q;
   constexpr address placer{scheduler_node, {10}, role::placer, 0};
   q.arrive(1);
@@ -72,8 +72,7 @@ TEST_CASE("model_queue: a queue that goes over takes its candidate back and offe
   CHECK(q.out.one<batch_order>().slot == slot_id{1});
 }
 
-TEST_CASE(
-    "model_queue: what the old arbiter grants late is declined, and the request waits for the new one") {
+TEST_CASE("model_queue: a late grant of the old arbiter is declined, and the request waits for the new one") {
   moving_queue q;
   q.deliver(ready(1));
   q.arrive(1);
@@ -110,7 +109,7 @@ TEST_CASE("model_queue: the old domain is left when nothing of the model runs th
   CHECK(q.out.take<model_idle>().empty());
 }
 
-TEST_CASE("model_queue: a queue that begins in the middle of a move says that it has left") {
+TEST_CASE("model_queue: a queue that begins during a move confirms the move") {
   auto o = moving_queue::options();
   o.arbiter = arbiter_of(1);
   o.leaving = 0;

@@ -37,8 +37,7 @@ TEST_CASE("leadership, model_queue: a standby takes nothing, its orders as the l
   CHECK(o.requests[0].id == request_id{2});
 }
 
-TEST_CASE(
-    "leadership, model_queue: what is cancelled before any term is known does not run in the first one") {
+TEST_CASE("leadership, model_queue: requests cancelled before the first term do not run in it") {
   queue_of_line q(standby_queue, {});
   q.arrive(1);
   q.arrive(2);
@@ -53,7 +52,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "leadership, model_queue: what still runs is not ordered again, and is tried again if its worker dies") {
+    "leadership, model_queue: running requests are not ordered again, and run again if their worker dies") {
   queue_of_line q;
   q.deliver(second);
   q.arrive(1);  // before the worker has said that it runs
@@ -131,8 +130,7 @@ TEST_CASE("leadership, model_queue: takeovers use up no attempts") {
   CHECK(q.out.one<batch_order>().requests.at(0).attempt == 9);
 }
 
-TEST_CASE(
-    "leadership, model_queue: one that has just begun keeps what comes before it is told who is the leader") {
+TEST_CASE("leadership, model_queue: a new queue keeps requests until the leader is known") {
   queue_of_line q(standby_queue, leadership{});
   q.arrive(1);
   CHECK(q.out.take<candidate>().empty());
@@ -148,7 +146,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("leadership, model_queue: who is deposed forgets what it had, and says nothing of it") {
+TEST_CASE("leadership, model_queue: a deposed queue drops its requests and sends nothing") {
   queue_of_line q;
   q.deliver(second);
   q.arrive(1);

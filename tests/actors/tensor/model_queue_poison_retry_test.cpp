@@ -26,7 +26,8 @@ struct poison_retry_stage : queue_stage {
 
 }  // namespace
 
-TEST_CASE("model_queue: what a dead worker had goes again, each alone, and its late words change nothing") {
+TEST_CASE(
+    "model_queue: requests of a dead worker run again, each alone, and its late messages change nothing") {
   poison_retry_stage q;
   CHECK(q.actor.unfinished() == 3);
   q.end(q.lost);
@@ -50,7 +51,7 @@ TEST_CASE("model_queue: what a dead worker had goes again, each alone, and its l
   CHECK(q.value_of("troupe_queue_poisoned_total") == 0);
 }
 
-TEST_CASE("model_queue: whoever kills a second worker while alone fails as poison, and only that") {
+TEST_CASE("model_queue: a request that kills a second worker alone fails as poison, and no other") {
   poison_retry_stage q;
   q.grant_alone();
   q.deliver(ready(2, 30));
@@ -69,7 +70,9 @@ TEST_CASE("model_queue: whoever kills a second worker while alone fails as poiso
   CHECK(q.value_of("troupe_queue_poisoned_total") == 1);
 }
 
-TEST_CASE("model_queue: whoever lost two workers, not both to crashes, is no poison, and kills no third") {
+TEST_CASE(
+    "model_queue: a request that lost two workers, not both to crashes, is no poison, and runs no third "
+    "time") {
   for (const bool first : {false, true}) {
     poison_retry_stage q(first);
     q.grant_alone();
@@ -83,7 +86,7 @@ TEST_CASE("model_queue: whoever lost two workers, not both to crashes, is no poi
   }
 }
 
-TEST_CASE("model_queue: a poison retry whose time runs out, or that nobody waits for, is not granted") {
+TEST_CASE("model_queue: a late or cancelled poison retry is not granted") {
   SUBCASE("late") {
     poison_retry_stage q;
     q.run_until(at(6.1));

@@ -13,7 +13,7 @@ TEST_CASE("model_queue: a batch refused as late is dropped, for it would make th
   CHECK(q.actor.unfinished() == 0);
 }
 
-TEST_CASE("model_queue: what a worker refused goes again with a higher attempt, up to the bound") {
+TEST_CASE("model_queue: refused requests run again with a higher attempt, up to the bound") {
   queue_stage q;
   q.arrive(1);
   for (uint32_t attempt = 1; attempt <= 3; ++attempt) {
@@ -30,7 +30,7 @@ TEST_CASE("model_queue: what a worker refused goes again with a higher attempt, 
   CHECK(q.out.take<batch_order>().empty());
 }
 
-TEST_CASE("model_queue: nobody runs what a dead gateway had asked for") {
+TEST_CASE("model_queue: requests of a dead gateway do not run") {
   const address other{node_id{5}, {7}, role::gateway, 0};
   queue_stage q;
   q.arrive(1);
@@ -80,7 +80,7 @@ TEST_CASE("model_queue: a grant that preempts makes an order that does") {
   CHECK_FALSE(q.out.one<batch_order>().preempts);
 }
 
-TEST_CASE("model_queue: what a worker gives back to a queue that has ended is given up") {
+TEST_CASE("model_queue: requests that a worker returns to an ended queue are dropped") {
   for (const auto why : {refusal::busy, refusal::preempted, refusal::late}) {
     running_stage q;
     q.actor.end(q.now);
@@ -95,7 +95,7 @@ TEST_CASE("model_queue: what a worker gives back to a queue that has ended is gi
   }
 }
 
-TEST_CASE("model_queue: one that has ended hears what becomes of its batches, and nothing else") {
+TEST_CASE("model_queue: an ended queue gets the ends of its batches, and nothing else") {
   running_stage q;
   q.actor.end(q.now);
   q.arrive(3);
@@ -118,7 +118,7 @@ TEST_CASE("model_queue: one that has ended hears what becomes of its batches, an
   CHECK(ran.actor.unfinished() == 0);
 }
 
-TEST_CASE("model_queue: what was preempted runs again, however often, and nobody is suspected") {
+TEST_CASE("model_queue: preempted requests run again any number of times, without a poison retry") {
   running_stage q;
   for (uint32_t times = 1; times <= 5; ++times) {  // more often than workers may refuse it
     q.now += 100us;
@@ -146,7 +146,7 @@ TEST_CASE("model_queue: what was preempted runs again, however often, and nobody
 }
 
 TEST_CASE(
-    "model_queue: what was preempted and cannot be in time any more is dropped as late, the rest is not") {
+    "model_queue: preempted requests that can no longer be in time are dropped as late, others are not") {
   queue_stage q;
   q.arrive(1);
   q.now = at(3);
@@ -165,7 +165,7 @@ TEST_CASE(
   CHECK(q.actor.unfinished() == 1);
 }
 
-TEST_CASE("model_queue: what was preempted is let in again however full the queue is, or nobody is there") {
+TEST_CASE("model_queue: preempted requests are queued again in a full queue and without slots") {
   queue_stage q(2);
   q.arrive(1);
   q.arrive(2);

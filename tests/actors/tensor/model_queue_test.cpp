@@ -66,7 +66,7 @@ TEST_CASE("model_queue: a request that arrives between candidate and grant is in
   CHECK(ids(order) == std::vector<uint64_t>{1, 2, 3});
 }
 
-TEST_CASE("model_queue: the arbiter is told of every change once, and afresh after a grant") {
+TEST_CASE("model_queue: the arbiter gets every change of the candidate once, and a new one after a grant") {
   queue_stage q;
   q.arrive(1);
   CHECK(q.out.take<candidate>().size() == 1);
@@ -103,7 +103,7 @@ TEST_CASE("model_queue: a grant of a slot that has died is given back, and its r
   CHECK(q.out.one<candidate>().rows == 1);
 }
 
-TEST_CASE("model_queue: what can no longer meet its deadline is dropped as late, in its own time") {
+TEST_CASE("model_queue: a request that can no longer meet its deadline is dropped as late at that time") {
   queue_stage q;
   q.arrive(1);
   q.run_until(at(6));
@@ -133,7 +133,7 @@ TEST_CASE("model_queue: an empty one takes a request of more rows than may wait"
   CHECK(q.out.one<candidate>().rows == 5);
 }
 
-TEST_CASE("model_queue: who asks for less time than a request takes alone is told so, and is no overload") {
+TEST_CASE("model_queue: a request with an infeasible deadline is refused, and is no overload") {
   auto o = paper_queue();
   o.load_report = 100ms;
   basic_queue_stage<> q(o);
@@ -225,7 +225,7 @@ TEST_CASE("model_queue: a new incarnation starts empty, with a higher term") {
   CHECK(order.batch != old.batch);
 }
 
-TEST_CASE("model_queue: handles are never mixed up, whatever happens") {
+TEST_CASE("model_queue: handles are never mixed up over random histories") {
   queue_stage q;
   uint64_t next = 1;
   std::vector<batch_order> running;

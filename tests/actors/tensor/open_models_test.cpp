@@ -37,7 +37,7 @@ TEST_CASE("open models: those of the cluster file are open, others once they are
   CHECK(m.names()[0] == "m");
 }
 
-TEST_CASE("open models: a retiring one is idle once its requests are settled, which is told once") {
+TEST_CASE("open models: a retiring model is idle once its requests are settled, and is reported once") {
   open_models m({"a", "b"});
   ledger requests;
   requests.accept(model_id{0});

@@ -26,7 +26,7 @@ TEST_CASE("open_requests: those with the lowest ids are listed, and all are coun
   CHECK(r.total == 5);
 }
 
-TEST_CASE("open_requests: fewer than asked for are listed all") {
+TEST_CASE("open_requests: a limit above their number lists all") {
   CHECK(ids_of(answer_to({100}, with_ids({3, 1}))) == std::vector<uint64_t>{1, 3});
   CHECK(answer_to({100}, {}).total == 0);
   CHECK(answer_to({0}, with_ids({3, 1})).requests.empty());

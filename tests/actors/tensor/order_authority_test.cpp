@@ -33,7 +33,7 @@ TEST_CASE(
   CHECK(a.accepts(o));
 }
 
-TEST_CASE("order authority: a new leader ends the earlier ones, also those whose orders were accepted") {
+TEST_CASE("order authority: a new leader ends the earlier ones, even with accepted orders") {
   order_authority a;
   CHECK(a.change(first));
   CHECK(a.accepts(order_by(first)));

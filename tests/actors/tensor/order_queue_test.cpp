@@ -115,7 +115,7 @@ TEST_CASE("order queue: a batch that is given up keeps its buffers until its pul
   q.orders.on_pulled({99, pull_status::ok}, at(1));  // of nobody
 }
 
-TEST_CASE("order queue: what runs is not given up, whatever is asked for") {
+TEST_CASE("order queue: the running batch is never given up") {
   queue_of_orders q;
   for (uint64_t id = 1; id <= 3; ++id) REQUIRE(q.take(q.order(id, {q.ask(id)})));
   q.end_pull();
@@ -146,7 +146,7 @@ TEST_CASE("order queue: an order that preempts and can start clears the way to t
   CHECK(q.ids() == std::vector<uint64_t>{1, 3});
 }
 
-TEST_CASE("order queue: an order that preempts and has no input left preempts nobody") {
+TEST_CASE("order queue: a preempting order without valid inputs preempts no batch") {
   queue_of_orders q;
   REQUIRE(q.take(q.order(1, {q.ask(1)}, true)));
   q.end_pull(at(1), pull_status::lost);

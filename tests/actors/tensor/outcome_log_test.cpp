@@ -25,7 +25,7 @@ gateway_decision decision_about(const outcome_log& log, uint64_t id) {
 
 }  // namespace
 
-TEST_CASE("outcome log: a decision is told with the numbers behind it") {
+TEST_CASE("outcome log: a decision has its numbers") {
   outcome_log log(4);
   auto how = outcome::dropped(drop_reason::quota);
   how.retry_after = 5s;

@@ -19,7 +19,7 @@ std::unique_ptr<batching_policy> small_only(const batching_parameters& p, sheddi
 
 }  // namespace
 
-TEST_CASE("queue_policy: what a plug-in will not make for a model is said with the model and the reason") {
+TEST_CASE("queue_policy: a plug-in's refusal is reported with the model and the reason") {
   batchings().add("small only", small_only);
   cluster_spec cluster;
   cluster.policy.batching = "small only";

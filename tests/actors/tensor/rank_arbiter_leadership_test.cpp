@@ -107,7 +107,7 @@ TEST_CASE("leadership, rank_arbiter: a slot that still runs something is granted
   CHECK(a.out.one<grant>().slot == slot_id{1});
 }
 
-TEST_CASE("leadership, rank_arbiter: who is deposed grants nothing") {
+TEST_CASE("leadership, rank_arbiter: a deposed arbiter grants nothing") {
   elected_arbiter a;
   a.deliver(second);
   a.hand_over(0);

@@ -60,7 +60,7 @@ struct placement_stage : stage<rank_arbiter> {
 
 }  // namespace
 
-TEST_CASE("rank_arbiter: queues are told where their models were placed, and granted these slots only") {
+TEST_CASE("rank_arbiter: queues get the slots of their models, and grants of these only") {
   placement_stage a;
   const auto of_first = a.backends_of(first_model), of_second = a.backends_of(second_model);
   CHECK_FALSE(of_first.empty());
@@ -108,7 +108,7 @@ TEST_CASE("rank_arbiter: models that come and go, or move to another domain, lea
   CHECK(a.backends_of(second_model).empty());
 }
 
-TEST_CASE("rank_arbiter: a queue that does not know its backends is told again") {
+TEST_CASE("rank_arbiter: a queue that uses old backends gets the new ones again") {
   placement_stage a;
   a.backends_of(first_model);
   a.offer(first_model, {});
@@ -118,7 +118,7 @@ TEST_CASE("rank_arbiter: a queue that does not know its backends is told again")
   CHECK_FALSE(again[0].second.of.empty());
 }
 
-TEST_CASE("rank_arbiter: after an epoch models have slots as they were asked for") {
+TEST_CASE("rank_arbiter: after an epoch models have slots by their load") {
   placement_stage a;
   const auto weight = [&](model_id m) {
     double sum = 0;

@@ -44,7 +44,7 @@ TEST_CASE("rank_arbiter: a promise made before a poison retry came is kept first
   CHECK(a.out.one<grant>().alone);
 }
 
-TEST_CASE("rank_arbiter: the least busy node is kept free for a poison retry, and the others go on") {
+TEST_CASE("rank_arbiter: the least busy node is kept free for a poison retry, and the others continue") {
   arbiter_stage a(2);
   auto elsewhere = has_all(2);
   elsewhere.worker.node = node_id{7};
@@ -57,7 +57,7 @@ TEST_CASE("rank_arbiter: the least busy node is kept free for a poison retry, an
   CHECK(a.out.one<grant>().slot == slot_id{1});
 }
 
-TEST_CASE("rank_arbiter: a poison retry goes to a node that has its model, however busy others keep it") {
+TEST_CASE("rank_arbiter: a poison retry gets a node that has its model, even a busy one") {
   arbiter_stage a(2);
   a.deliver(ready_on(node_id{7}, 2));  // model 0 only
   a.offer(1, 0, 100);
@@ -92,7 +92,7 @@ TEST_CASE("rank_arbiter: poison retries of models on different nodes run on one 
   CHECK(a.out.one<grant>().slot == slot_id{0});  // given back
 }
 
-TEST_CASE("rank_arbiter: a poison retry whose model nobody has keeps no other waiting, and takes no node") {
+TEST_CASE("rank_arbiter: a poison retry of a model without a node delays no other, and takes no node") {
   arbiter_stage a(1);
   a.poison_retry(9);
   a.offer(0, 0, 100);
@@ -103,7 +103,7 @@ TEST_CASE("rank_arbiter: a poison retry whose model nobody has keeps no other wa
   CHECK(b.out.one<grant>().model == model_id{1});
 }
 
-TEST_CASE("rank_arbiter: a grant whose queue went away keeps no poison retry waiting") {
+TEST_CASE("rank_arbiter: a grant to a removed queue does not delay a poison retry") {
   arbiter_stage a;
   a.offer(0, 0, 100);
   CHECK(a.out.take<grant>().size() == 1);

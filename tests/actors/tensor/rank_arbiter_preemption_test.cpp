@@ -36,7 +36,7 @@ struct preempting_stage : stage<rank_arbiter> {
 
 }  // namespace
 
-TEST_CASE("rank_arbiter: a grant that preempts, and the slot's state until the worker has told of both") {
+TEST_CASE("rank_arbiter: a preempting grant, and the slot's state until the worker reports both batches") {
   preempting_stage a;
   a.now = at(1);
   a.offer(1, 7);
@@ -99,7 +99,7 @@ TEST_CASE("rank_arbiter: a slot runs what it ran if the queue that may preempt g
   CHECK_FALSE(a.out.one<grant>().preempts);
 }
 
-TEST_CASE("rank_arbiter: it tells who took a slot from whom") {
+TEST_CASE("rank_arbiter: it records both models of a preemption") {
   preempting_stage a;
   a.now = at(1);
   a.offer(1, 7);

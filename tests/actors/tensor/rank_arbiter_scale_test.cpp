@@ -59,7 +59,7 @@ struct scaling_stage : stage<rank_arbiter> {
 
 }  // namespace
 
-TEST_CASE("rank_arbiter: advice is told, and by itself changes nothing") {
+TEST_CASE("rank_arbiter: advice is reported, and changes nothing by itself") {
   scaling_stage a(autoscale_mode::advise);
   a.live(13, 4);
   CHECK(a.value_of("troupe_autoscale_advice") == -5);  // 4.4 stay
@@ -97,7 +97,7 @@ TEST_CASE("rank_arbiter: no advice puts a slot back that an operator took out, a
   CHECK(a.value_of("troupe_slots_in_service") == 8);
 }
 
-TEST_CASE("rank_arbiter: without autoscale it never wakes for advice and says nothing of it") {
+TEST_CASE("rank_arbiter: without autoscale it neither wakes for advice nor reports it") {
   stage<rank_arbiter> a(the_arbiter, make_matchmaking("lowest_id"));
   CHECK(a.actor.next_wakeup() == never);
   std::vector<metric> all;

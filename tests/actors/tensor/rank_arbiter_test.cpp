@@ -50,7 +50,7 @@ TEST_CASE("rank_arbiter: an early end frees the slot early, a late one late") {
   CHECK(a.out.one<grant>().free_at == at(6));
 }
 
-TEST_CASE("rank_arbiter: what a batch ran counts as busy time, what a worker refused does not") {
+TEST_CASE("rank_arbiter: a run counts as busy time, a refused order does not") {
   arbiter_stage a;
   a.offer(0, 0, 100);
   a.answer(a.out.one<grant>(), 1, 10);
@@ -66,7 +66,7 @@ TEST_CASE("rank_arbiter: what a batch ran counts as busy time, what a worker ref
   CHECK(a.out.take<grant>().size() == 1);
 }
 
-TEST_CASE("rank_arbiter: a batch that is done before its slot is said to be occupied leaves nothing behind") {
+TEST_CASE("rank_arbiter: a batch that ends before its `occupied` leaves no state") {
   arbiter_stage a;
   for (uint64_t batch = 1; batch <= 5; ++batch) {
     a.offer(0, 0, 1000, 2ms);
@@ -167,7 +167,7 @@ TEST_CASE("rank_arbiter: an answer about a slot that died meanwhile does not occ
   CHECK(a.out.take<grant>().size() == 1);
 }
 
-TEST_CASE("rank_arbiter: a new incarnation knows neither slots nor queues, and hears no older queue") {
+TEST_CASE("rank_arbiter: a new incarnation starts without slots and queues, and ignores older queues") {
   arbiter_stage a;
   a.offer(0, 5, 10);
   a.deliver(new_incarnation{{40}});

@@ -40,7 +40,7 @@ std::map<std::string, double> metric_values(const worker_statistics& s) {
 
 }  // namespace
 
-TEST_CASE("worker statistics: a batch that was preempted is busy time in vain, and no batch") {
+TEST_CASE("worker statistics: a preempted batch counts as busy time, not as a batch") {
   worker_statistics s;
   const auto b = ended_batch(1, {failure::none, failure::none});
   s.on_ended(outcome_between(1, 5), true);

@@ -68,7 +68,7 @@ TEST_CASE("a separator may be longer than a string holds in place") {
         "one+two");
 }
 
-TEST_CASE("what is not supported is named with its place when the template is read") {
+TEST_CASE("an unsupported feature is reported with its place when the template is read") {
   CHECK(says(parse_error("a\n  {{ x | xyz }}"),
              "a.jinja: filter 'xyz' is not supported (line 2, column 10); supported: abs, "));
   CHECK(

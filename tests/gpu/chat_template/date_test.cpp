@@ -16,7 +16,7 @@ TEST_CASE("a date is written as strftime writes it") {
   CHECK(format_date("2024-07-26T00:05", "%I %p") == "12 AM");
 }
 
-TEST_CASE("what is no date or no directive is refused") {
+TEST_CASE("invalid dates and directives are refused") {
   for (const auto* iso : {"", "2024", "2024-02-30", "2024-13-01", "2024/01/01", "2024-01-01T25:00",
                           "2024-01-01T10:0", "-024-01-01"})
     CHECK_THROWS_AS(format_date(iso, "%Y"), jinja::refusal);

@@ -20,7 +20,7 @@ TEST_CASE("UTF-8 is told from what is not") {
     CHECK_FALSE(text::is_utf8(s));
 }
 
-TEST_CASE("what is not UTF-8 breaks nothing") {
+TEST_CASE("text that is not UTF-8 is handled") {
   const std::string s =
       "\xff\x80"
       "a\xc3";

@@ -47,7 +47,7 @@ TEST_CASE("rank_pattern and alpha_pattern change single modules") {
   CHECK(both.of(q3).scale == 3);
 }
 
-TEST_CASE("what only training or the choice of modules needs is left alone") {
+TEST_CASE("keys for training or module selection are ignored") {
   CHECK(refused_config({{"init_lora_weights", "pissa_niter_16"},
                         {"lora_dropout", 0.1},
                         {"target_modules", ".*(q|v)_proj"},

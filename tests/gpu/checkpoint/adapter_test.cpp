@@ -95,7 +95,7 @@ TEST_CASE("parts are in order of layer and target, and lie in one blob at multip
   }
 }
 
-TEST_CASE("modules may have ranks and scales of their own, as the patterns say") {
+TEST_CASE("modules may have their own ranks and scales by pattern") {
   auto config = small_adapter();
   config["rank_pattern"] = {{"layers.1.mlp.down_proj", 4}};
   config["alpha_pattern"] = {{".*self_attn.*", 8}};
@@ -155,7 +155,7 @@ TEST_CASE("shapes must fit the model") {
             ".lora_A.weight' has the shape [16] where the configuration needs [2, 8]");
 }
 
-TEST_CASE("what an adapter holds beside the seven projections of the model's layers is refused") {
+TEST_CASE("tensors of an adapter outside of the seven projections are refused") {
   for (const std::string name :
        {"base_model.model.lm_head.lora_A.weight",
         "base_model.model.model.layers.2.self_attn.q_proj.lora_A.weight",

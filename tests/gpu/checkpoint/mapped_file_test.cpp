@@ -24,7 +24,7 @@ TEST_CASE("an empty file is mapped as no bytes") {
   CHECK(mapped_file(folder.path / "f").bytes().empty());
 }
 
-TEST_CASE("what is no regular file is refused, a pipe without waiting for its writer") {
+TEST_CASE("a file that is not regular is refused, a pipe without waiting for its writer") {
   const temporary_folder folder;
   const auto pipe = folder.path / "pipe";
   REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);

@@ -88,7 +88,7 @@ TEST_CASE("projections have the rows and columns of grouped attention with heads
   CHECK(name_of(projection::down) == "down_proj");
 }
 
-TEST_CASE("what a configuration leaves out is as in Transformers") {
+TEST_CASE("absent keys of a configuration have the defaults of Transformers") {
   auto config = small_config();
   for (const char* key : {"num_key_value_heads", "rms_norm_eps", "bos_token_id", "eos_token_id"})
     config.erase(key);
@@ -116,7 +116,7 @@ TEST_CASE("what a configuration leaves out is as in Transformers") {
   CHECK(config_of(config).kv_heads == 32);
 }
 
-TEST_CASE("only a llama may say where its biases are") {
+TEST_CASE("only a Llama configuration may place biases") {
   const json biases = {{"attention_bias", true}, {"mlp_bias", true}};
   const auto all = [](const model_config& m) { return std::vector<bool>{m.qkv_bias, m.o_bias, m.mlp_bias}; };
   CHECK(all(config_of(changed(biases))) == std::vector<bool>{true, true, true});

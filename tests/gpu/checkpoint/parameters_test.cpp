@@ -131,7 +131,7 @@ TEST_CASE("weights may be of F32, F16 and BF16 side by side, and no other type")
         "'model.norm.weight' has the type 'NF3': save the weights as F32, F16 or BF16");
 }
 
-TEST_CASE("what a model does not need may be in its file, in any type") {
+TEST_CASE("a file may contain unused tensors of any type") {
   auto weights = small_weights();
   weights.push_back({"model.layers.0.self_attn.rotary_emb.inv_freq", "F64", {1}, std::string(8, 'x')});
   weights.push_back({"model.layers.7.mlp.up_proj.weight", "NF3", {1}, std::string(5, 'x')});

@@ -53,7 +53,7 @@ TEST_CASE("letters and digits are Unicode's") {
   CHECK(!matches("\\W", "ß"));
 }
 
-TEST_CASE("what PCRE2 would read otherwise is refused") {
+TEST_CASE("patterns with another meaning in PCRE2 are refused") {
   CHECK(refused_pattern("a(*ACCEPT)b") == "'(*' is not supported");
   CHECK(refused_pattern("a{,3}") == "'{,' is not supported");
   CHECK(refused_pattern("[[:alpha:]]") == "'[:' is not supported");

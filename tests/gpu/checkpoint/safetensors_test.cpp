@@ -39,7 +39,7 @@ TEST_CASE("tensors are found by name, with type, shape and bytes") {
   CHECK(s.find("d") == nullptr);
 }
 
-TEST_CASE("a scalar, padding after the header, a type of half bytes and one that nobody knows are read") {
+TEST_CASE("a scalar, padding after the header, a type of half bytes and an unknown type are read") {
   CHECK(error_in(with_header(R"({"s": {"dtype": "F32", "shape": [], "data_offsets": [0, 4]}}    )",
                              "1234")) == "no error");
   CHECK(error_with(R"("a": {"dtype": "F4", "shape": [4, 8], "data_offsets": [0, 16]})") == "no error");
@@ -69,7 +69,7 @@ TEST_CASE("a file that is cut off or is none at all is refused") {
   CHECK(error_in(with_header(" {}", "")) == "f: the header does not begin with '{': not a safetensors file");
 }
 
-TEST_CASE("a header that is no JSON is refused with the place, however deep it goes") {
+TEST_CASE("a header that is not JSON is refused with the place, at any depth") {
   CHECK(error_in(with_header("{\"a\": ", "")) == "f: the header is not JSON from its byte 7 on");
   CHECK(error_in(with_header("{} x", "")) == "f: the header is not JSON from its byte 4 on");
   CHECK(error_in(with_header("{\"\xff\": 1}", "")) == "f: the header is not JSON from its byte 3 on");

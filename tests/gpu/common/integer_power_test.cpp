@@ -29,7 +29,7 @@ TEST_CASE("integer power: whole powers are exact, and rounded as a double beyond
   CHECK(integer_power(2, infinite) == infinite);
 }
 
-TEST_CASE("integer power: what negative powers leave is cut, and nothing is 1 through 0") {
+TEST_CASE("integer power: negative exponents truncate, and 0 to a negative power is 0") {
   CHECK(integer_power(2, -1) == 0);
   CHECK(integer_power(-3, -2) == 0);
   CHECK(integer_power(1, -5) == 1);

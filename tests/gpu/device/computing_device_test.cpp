@@ -155,7 +155,7 @@ TEST_CASE("computing device: loads and warms a model on the caller's thread, run
   CHECK(s.said.run_by != std::this_thread::get_id());
 }
 
-TEST_CASE("computing device: measures a latency that nobody gave") {
+TEST_CASE("computing device: an unknown latency is measured") {
   stage s;
   CHECK(s.load("m", {}, 1).latency(1) > 0ns);
 }
@@ -179,7 +179,7 @@ TEST_CASE("computing device: a batch for which there is no room runs part by par
   CHECK(s.output == std::vector<std::byte>{2_b, 3_b});
 }
 
-TEST_CASE("computing device: once it is lost it tries no part again, and says so") {
+TEST_CASE("computing device: after a loss no part is tried again, and the loss is reported") {
   stage s;
   s.load();
   const auto out = s.run({1_b, loses});
@@ -194,7 +194,7 @@ TEST_CASE("computing device: lost over a part that is tried again, it tries no o
   CHECK(s.said.taken() == std::vector<std::string>{"ran 3", "ran 1", "ran 1", "ready"});
 }
 
-TEST_CASE("computing device: lost while it loads, it tells who loads") {
+TEST_CASE("computing device: a loss during a load is reported by the load") {
   script said;
   const machine_clock time;
   computing_device d(
@@ -218,7 +218,7 @@ TEST_CASE("computing device: a batch that is stopped ends without output, and th
   CHECK(s.output == std::vector<std::byte>{2_b});
 }
 
-TEST_CASE("computing device: what replaces a model is loaded beside it, and the old one goes") {
+TEST_CASE("computing device: a replacement is loaded beside the old model, which is then released") {
   stage s;
   s.load("old");
   s.said.taken();
@@ -245,7 +245,7 @@ TEST_CASE("computing device: a model that is unloaded is freed at once, and its 
   CHECK(s.run({1_b, 2_b}).errors == std::vector<std::string>(2, "the device has not loaded the model"));
 }
 
-TEST_CASE("computing device: a batch goes on while another model is loaded") {
+TEST_CASE("computing device: a batch continues while another model loads") {
   stage s;
   s.load();
   s.start({waits});
@@ -257,7 +257,7 @@ TEST_CASE("computing device: a batch goes on while another model is loaded") {
   CHECK(s.end().errors.empty());
 }
 
-TEST_CASE("computing device: who destroys it waits for its batch") {
+TEST_CASE("computing device: destruction waits for the batch") {
   std::vector<std::byte> input{1_b}, output{0_b};
   script said;
   const machine_clock time;

@@ -115,7 +115,7 @@ TEST_CASE("two cpu devices that share a library run at the same time, with the s
   }
 }
 
-TEST_CASE("a latency that nobody gave is measured") {
+TEST_CASE("an unknown latency is measured") {
   const machine_clock c;
   cpu_device d(c, [] {});
   const auto loaded = d.load(fixture_id, source_of("mlp", {}, 4));
@@ -150,7 +150,7 @@ TEST_CASE("a request that fails its batch gets an error, the others of the batch
   CHECK(relative_l2(good.output, f.output_rows(2)) < 1e-4);
 }
 
-TEST_CASE("a file that cannot be loaded is refused by name, and the device goes on") {
+TEST_CASE("a file that cannot be loaded is refused by name, and the device continues") {
   const machine_clock c;
   cpu_device d(c, [] {});
   CHECK_THROWS_WITH_AS(d.load(fixture_id, {"m", "/nowhere/m.onnx", {}, {}, 8}),

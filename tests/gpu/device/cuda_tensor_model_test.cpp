@@ -185,7 +185,7 @@ TEST_CASE("cuda tensor model: parts get the rows that are theirs") {
   CHECK(onnx::relative_l2(out, f.output_rows(4)) < 1e-3);
 }
 
-TEST_CASE("cuda tensor model: an index out of range is told, and the model goes on") {
+TEST_CASE("cuda tensor model: an index out of range is reported, and the model continues") {
   const auto m = on_gpu(lookup());
   const auto look_up = [&](std::vector<int64_t> i) {
     std::vector<float> out(2 * i.size());
@@ -234,7 +234,7 @@ TEST_CASE("cuda tensor model: the layout in which convolutions are faster is kep
   CHECK(chosen(5ms, 4ms));
 }
 
-TEST_CASE("cuda tensor model: the memory that it tells is what it takes of the device, but for workspaces") {
+TEST_CASE("cuda tensor model: the reported memory is the device memory in use, without workspaces") {
   const auto check = [](const std::shared_ptr<const onnx::model>& model) {
     CAPTURE(model->program().file);
     for (const bool last : {false, true}) {
@@ -283,7 +283,7 @@ TEST_CASE("cuda tensor model: it works in memory of its own until it takes turns
   }
 }
 
-TEST_CASE("cuda tensor model: batches go on while the device loads another model") {
+TEST_CASE("cuda tensor model: batches continue while the device loads another model") {
   const onnx::fixture f("resnet_a"), other("encoder");
   const auto shared = std::make_shared<emulated_machine::workspace>();
   const machine_clock time;
@@ -318,7 +318,7 @@ TEST_CASE("cuda tensor model: batches go on while the device loads another model
   run(model_id{0}, f);
 }
 
-TEST_CASE("cuda tensor model: a batch for which there is no room is refused, and smaller ones go on") {
+TEST_CASE("cuda tensor model: a batch without room is refused, and smaller ones still run") {
   struct limit {
     explicit limit(size_t bytes) { emulated_machine::memory::max_bytes = bytes; }
     ~limit() { emulated_machine::memory::max_bytes = std::numeric_limits<size_t>::max(); }

@@ -18,7 +18,7 @@ TEST_CASE("model library: devices that have the same file have one copy, on CPUs
   CHECK(library.model_on_cpu(path).weights == on_cpu.weights);
 }
 
-TEST_CASE("model library: what nobody has any more is let go, though weights of it were") {
+TEST_CASE("model library: an unused model is released, even if its weights were shared") {
   model_library library;
   auto on_cpu = library.model_on_cpu(troupe::onnx::fixture_path("mlp"));
   const std::weak_ptr<const troupe::onnx::model> model = on_cpu.model;

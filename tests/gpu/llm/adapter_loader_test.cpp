@@ -75,7 +75,7 @@ TEST_CASE("orders wait for the model, and are carried out first come, first serv
   CHECK(rank_of(all[3]) == 8);
 }
 
-TEST_CASE("what is only to be read and what is to be packed take turns") {
+TEST_CASE("reading and packing of adapters alternate") {
   inbox in;
   adapter_loader loader(1 << 30, in.callback());
   for (uint64_t n = 1; n <= 3; ++n) loader.add({adapter_id{1}, n, folder_of("sort"), true});

@@ -60,7 +60,7 @@ TEST_CASE("the least recently used adapters go when the budget is exceeded, and 
   CHECK(store.get(a).from_disk);
 }
 
-TEST_CASE("an adapter larger than the budget is used and not kept, and drives nobody out") {
+TEST_CASE("an adapter larger than the budget is used but not cached, and evicts no other") {
   const adapters files;
   const auto small = files.add("reverse", "small"), large = files.add("sort", "large");
   const auto budget = read_adapter(small, files.model).bytes();
@@ -106,7 +106,7 @@ TEST_CASE("changed files are read again") {
   CHECK(store.bytes() == store.get(folder).what->bytes());
 }
 
-TEST_CASE("an adapter whose files have gone or are damaged is refused and forgotten") {
+TEST_CASE("an adapter with missing or damaged files is refused and dropped") {
   const adapters files;
   const auto folder = files.add("sort", "a");
   const auto weights = fs::path(folder) / "adapter_model.safetensors";

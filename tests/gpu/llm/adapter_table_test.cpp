@@ -7,7 +7,7 @@
 using namespace troupe;
 using namespace troupe::llm;
 
-TEST_CASE("adapters are found by their ids, whatever the order in which they came") {
+TEST_CASE("adapters are found by their ids, in any order of arrival") {
   const auto folder = std::filesystem::path(TROUPE_FIXTURES) / "llama-tasks";
   const auto model = read_model_config(folder / "base");
   const auto file = read_adapter(folder / "adapters" / "sort", model);

@@ -44,7 +44,7 @@ TEST_CASE("each sampling gets its choice from its own row") {
   CHECK(out.empty());
 }
 
-TEST_CASE("the most likely tokens are told with their chances, no more than there are") {
+TEST_CASE("the most likely tokens are reported with their probabilities, at most all of them") {
   const sampling_params greedy{.temperature = 0, .biases = {}};
   const auto c = choice_of({.params = &greedy, .counts = {}, .top = 2});
   CHECK(c.valid);
@@ -57,7 +57,7 @@ TEST_CASE("the most likely tokens are told with their chances, no more than ther
   CHECK(choice_of({.params = &greedy, .counts = {}}).top.empty());
 }
 
-TEST_CASE("biases and each penalty change the choice, not the chances that are told") {
+TEST_CASE("biases and penalties change the sampled token, not the reported probabilities") {
   sampling_params params{.temperature = 0, .biases = {{1, -100}, {2, 0.5F}}};
   auto c = choice_of({.params = &params, .counts = {}});
   CHECK(c.which == 3);

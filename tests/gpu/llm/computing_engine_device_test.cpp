@@ -155,7 +155,7 @@ void check_lost(waited_device& d) {
 
 }  // namespace
 
-TEST_CASE("a device that is lost in a step says so, and nothing more") {
+TEST_CASE("a device that is lost in a step reports the loss, and nothing more") {
   failing_step_model::refusals refused{.lost_when_run = 1};
   waited_device d(crowded(refused));
   CHECK(d.next().what == engine_event::kind::loaded);
@@ -170,7 +170,7 @@ TEST_CASE("a device that is lost in a step says so, and nothing more") {
   check_lost(d);
 }
 
-TEST_CASE("a device that is lost while its model is loaded, or with an adapter, says so likewise") {
+TEST_CASE("a device that is lost while it loads a model or an adapter reports the loss") {
   failing_step_model::refusals refused{.lost_when_loaded = 2};
   waited_device loading(crowded(refused));
   check_lost(loading);
@@ -182,7 +182,7 @@ TEST_CASE("a device that is lost while its model is loaded, or with an adapter, 
   check_lost(packing);
 }
 
-TEST_CASE("an adapter for which there is no room fails with the reason, the next one comes, steps go on") {
+TEST_CASE("an adapter without room fails with the reason, the next one loads, steps continue") {
   failing_step_model::refusals refused{.when_packed = 1, .when_taken = 1};
   waited_device d(crowded(refused));
   CHECK(d.next().what == engine_event::kind::loaded);
@@ -199,7 +199,7 @@ TEST_CASE("an adapter for which there is no room fails with the reason, the next
   CHECK(refused.packed_by != refused.taken_by);  // packed in parallel to steps
 }
 
-TEST_CASE("a step is begun while one is under way, and both are told in their order") {
+TEST_CASE("a step begins while one runs, and both are reported in order") {
   slow_model::control control;
   slow_device d(control);
   d.start(1), d.start(2);
@@ -215,7 +215,7 @@ TEST_CASE("a step is begun while one is under way, and both are told in their or
   CHECK(d.chosen() == 3);
 }
 
-TEST_CASE("a step that fails takes along what is behind it, and of that nothing is told") {
+TEST_CASE("a failed step fails the steps behind it, which are not reported") {
   slow_model::control control{.fails_to_end = 2};
   slow_device d(control);
   d.start(1), d.start(2);

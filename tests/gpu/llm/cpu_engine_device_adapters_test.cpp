@@ -54,8 +54,7 @@ TEST_CASE("adapters that come and go beside a sequence leave its bits alone") {
   CHECK(bits_of(busy.chosen(0)) == bits_of(quiet.chosen(0)));
 }
 
-TEST_CASE(
-    "an adapter that is unloaded while it is on its way is never told of, and its id can be used again") {
+TEST_CASE("an adapter that is unloaded during its load is not reported, and its id can be reused") {
   waited_device d(options_of(2));
   REQUIRE(d.next().what == kind::loaded);
   for (int i = 0; i < 50; ++i) {
@@ -108,7 +107,7 @@ TEST_CASE("an adapter that is only read takes no slot, and is not read again whe
   CHECK(e.adapter == adapter_id{1});
 }
 
-TEST_CASE("a step with an adapter that went fails, and the device goes on") {
+TEST_CASE("a step with an unloaded adapter fails, and the device continues") {
   waited_device d(options_of(1));
   REQUIRE(d.next().what == kind::loaded);
   d->load_adapter(adapter_id{7}, adapter_of("sort"));
@@ -130,7 +129,7 @@ TEST_CASE("a step with an adapter that went fails, and the device goes on") {
   CHECK(e.chosen.size() == 1);
 }
 
-TEST_CASE("a broken adapter fails with the reason, and the others go on") {
+TEST_CASE("a broken adapter fails with the reason, and the others continue") {
   const temporary_folder broken;
   std::filesystem::copy(adapter_of("sort"), broken.path);
   std::filesystem::resize_file(broken.path / "adapter_model.safetensors", 5000);

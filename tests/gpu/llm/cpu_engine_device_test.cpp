@@ -14,7 +14,7 @@ using namespace troupe;
 using namespace troupe::llm;
 using kind = engine_event::kind;
 
-TEST_CASE("a device says what its model is") {
+TEST_CASE("a device describes its model") {
   auto o = options_of(0, 10);
   o.kv_bytes += block_bytes - 1;
   waited_device d(o);
@@ -81,7 +81,7 @@ TEST_CASE("layers come one by one, and those that are there run a step while the
   CHECK(bits_of(chosen) == expected);
 }
 
-TEST_CASE("a sequence goes on on another device to which its KV blocks were copied") {
+TEST_CASE("a sequence continues on another device with copied KV blocks") {
   waited_device here(options_of(0, 4)), there(options_of(0, 4));
   const auto facts = here.next().facts;
   there.next();
@@ -197,7 +197,7 @@ TEST_CASE("chances of the chosen and the most likely tokens come with each token
   for (const auto& c : engine.chosen(plain)) CHECK(c.top.empty());
 }
 
-TEST_CASE("what is drawn depends on the seed, not on who else is in the batch") {
+TEST_CASE("a sampled token depends on the seed, not on the rest of the batch") {
   const auto asked = [](uint64_t seed) {
     return asked_sequence{.prompt = {1, 265, 260},
                           .max_tokens = 20,

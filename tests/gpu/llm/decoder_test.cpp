@@ -80,7 +80,7 @@ TEST_CASE("layers count as ready once all before them are loaded") {
   CHECK(d.ready_layers() == 2);
 }
 
-TEST_CASE("a sequence goes on in another decoder to which its KV blocks were copied") {
+TEST_CASE("a sequence continues in another decoder with copied KV blocks") {
   const checkpoint files(folder);
   const auto sequence = some_sequence(25);
   auto here = loaded(files), there = loaded(files);

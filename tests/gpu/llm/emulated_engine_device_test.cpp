@@ -132,7 +132,7 @@ std::vector<std::vector<token>> each_alone() {
 
 }  // namespace
 
-TEST_CASE("emulated engine: a step takes what the profile says, and sequences end at their length only") {
+TEST_CASE("emulated engine: a step takes the time of the profile, and sequences end at their length only") {
   emulated_engine e(emulated_options());
   const auto begun = e.time.at;
   const auto tokens = e.run({{{1, 2, 3}}}, 200)[0];
@@ -248,8 +248,7 @@ const token_sampling best{.params = &greedy_sampling, .counts = {}};
 
 }  // namespace
 
-TEST_CASE(
-    "emulated engine: a block that is given away while a step has it shows in the tokens of who got it") {
+TEST_CASE("emulated engine: a block that is reused during a step changes the tokens of its new sequence") {
   const auto second_token = [](uint32_t block) {
     emulated_engine e(emulated_options());
     const auto start = [&](const llm_step& s) { e.device.start(s, {&best, 1}); };
@@ -266,7 +265,7 @@ TEST_CASE(
   CHECK(second_token(0) != second_token(1));
 }
 
-TEST_CASE("emulated engine: a step whose adapter was taken away has failed, and with it what is behind it") {
+TEST_CASE("emulated engine: a step with an unloaded adapter fails, with the steps behind it") {
   emulated_engine e(emulated_options());
   e.device.start(rows_of(1, {5}, 0, 0, adapter_id{1}), {&best, 1});
   e.device.start(rows_of(1, {chosen_before(0)}, 1, 0, adapter_id{1}), {&best, 1});
@@ -279,7 +278,7 @@ TEST_CASE("emulated engine: a step whose adapter was taken away has failed, and 
   CHECK(e.next().what == kind::step_done);
 }
 
-TEST_CASE("emulated engine: of steps that are started behind one that has failed nothing is told") {
+TEST_CASE("emulated engine: steps started behind a failed one are not reported") {
   emulated_engine e(emulated_options());
   e.device.start(rows_of(1, {5}, 0, 0), {&best, 1});
   e.device.start(rows_of(2, {5}, 0, 1, adapter_id{9}), {&best, 1});

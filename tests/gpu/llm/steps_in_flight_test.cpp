@@ -93,8 +93,7 @@ TEST_CASE("steps in flight: a step has taken from its beginning, or the end of t
   CHECK(s.steps.empty());
 }
 
-TEST_CASE(
-    "steps in flight: what a step chooses is told in the memory that was given, without what was in it") {
+TEST_CASE("steps in flight: sampled tokens replace the contents of the given memory") {
   stage s;
   s.begin();
   std::vector<chosen_token> room(3);
@@ -120,7 +119,7 @@ TEST_CASE("steps in flight: layers end where the model does") {
   CHECK(s.model.started[2].end == 5);
 }
 
-TEST_CASE("steps in flight: one that fails takes those behind it along, and that is told once") {
+TEST_CASE("steps in flight: a failed step fails those behind it, with one report") {
   stage s;
   for (int i = 0; i < 3; ++i) s.begin();
   CHECK(s.finish());
@@ -148,7 +147,7 @@ TEST_CASE("steps in flight: a step with a problem does not begin, and fails behi
   CHECK(s.steps.empty());
 }
 
-TEST_CASE("steps in flight: of a problem behind a step that fails nothing is told") {
+TEST_CASE("steps in flight: a problem behind a failed step is not reported") {
   stage s;
   s.begin();
   s.model.on_finish = [] { throw std::runtime_error("a bit has tipped over"); };
@@ -158,7 +157,7 @@ TEST_CASE("steps in flight: of a problem behind a step that fails nothing is tol
   CHECK(s.steps.empty());
 }
 
-TEST_CASE("steps in flight: a step for which there is no room says how large it was") {
+TEST_CASE("steps in flight: a step without room reports its size") {
   stage s;
   s.model.on_begin = [] { throw std::bad_alloc(); };
   s.begin();
@@ -166,7 +165,7 @@ TEST_CASE("steps in flight: a step for which there is no room says how large it 
   CHECK(s.steps.empty());
 }
 
-TEST_CASE("steps in flight: of steps that are stopped nothing is told") {
+TEST_CASE("steps in flight: stopped steps are not reported") {
   stage s;
   s.begin();
   s.begin();

@@ -116,7 +116,7 @@ TEST_CASE("biases that are added after the sum belong to the first rank") {
   CHECK(tensor_shard(config, 1, 2).of(layer).find("mlp.gate_proj.bias")->shape[0] == config.intermediate / 2);
 }
 
-TEST_CASE("what the shards of an adapter give, put together or summed, is what it gives") {
+TEST_CASE("the shards of an adapter, concatenated or summed, give the adapter's result") {
   const auto folder = fixtures / "random-llms" / "llama2-mha";
   const checkpoint files(folder);
   const model_config& config = files.config();

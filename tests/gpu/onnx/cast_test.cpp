@@ -37,7 +37,7 @@ TEST_CASE("Cast takes every type to every other, and small numbers come back as 
   }
 }
 
-TEST_CASE("what Cast makes of numbers that an integer type does not hold") {
+TEST_CASE("Cast of numbers outside of an integer type") {
   const auto through = [](const tensor& x, std::initializer_list<int64_t> types) {
     auto t = x;
     for (const int64_t type : types) t = fold("Cast", {t}, {{"to", type}});

@@ -74,7 +74,7 @@ TEST_CASE("running layers up to k and then the others elsewhere gives the bytes 
   }
 }
 
-TEST_CASE("layers run as soon as they are loaded, and say so while they are not") {
+TEST_CASE("layers run as soon as they are loaded, and report an error before that") {
   const fixture f("resnet_a");
   const size_t n = f.loaded->layers().size();
   auto loading = std::make_shared<weights>(f.loaded->layers());

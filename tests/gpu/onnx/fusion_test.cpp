@@ -117,7 +117,7 @@ TEST_CASE("nothing is folded over a value that is an output or has another reade
   check_same({conv("x", "w", "a"), simple("Relu", {"a"}, "b")}, {"a", "b"});
 }
 
-TEST_CASE("what varies within a channel is not folded") {
+TEST_CASE("factors that vary within a channel are not folded") {
   auto g =
       make_graph({8, 5, 6}, {conv("x", "w", "a"), simple("Mul", {"a", "row"}, "y")}, {"y"}, some_constants());
   std::mt19937 random(73);

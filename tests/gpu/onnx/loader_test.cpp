@@ -110,7 +110,7 @@ TEST_CASE("an input that is also an initializer is a constant, as older exporter
   CHECK(parse(m).inputs.size() == 1);
 }
 
-TEST_CASE("what is not a sound graph is refused with a message that names the place") {
+TEST_CASE("an invalid graph is refused with a message that names the place") {
   auto m = small_model();
   m.mutable_opset_import(0)->set_version(18);
   CHECK(error_of(m) == "f.onnx: opset 18 is not supported: export the model with opset 11 to 17");

@@ -198,7 +198,7 @@ TEST_CASE("a value that is also read elsewhere, or is an output, is not fused aw
   CHECK(difference(values(out.at(1)), values(fold("Relu", {floats({2, 4}, a)}))) < 1e-5);
 }
 
-TEST_CASE("products whose shapes do not fit are refused") {
+TEST_CASE("products of incompatible shapes are refused") {
   std::mt19937 random(26);
   const auto a = random_floats(random, {2, 3}), b = random_floats(random, {4, 2}),
              c = random_floats(random, {3, 2});

@@ -37,7 +37,7 @@ TEST_CASE("a chain of equal buffers needs room for two") {
   CHECK(lay_out(chain) == 512);
 }
 
-TEST_CASE("a layout is row-major if its bytes are, whatever the strides of dimensions of one") {
+TEST_CASE("a layout is row-major for any strides of dimensions of one") {
   using tag = dnnl::memory::format_tag;
   const auto layout = [](const shape& dims, tag t) {
     return dnnl::memory::desc(dims, dnnl::memory::data_type::f32, t);

@@ -219,7 +219,7 @@ TEST_CASE("ReduceMean over any axes, kept or not") {
   CHECK(all.dims == shape{});
 }
 
-TEST_CASE("what the engine does not do is refused with the node, the operator and what to do") {
+TEST_CASE("an unsupported operator is refused with its node, its name and a fix") {
   const auto x = floats({2, 4}, {1, 2, 3, 4, 5, 6, 7, 8});
   const auto error = [](const std::string& op, const std::vector<tensor>& inputs, const attributes& a = {},
                         int64_t opset = 17) -> std::string {

@@ -44,7 +44,7 @@ TEST_CASE("shaped model: every value has its shape at the batch size") {
   }
 }
 
-TEST_CASE("shaped model: what follows from shapes is known, and need not be run") {
+TEST_CASE("shaped model: values that follow from shapes are constant, and do not run") {
   const model m(reshaped());
   shaped_model s(m, 5);
   REQUIRE(s.of("wanted").constant);
@@ -79,7 +79,7 @@ TEST_CASE("shaped model: the numbers of constants and parameters are known, thos
   CHECK(numbers("dims").empty());  // not of fp32
 }
 
-TEST_CASE("shaped model: a node is asked for its attributes") {
+TEST_CASE("shaped model: attributes of a node are read by name") {
   const model m(make_graph({4},
                            {{"l", "LeakyRelu", {"x"}, {"p"}, {{"alpha", 0.5F}}},
                             {"s", "Softmax", {"p"}, {"y"}, {{"axis", int64_t{1}}}}},

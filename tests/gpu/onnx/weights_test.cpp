@@ -25,7 +25,7 @@ TEST_CASE("layers become ready one by one, in any order") {
   CHECK(w.ready(0, 2));
 }
 
-TEST_CASE("a layout is packed once, whether it was asked for before or after its layer came") {
+TEST_CASE("a layout is packed once, requested before or after its layer is loaded") {
   const auto m = model::load(fixture_path("mlp"));
   weights w(m->layers());
   const auto f32 = dnnl::memory::data_type::f32;

@@ -39,7 +39,7 @@ TEST_CASE("the leftmost token is taken, and of those the longest one") {
   CHECK(parts(t, "a>bé") == "(3)(5)");
 }
 
-TEST_CASE("special tokens are text unless they are asked for") {
+TEST_CASE("special tokens are text unless requested") {
   auto eot = named(1, "<eot>");
   eot.special = true;
   const added_tokens t({eot, named(2, "<tool>")}, same);
@@ -55,7 +55,7 @@ TEST_CASE("tokens that are words are not found inside of others") {
   CHECK(parts(t, "äthe theé the_ the-x") == "'äthe theé the_ '(1)'-x'");
 }
 
-TEST_CASE("tokens take the white space beside them along if they are said to") {
+TEST_CASE("tokens strip the white space beside them if configured") {
   auto left = named(1, "<l>"), right = named(2, "<r>"), space = named(3, "  s");
   left.lstrip = true;
   right.rstrip = true;

@@ -43,7 +43,7 @@ TEST_CASE("any bytes come back from their tokens") {
   CHECK(t->encode("\xf0\x9f!", false, false) == t->encode("\ufffd!", false, false));
 }
 
-TEST_CASE("texts are normalized if the tokenizer says so") {
+TEST_CASE("texts are normalized if the tokenizer requires it") {
   auto d = byte_level_document();
   CHECK(make(d)->encode("e\u0301", false, false).size() == 3);
   d["normalizer"] = {{"type", "NFC"}};

@@ -101,7 +101,7 @@ TEST_CASE("the pieces of a byte-level continuation are its text") {
   check_all_ways(byte_level(), "byte-level");
 }
 
-TEST_CASE("the pieces of a sentencepiece continuation are its text, however spaces are left out") {
+TEST_CASE("the pieces of a SentencePiece continuation are its text, for any omitted spaces") {
   check_all_ways(sentencepiece_like(false, false), "spaces stay");
   check_all_ways(sentencepiece_like(true, false), "one is left out");
   check_all_ways(sentencepiece_like(true, true), "all are left out");
@@ -131,7 +131,7 @@ TEST_CASE("a character comes out when it is complete") {
   CHECK(d.finish() == "");
 }
 
-TEST_CASE("special tokens come out if they are asked for") {
+TEST_CASE("special tokens are decoded on request") {
   const auto t = byte_level();
   const auto eot = t->find("<|eot|>").value();
   detokenizer hiding(t, {}), showing(t, {}, false);

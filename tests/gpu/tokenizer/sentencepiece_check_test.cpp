@@ -55,7 +55,7 @@ TEST_CASE("a sound model is read") {
   CHECK(options.remove_extra_whitespaces);
 }
 
-TEST_CASE("what is no model, or is cut off, is refused") {
+TEST_CASE("a file that is not a model, or is truncated, is refused") {
   CHECK(refused_model("") == "it has no pieces");
   CHECK(refused_model("{\"version\": 1}") != "");
   const auto whole = write_sentencepiece({});

@@ -58,7 +58,7 @@ TEST_CASE("texts begin with a space that decoding leaves out") {
   CHECK(t->piece(space_ab) == " ab");
 }
 
-TEST_CASE("what no piece stands for becomes bytes and comes back") {
+TEST_CASE("characters without a piece become bytes, and decode to the same text") {
   const auto t = llama_like();
   CHECK(t->encode("a😀", false, false) == token_ids{space_a, 3 + 0xf0, 3 + 0x9f, 3 + 0x98, 3 + 0x80});
   CHECK(t->decode({space_a, 3 + 0xf0, 3 + 0x9f, 3 + 0x98, 3 + 0x80}, true) == "a😀");

@@ -24,7 +24,7 @@ std::string refused(const std::function<void(json&)>& change) {
 
 }  // namespace
 
-TEST_CASE("a file is read as it says") {
+TEST_CASE("a file is read by its header") {
   auto d = byte_level_document({{"a", "b"}, {"ab", "c"}});
   d["model"]["ignore_merges"] = true;
   d["normalizer"] = {{"type", "NFC"}};

@@ -19,7 +19,7 @@ std::vector<float> copy(const guarded& g) { return {g.floats(), g.floats() + g.s
 
 }  // namespace
 
-TEST_CASE("an embedding is the table's row, whatever its element type") {
+TEST_CASE("an embedding is the table's row, for any element type") {
   std::mt19937 random(1);
   with_each_isa([&] {
     for (const element type : all_elements) {
@@ -39,7 +39,7 @@ TEST_CASE("an embedding is the table's row, whatever its element type") {
   });
 }
 
-TEST_CASE("every FP16 and BF16 number is read and written as its definition says") {
+TEST_CASE("every FP16 and BF16 number is read and written by its definition") {
   with_each_isa([] {
     for (const element type : {element::f16, element::bf16}) {
       std::vector<uint16_t> all(65536), back(65536);

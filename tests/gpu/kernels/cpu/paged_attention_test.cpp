@@ -195,7 +195,7 @@ TEST_CASE("scores that overflow an exponential, and equal ones, give proper mean
   });
 }
 
-TEST_CASE("a sequence whose cache is not a number leaves its neighbours alone") {
+TEST_CASE("NaN in the cache of a sequence does not spread to other sequences") {
   with_each_isa([] {
     attention_case c({40, 40}, {4, 1, 64, 16, 0}, element::bf16, 5);
     std::vector<float> before, after;

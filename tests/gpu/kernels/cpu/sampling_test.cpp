@@ -107,7 +107,7 @@ TEST_CASE("drawn tokens follow the softmax of the logits over the temperature") 
   }
 }
 
-TEST_CASE("top_k, top_p and min_p keep what they say, in the right shares") {
+TEST_CASE("top_k, top_p and min_p keep their tokens, in the right proportions") {
   const std::vector<float> logits = {std::log(0.1F), std::log(0.4F), std::log(0.05F), std::log(0.3F),
                                      std::log(0.15F)};
   const auto kept_by = [&](uint32_t top_k, float top_p, float min_p) {

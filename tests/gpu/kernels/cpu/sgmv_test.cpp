@@ -98,8 +98,7 @@ TEST_CASE("rows without an adapter keep their bits") {
   lora(c.args());
 }
 
-TEST_CASE(
-    "each segment has the matrices of the projection that is asked for, and none if it has no adapter") {
+TEST_CASE("each segment has the matrices of the requested projection, and none without an adapter") {
   lora_case c({2, 3, 2}, {8, 8, 4}, 40, 50, element::f32, 7),
       d({2, 3, 2}, {8, 8, 4}, 40, 50, element::f32, 7);
   // three adapters of two projections; c uses the second projection

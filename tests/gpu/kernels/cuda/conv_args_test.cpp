@@ -30,7 +30,7 @@ conv_args changed(Change change) {
 
 }  // namespace
 
-TEST_CASE("conv args: a convolution whose numbers do not fit together is refused, by name") {
+TEST_CASE("conv args: a convolution with inconsistent numbers is refused by name") {
   check(small());
   const auto refused = [](auto change, const char* why) {
     CHECK_THROWS_WITH_AS(check(changed(change)), doctest::Contains(why), conv_error);
@@ -77,7 +77,7 @@ TEST_CASE("conv args: a kernel may be larger than what it is over, if padding ma
   CHECK_THROWS_AS(check(a), conv_error);
 }
 
-TEST_CASE("conv args: keys tell all but addresses") {
+TEST_CASE("conv args: keys cover everything but addresses") {
   std::set<conv_key> keys{key_of(small())};
   const auto is_another = [&](auto change) { CHECK(keys.insert(key_of(changed(change))).second); };
   is_another([](conv_args& a) { a.batch = 2; });

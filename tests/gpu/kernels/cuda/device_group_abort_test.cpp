@@ -106,7 +106,7 @@ TEST_CASE("device group: an abort ends the waits at the barrier") {
   CHECK_THROWS_AS(group.barrier(), device_lost);
 }
 
-TEST_CASE("device group: who is in a call leaves it before what it uses is aborted") {
+TEST_CASE("device group: a call returns before its resources are aborted") {
   nccl_fixture b;
   device_group group({0, 1});
   std::jthread other([&] { CHECK_NOTHROW(group.all_reduce(1, nullptr, 0, element::f32, nullptr)); });
@@ -116,7 +116,7 @@ TEST_CASE("device group: who is in a call leaves it before what it uses is abort
   CHECK(b.comms[1].freed_in_use == 0);
 }
 
-TEST_CASE("device group: who hangs in a call comes out of it, by the abort") {
+TEST_CASE("device group: an abort ends a hanging call") {
   nccl_fixture b;
   b.comms[1].hangs = true;
   device_group group({0, 1});

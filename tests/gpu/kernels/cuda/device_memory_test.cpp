@@ -18,7 +18,7 @@ size_t free_bytes() {
 
 }  // namespace
 
-TEST_CASE("device memory: what streams were given back is there for all") {
+TEST_CASE("device memory: memory freed by a stream is available to all") {
   int device = 0;
   cudaMemPool_t pool = nullptr;
   uint64_t kept = std::numeric_limits<uint64_t>::max();

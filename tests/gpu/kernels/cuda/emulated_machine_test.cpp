@@ -59,7 +59,7 @@ TEST_CASE("emulated machine: a graph does again what was recorded, until it is f
   CHECK(machine.captures() == 2);
 }
 
-TEST_CASE("emulated machine: a convolution takes its bias, residual and relu only where it says so") {
+TEST_CASE("emulated machine: a convolution fuses bias, residual and ReLU only where it supports them") {
   std::mt19937 random(2);
   conv_args a;
   a.dims = 1, a.batch = 1, a.channels = a.features = 2, a.in[0] = a.out[0] = 3;

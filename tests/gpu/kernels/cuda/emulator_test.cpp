@@ -182,7 +182,7 @@ TEST_CASE("emulator: a fragment is transposed within a warp") {
   }
 }
 
-TEST_CASE("emulator: threads that wait at different places for ever are told") {
+TEST_CASE("emulator: a deadlock at different barriers is reported") {
   CHECK_THROWS_WITH(emulate(divided{}, {1, 1, 1}, 1),
                     "emulator: threads wait for ever for the others of a block, a warp");
 }

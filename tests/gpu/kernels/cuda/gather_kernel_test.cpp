@@ -62,7 +62,7 @@ TEST_CASE("gather kernel: slices are picked, from the end too") {
   check_gather<16, int64_t>(1, 7, 768);
 }
 
-TEST_CASE("gather kernel: an index out of range is told, and nothing outside is read") {
+TEST_CASE("gather kernel: an index out of range is reported, and nothing outside is read") {
   CHECK(gather<4, int64_t>(1, 5, 3, {0, 5}).fault.value == 5);
   CHECK(gather<4, int64_t>(1, 5, 3, {-6, 1}).fault.value == -6);
   CHECK(gather<4, int64_t>(1, 5, 3, {int64_t{1} << 40}).fault.found == 1);

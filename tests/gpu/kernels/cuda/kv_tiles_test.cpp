@@ -75,7 +75,7 @@ void check_tiles(uint32_t page_tokens) {
 
 }  // namespace
 
-TEST_CASE("kv tiles: what begin and end leave of each tile, zeros for the rest, from pages of any size") {
+TEST_CASE("kv tiles: rows between begin and end of each tile, zeros elsewhere, for pages of any size") {
   for (const uint32_t page_tokens : {1, 5, 16, 64, 100}) check_tiles<64>(page_tokens);
   check_tiles<128>(16);
   check_tiles<128>(33);

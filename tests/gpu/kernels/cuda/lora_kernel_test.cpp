@@ -222,7 +222,7 @@ TEST_CASE("lora kernel: projections that share x, one that an adapter leaves as 
   check_case<element::f16>(c, 11, orders);
 }
 
-TEST_CASE("lora kernel: what a product is to add to, 0 where there is no adapter") {
+TEST_CASE("lora kernel: the addend of a product, 0 without an adapter") {
   lora_case c;
   c.adds = false;
   c.in = 136, c.outs = {72, 1096}, c.ranks = {16, 48, 8}, c.without = 1;
@@ -280,7 +280,7 @@ TEST_CASE("lora kernel: a row's bits do not depend on the batch or on its tile")
   CHECK(narrow.y[0].values() == pieces.y[0].values());
 }
 
-TEST_CASE("lora kernel: what is NaN in a row stays in that row") {
+TEST_CASE("lora kernel: a NaN in a row stays in that row") {
   constexpr element E = element::bf16;
   lora_case c;
   c.in = 64, c.segment_end = {0, 3};

@@ -121,7 +121,7 @@ TEST_CASE("pointwise kernel: functions of one tensor") {
   check_op({op::logical_not}, [](double x, double, double) { return x == 0; });
 }
 
-TEST_CASE("pointwise kernel: what a condition chooses") {
+TEST_CASE("pointwise kernel: a condition selects between values") {
   check_op({op::choose}, [](double x, double a, double b) { return x != 0 ? a : b; });
   check_op({op::choose_true}, [](double x, double a, double b) { return a != 0 ? x : b; });
   check_op({op::choose_false}, [](double x, double a, double b) { return a != 0 ? b : x; });

@@ -18,7 +18,7 @@ TEST_CASE("kept handles go from owner to owner of a device, and none is made whi
   CHECK(elsewhere == &made[2]);
 }
 
-TEST_CASE("kept handles: what is moved has one owner, and what could not be made none") {
+TEST_CASE("kept handles: a moved handle has one owner, and a failed one has none") {
   long made = 0;
   int count = 0;
   const auto make = [&] { return ++count, &made; };

@@ -158,8 +158,7 @@ TEST_CASE("sampling kernel: of equal tokens the lower ids are kept") {
   CHECK((seen[0] && seen[1] && seen[2]));
 }
 
-TEST_CASE(
-    "sampling kernel: top_p among equal tokens keeps the fewest, by their ids, whichever zero they are") {
+TEST_CASE("sampling kernel: top_p keeps the fewest of equal tokens by id, with either sign of zero") {
   std::vector<float> logits(300, 0.0F);
   for (size_t i = 0; i < logits.size(); i += 2) logits[i] = -0.0F;
   kernels::sampling_parameters p;

@@ -65,7 +65,7 @@ TEST_CASE("sampling rows: each row has adjustments of its own, or none") {
   CHECK(rows.adjustments()[3].bias == 2);
 }
 
-TEST_CASE("sampling rows: one whose last token is not counted has room for it, if penalties want to know") {
+TEST_CASE("sampling rows: a row with penalties has room for its uncounted last token") {
   row_case w{{{7, 1, 2}}, {{9, 1}}};
   auto a = w.args();
   sampling_rows rows;

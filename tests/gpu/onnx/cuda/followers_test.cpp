@@ -48,7 +48,7 @@ bool is_there(const place& p) { return p.where != place::in::nothing; }
 
 }  // namespace
 
-TEST_CASE("followers: a product takes its bias and ReLU along, whichever input of the Add it is") {
+TEST_CASE("followers: a product fuses its bias and ReLU as either input of the Add") {
   for (const auto& sum : {node("Add", {"p", "b"}, "s"), node("Add", {"b", "p"}, "s")}) {
     const auto p = behind_product({sum, node("Relu", {"s"}, "y")}, {"y"}, {{"b", zeros({5})}});
     REQUIRE(p.steps.size() == 1);
@@ -68,7 +68,7 @@ TEST_CASE("followers: with nothing behind it, or another operator, a product is 
   CHECK_FALSE(first<product_step>(p).args.relu);
 }
 
-TEST_CASE("followers: a bias is as many numbers as there are columns, whatever its dimensions of one") {
+TEST_CASE("followers: a bias has one number per column, for any dimensions of one") {
   const auto takes = [](const onnx::shape& dims) {
     const auto p = behind_product({node("Add", {"p", "b"}, "y")}, {"y"}, {{"b", zeros(dims)}});
     CHECK(p.steps.size() == (is_there(first<product_step>(p).bias) ? 1 : 2));

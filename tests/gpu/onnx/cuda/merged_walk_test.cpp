@@ -12,7 +12,7 @@ TEST_CASE("merged walk: dense tensors are one dimension") {
   CHECK(m.last_step(0) == 1);
 }
 
-TEST_CASE("merged walk: what one tensor repeats stays a dimension of its own") {
+TEST_CASE("merged walk: a dimension that one tensor broadcasts is not merged") {
   const auto m = merge_dimensions({2, 3, 4, 5}, {{60, 20, 5, 1}, {0, 20, 5, 1}, {0, 1, 0, 0}});
   REQUIRE(m.walk.dims == 3);  // 2, 3, 4 · 5
   CHECK(m.walk.extent[0] == 2);
@@ -22,7 +22,7 @@ TEST_CASE("merged walk: what one tensor repeats stays a dimension of its own") {
   CHECK(m.last_step(2) == 0);
 }
 
-TEST_CASE("merged walk: dimensions of one element are left out, whatever their strides") {
+TEST_CASE("merged walk: dimensions of one element are left out, for any strides") {
   const auto m = merge_dimensions({1, 4, 1, 3}, {{99, 3, 77, 1}});
   CHECK(m.walk.dims == 1);
   CHECK(m.last_extent() == 12);

@@ -21,7 +21,7 @@ pointwise_step sum(program_by_hand& h, const device_value& a, const device_value
 
 }  // namespace
 
-TEST_CASE("pointwise draft: a value is one operand however often it is used, seen otherwise it is another") {
+TEST_CASE("pointwise draft: a value is one operand for any number of uses, and another for another view") {
   program_by_hand h;
   const auto a = h.make({3, 4}), b = h.make({3, 4});
   pointwise_draft d({3, 4}, calculated_in::f32, a);

@@ -126,7 +126,7 @@ TEST_CASE("program runner: a fault is found at its place, and forgotten by the n
   CHECK(p.fault(1).found == 0);
 }
 
-TEST_CASE("program runner: what a machine's convolution does not take along a kernel does behind it") {
+TEST_CASE("program runner: a kernel runs the parts that a machine's convolution does not fuse") {
   prepared fused(residual(), true), apart(residual(), false);
   CHECK(fused.run(residual_in) == residual_out);
   CHECK(fused.machine.was_early.empty());

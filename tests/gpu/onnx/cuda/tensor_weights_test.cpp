@@ -34,7 +34,7 @@ std::vector<float> numbers_at(const std::byte* at, size_t count) {
 
 }  // namespace
 
-TEST_CASE("tensor weights: every parameter of every layer is where it is asked for") {
+TEST_CASE("tensor weights: every parameter of every layer is found") {
   const onnx::model m(onnx::make_graph(
       {4},
       {node("MatMul", {"x", "v"}, "p"), node("Add", {"p", "b"}, "q"), node("Relu", {"q"}, "r"),
@@ -55,7 +55,7 @@ TEST_CASE("tensor weights: a model need not have parameters") {
   CHECK(tensor_weights(machine, m).bytes() == 0);
 }
 
-TEST_CASE("tensor weights: filters have their second dimension last, whatever the kernel's dimensions") {
+TEST_CASE("tensor weights: filters have their second dimension last, for any kernel dimensions") {
   for (const onnx::shape& kernel : {onnx::shape{3}, {2, 3}, {2, 3, 2}, {1, 1}}) {
     for (const int64_t second : {1, 4}) {
       const auto dims = onnx::joined(onnx::shape{2, second}, kernel);
@@ -76,7 +76,7 @@ TEST_CASE("tensor weights: filters have their second dimension last, whatever th
   }
 }
 
-TEST_CASE("tensor weights: filters are made when they are asked for, once, beside the parameter") {
+TEST_CASE("tensor weights: filters are made on first use, once, beside the parameter") {
   const auto m = convolution({4, 3, 3}, {2, 4, 2, 3});
   emulated_machine machine;
   tensor_weights w(machine, m);
