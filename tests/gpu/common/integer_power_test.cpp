@@ -29,7 +29,7 @@ TEST_CASE("integer power: whole powers are exact, and rounded as a double beyond
   CHECK(integer_power(2, infinite) == infinite);
 }
 
-TEST_CASE("integer power: negative exponents truncate, and 0 to a negative power is 0") {
+TEST_CASE("integer power: negative exponents truncate, and 0 to a negative power is infinite") {
   CHECK(integer_power(2, -1) == 0);
   CHECK(integer_power(-3, -2) == 0);
   CHECK(integer_power(1, -5) == 1);
@@ -42,7 +42,7 @@ TEST_CASE("integer power: negative exponents truncate, and 0 to a negative power
   CHECK(integer_power(0, 3) == 0);
 }
 
-TEST_CASE("integer power: roots of squares are whole, others are what pow makes of them") {
+TEST_CASE("integer power: roots of squares are exact, other powers are those of pow") {
   for (int n = 0; n < 2000; ++n) CHECK(integer_power(n * n, 0.5) == n);
   CHECK(integer_power(10, 0.5) == std::pow(10, 0.5));
   CHECK(integer_power(5, 1.5) == std::pow(5, 1.5));
