@@ -72,7 +72,7 @@ TEST_CASE("chat: absent options are left to the server") {
             R"({"model": "m", "stream": true, "messages": [{"role": "user", "content": "x"}]})"));
 }
 
-TEST_CASE("chat: an error is one line; it ends a script and not a terminal session") {
+TEST_CASE("chat: an error is one line, and ends a script but not a terminal session") {
   std::atomic<int> n{0};
   streaming_server server(chat_path, [&](const nlohmann::json& body, http_reply reply) {
     if (n++ % 2 == 0)
