@@ -78,10 +78,10 @@ class load_reader {
     for (auto* s : root.tables("model")) {
       const auto known = s->choice("name", names_);
       if (!known) {
-        model_load nobody;
+        model_load unused;
         model_spec anything;
         anything.max_batch = UINT32_MAX;
-        read_model(*s, nobody, anything);
+        read_model(*s, unused, anything);
         continue;
       }
       const auto i = *known;

@@ -57,7 +57,7 @@ class threaded_caf_host final : public caf::blocking_actor {
     while (!done_) {
       wait();
       inbox.clear();
-      parcels_ = 0;
+      deliveries_ = 0;
       const bool well = survives(broken_, [&] {
         while (has_next_message()) take(*dequeue(), inbox);
         const auto now = clock_.now();
@@ -97,7 +97,7 @@ class threaded_caf_host final : public caf::blocking_actor {
   void take(caf::mailbox_element& e, message_batch& inbox) {
     auto m = e.move_content_to_message();
     if (m.match_elements<delivery>()) {
-      ++parcels_;
+      ++deliveries_;
       auto& messages = m.get_mutable_as<delivery>(0).messages;
       if (inbox.empty())
         inbox.swap(messages);
@@ -109,7 +109,7 @@ class threaded_caf_host final : public caf::blocking_actor {
       m.get_as<regrouping>(0).change(*group_, clock_.now());
     } else if (m.match_elements<report_query>()) {
       auto statuses = group_->statuses(inbox);
-      for (auto& row : statuses) row.mailbox_pending = parcels_ + mailbox().size();
+      for (auto& row : statuses) row.mailbox_pending = deliveries_ + mailbox().size();
       catch_up(inbox);
       m.get_as<report_query>(0).reply(report_of(*group_, std::move(statuses)));
     } else if (m.match_elements<command_query>()) {
@@ -136,7 +136,7 @@ class threaded_caf_host final : public caf::blocking_actor {
   const caf_host_timing timing_;
   turn_rate_limiter pace_;
   const on_broken broken_;
-  size_t parcels_ = 0;  ///< deliveries taken from the mailbox for this turn
+  size_t deliveries_ = 0;  ///< deliveries taken from the mailbox for this turn
   bool done_ = false;
 };
 

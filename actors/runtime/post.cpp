@@ -40,7 +40,7 @@ void post::add_caf_host(caf::actor caf_host, std::span<const address> actors) {
   backlogs_.push_back(guests ? std::make_shared<backlog>(max_waiting) : nullptr);
   for (const auto& a : actors) {
     auto& row = caf_host_by_name_[static_cast<size_t>(a.kind)];
-    if (row.size() <= a.index) row.resize(a.index + 1, nobody);
+    if (row.size() <= a.index) row.resize(a.index + 1, no_host);
     row[a.index] = position;
   }
 }
@@ -55,7 +55,7 @@ uint32_t post::caf_host_of(const address& to) const {
   if (to.kind == role::model_queue && !queue_caf_hosts_.empty())
     return queue_caf_hosts_[to.index % queue_caf_hosts_.size()];
   const auto& row = caf_host_by_name_[static_cast<size_t>(to.kind)];
-  return to.index < row.size() ? row[to.index] : nobody;
+  return to.index < row.size() ? row[to.index] : no_host;
 }
 
 /// Empties `messages`.
@@ -85,7 +85,7 @@ void post::hand_over(size_t caf_host, message_batch& messages) {
 
 void post::send(const address& to, actor_message message) {
   const auto caf_host = caf_host_of(to);
-  if (caf_host == nobody) return;
+  if (caf_host == no_host) return;
   delivery d;
   d.messages.push_back({{self_, {}, role::node, 0}, to, std::move(message)});
   caf::anon_send(caf_hosts_[caf_host], std::move(d));
@@ -93,7 +93,7 @@ void post::send(const address& to, actor_message message) {
 
 bool post::ask(const address& to, command what, std::function<void(command_reply)> reply) {
   const auto caf_host = caf_host_of(to);
-  if (caf_host == nobody) return false;
+  if (caf_host == no_host) return false;
   caf::anon_send(caf_hosts_[caf_host], command_query{to, std::move(what), std::move(reply)});
   return true;
 }
@@ -107,7 +107,7 @@ void post::broadcast(const actor_message& message) {
       {role::model_queue, 0}, {role::rank_arbiter, 1}, {role::gateway, 2}};
   for (const auto& [kind, when] : later)
     for (const auto caf_host : caf_host_by_name_[static_cast<size_t>(kind)])
-      if (caf_host != nobody) rank[caf_host] = when;
+      if (caf_host != no_host) rank[caf_host] = when;
   for (int now = 0; now <= 3; ++now)
     for (size_t i = 0; i < caf_hosts_.size(); ++i) {
       if (rank[i] != now) continue;
@@ -119,7 +119,7 @@ void post::broadcast(const actor_message& message) {
 
 void post::send_with_turn(const address& to, actor_message message) {
   if (stopped_) return;
-  if (const auto caf_host = caf_host_of(to); caf_host != nobody)
+  if (const auto caf_host = caf_host_of(to); caf_host != no_host)
     turn_[caf_host].push_back({{self_, {}, role::node, 0}, to, std::move(message)});
 }
 
@@ -136,7 +136,7 @@ void post::carry(std::span<envelope> messages) {
       continue;
     }
     if (e.to.node == self_) {
-      if (const auto caf_host = caf_host_of(e.to); caf_host != nobody)
+      if (const auto caf_host = caf_host_of(e.to); caf_host != no_host)
         message_batches[caf_host].push_back(std::move(e));
       continue;
     }
@@ -154,7 +154,7 @@ void post::carry(std::span<envelope> messages) {
 
 void post::deliver(std::vector<inbound>& messages) {
   for (auto& m : messages)
-    if (const auto caf_host = caf_host_of(m.to); caf_host != nobody)
+    if (const auto caf_host = caf_host_of(m.to); caf_host != no_host)
       turn_[caf_host].push_back({m.from, m.to, to_actor_message(std::move(m.body))});
 }
 

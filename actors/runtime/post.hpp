@@ -65,7 +65,7 @@ class post final : public message_sink, public data_lane_events {
   void on_lost(node_id peer, incarnation_id incarnation, std::string why) override;
 
  private:
-  static constexpr uint32_t nobody = ~0u;
+  static constexpr uint32_t no_host = ~0u;
   uint32_t caf_host_of(const address& to) const;
   void hand_over(size_t caf_host, message_batch& messages);
 

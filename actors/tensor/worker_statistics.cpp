@@ -20,7 +20,7 @@ void worker_statistics::on_ended(const batch_outcome& outcome, bool preempted) {
 
 void worker_statistics::on_preempted(const ordered_batch& b, const batch_outcome& outcome) {
   ++refusals_[static_cast<size_t>(refusal::preempted)];
-  in_vain_ += outcome.finished_at - outcome.started_at;
+  preempted_time_ += outcome.finished_at - outcome.started_at;
   if (traced_) [[unlikely]]
     trace(b.order, b.rows(), refusal::preempted, times_of(b, outcome));
 }
@@ -59,7 +59,7 @@ void worker_statistics::report(slot_id slot, size_t orders, std::vector<metric>&
   out.push_back({"troupe_worker_batches_total", labels, static_cast<double>(batches_), counter});
   out.push_back({"troupe_worker_rows_total", labels, static_cast<double>(rows_), counter});
   out.push_back({"troupe_worker_busy_seconds_total", labels, to_seconds(busy_), counter});
-  out.push_back({"troupe_worker_preempted_seconds_total", labels, to_seconds(in_vain_), counter});
+  out.push_back({"troupe_worker_preempted_seconds_total", labels, to_seconds(preempted_time_), counter});
   out.push_back({"troupe_worker_orders", labels, static_cast<double>(orders), gauge});
   for (size_t i = 1; i < refusal_count; ++i)
     out.push_back(

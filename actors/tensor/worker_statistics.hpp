@@ -37,7 +37,7 @@ class worker_statistics {
   void trace(const batch_order& o, uint32_t rows, refusal refused, const batch_times& times);
 
   uint64_t batches_ = 0, rows_ = 0;
-  duration busy_{}, in_vain_{};
+  duration busy_{}, preempted_time_{};
   std::array<uint64_t, refusal_count> refusals_{};  // preempted batches too
   std::optional<ring<batch_trace>> traced_;         // while recording
 };

@@ -30,9 +30,9 @@ struct value {
 
 class plan_builder {
  public:
-  /// The nodes that read each value; `nobody` (null) stands for a graph output, once.
+  /// The nodes that read each value; `graph_output` (null) stands for a graph output, once.
   using readers = std::map<std::string, std::vector<const node*>, std::less<>>;
-  static constexpr const node* nobody = nullptr;
+  static constexpr const node* graph_output = nullptr;
 
   /// `w` and `r` may be null: no parameters, no fusion.
   plan_builder(const graph& g, weights* w, const readers* r);

@@ -61,7 +61,7 @@ std::optional<value> plan_builder::residual(const shape& dims) {
   // Its memory is overwritten: it must have no alias and no later reader.
   const auto shares = [&](const auto& entry) { return entry.second.memory == v.memory; };
   if (std::ranges::count_if(values_, shares) != 1) return std::nullopt;
-  const auto needs = [&](const node* n) { return n == nobody || (n != next && !is_built(*n)); };
+  const auto needs = [&](const node* n) { return n == graph_output || (n != next && !is_built(*n)); };
   if (std::ranges::any_of(readers_->find(other)->second, needs)) return std::nullopt;
   return v;
 }

@@ -60,14 +60,14 @@ void nexus::remove_if(const std::function<bool(const queued_request&)>& leaves,
 
 void nexus::update(time_point now, time_point slot_free_at) {
   if (anywhere_) return update(0, now, slot_free_at);
-  if (slot_free_at != long_ago && chosen_ != nobody) {
+  if (slot_free_at != long_ago && chosen_ != no_backend) {
     window_ = {};
     if (chosen_ == backends_.size()) return;
     update(chosen_, now, slot_free_at);
     window_ = backends_[chosen_].queue->window();
     return;
   }
-  chosen_ = nobody;
+  chosen_ = no_backend;
   for (const auto i : changed_) update(i, now, long_ago);
   changed_.clear();
   while (wakes_.best() <= now) update(wakes_.first(), now, long_ago);
@@ -160,7 +160,7 @@ void nexus::set_backends(std::span<const backend> of, time_point now) {
     kept->queue->set_max_batch(plan.batch);
     backends_.push_back({plan, std::move(kept->queue), kept->credit});
   }
-  chosen_ = nobody;
+  chosen_ = no_backend;
   window_ = {};
   slots_.clear();
   changed_.clear();

@@ -40,7 +40,7 @@ class nexus final : public batching_policy {
   batch_window choose(slot_id slot, const batch_window& offered) override;
 
  private:
-  static constexpr uint32_t nobody = ~uint32_t{0};
+  static constexpr uint32_t no_backend = ~uint32_t{0};
 
   struct backend_queue {
     backend plan;
@@ -60,7 +60,7 @@ class nexus final : public batching_policy {
   const shedding rule_;
   std::vector<backend_queue> backends_;  // by slot; or a single one for any slot
   bool anywhere_ = true;                 // that single one exists
-  uint32_t chosen_ = nobody;             // `backends_.size()`: a slot without a backend
+  uint32_t chosen_ = no_backend;         // `backends_.size()`: a slot without a backend
   std::vector<uint32_t> changed_;
   tournament<time_point> wakes_{never};  // by backend
   batch_window window_;

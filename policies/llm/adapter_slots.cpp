@@ -9,7 +9,7 @@ namespace troupe::llm {
 
 namespace {
 
-constexpr size_t nobody_waits = std::numeric_limits<size_t>::max();
+constexpr size_t no_demand = std::numeric_limits<size_t>::max();
 
 }  // namespace
 
@@ -20,7 +20,7 @@ struct adapter_slots::round {
 
   size_t urgency_of(adapter_id a) const {
     const auto found = urgency.find(a);
-    return found == urgency.end() ? nobody_waits : found->second;
+    return found == urgency.end() ? no_demand : found->second;
   }
 };
 
