@@ -180,7 +180,8 @@ TEST_CASE("sequence batch: tokens for a sequence that the previous step ended ar
   CHECK(told[0].sequence == stops);
   CHECK(told[0].finish == finish_reason::stop);
   b.cancel(stops);  // it is unknown by now
-  told = b.done(std::vector{chosen(1), chosen(2)});
+  const std::vector second = {chosen(1), chosen(2)};  // the results point into it
+  told = b.done(second);
   REQUIRE(told.size() == 1);
   CHECK(told[0].sequence == goes_on);
   CHECK(told[0].chosen->which == 2);
