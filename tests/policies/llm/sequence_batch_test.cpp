@@ -179,7 +179,7 @@ TEST_CASE("sequence batch: tokens for a sequence that the previous step ended ar
   REQUIRE(told.size() == 2);
   CHECK(told[0].sequence == stops);
   CHECK(told[0].finish == finish_reason::stop);
-  b.cancel(stops);  // it is unknown by now
+  b.cancel(stops);                                    // it is unknown by now
   const std::vector second = {chosen(1), chosen(2)};  // the results point into it
   told = b.done(second);
   REQUIRE(told.size() == 1);
