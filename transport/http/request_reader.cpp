@@ -23,8 +23,10 @@ http_error too_large(uint64_t limit) {
 
 std::string_view view(boost::beast::string_view s) { return {s.data(), s.size()}; }
 std::string text(boost::beast::string_view s) { return {s.data(), s.size()}; }
+/// Ignores the case of ASCII letters. Boost 1.74's iequals reads a byte behind its arguments.
 bool same(std::string_view a, std::string_view b) {
-  return boost::beast::iequals({a.data(), a.size()}, {b.data(), b.size()});
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; };
+  return std::ranges::equal(a, b, {}, lower, lower);
 }
 std::string quoted_start(std::string_view s) { return json_quote(s.substr(0, 40)); }
 
@@ -223,7 +225,7 @@ void http_request_reader::read_header() {
     return refuse(too_large(limits_.body_bytes));
   parser_->body_limit(limits_.body_bytes);
   parser_->eager(true);
-  continue_ = boost::beast::iequals(message[http::field::expect], "100-continue");
+  continue_ = same(view(message[http::field::expect]), "100-continue");
 }
 
 void http_request_reader::inflate() {
