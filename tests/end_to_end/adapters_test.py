@@ -31,7 +31,7 @@ adapter_mb = {HOST_MB}
 max_sequences = 16
 max_waiting = 4000
 kv_mb = 4
-""", env={"ASAN_OPTIONS": "quarantine_size_mb=8"}) as c:  # freed memory that AddressSanitizer keeps would count
+""", env=processes.MEASURED) as c:
             kinds = sorted({case["adapter"] for case in GOLDEN})
             folder = Path(c.folder.name, "adapters")
             folder.mkdir()

@@ -16,7 +16,7 @@ import cluster
 import processes
 from clients import quantile
 from cluster import Cluster, ClusterTest
-from processes import resident_mb
+from processes import MEASURED, resident_mb
 
 # One emulated device: a batch of 16 takes 40 ms, so its capacity is 400 requests a second, and the load
 # generator can offer five times that on the same cores.
@@ -37,7 +37,8 @@ SECONDS = 30 if FULL else 6
 
 
 def overloaded():
-    return Cluster(model_text=MODEL, device='kind = "emulated"', policy="", limits="node_timeout_ms = 20000")
+    return Cluster(model_text=MODEL, device='kind = "emulated"', policy="", limits="node_timeout_ms = 20000",
+                   env=MEASURED)
 
 
 def load(c, rate, seconds):
