@@ -9,12 +9,12 @@ import time
 import cluster
 from cluster import Cluster, ClusterTest
 from fixtures import Fixture
-from processes import PATIENCE, eventually, resident_mb, run
+from processes import MEASURED, PATIENCE, eventually, resident_mb, run
 
 
 class Strangers(ClusterTest):
     def test_a_control_connection_that_announces_too_much_is_cut_off(self):
-        with Cluster() as c:
+        with Cluster(env=MEASURED) as c:
             up = c.start()
             port = json.loads(run("config", "dump", c.file, "--json")[1])["node"][0]["control_port"]["value"]
             with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as s:
@@ -42,7 +42,7 @@ class Strangers(ClusterTest):
 
     def test_slow_large_and_many_requests_harm_nobody(self):
         mlp = Fixture("mlp")
-        with Cluster() as c:
+        with Cluster(env=MEASURED) as c:
             up = c.start()
             slow = []
             try:
