@@ -14,7 +14,7 @@ std::string problems_of(const std::string& text) { return listed(read(text).prob
 
 }  // namespace
 
-TEST_CASE("a policy of a plug-in is chosen by name and gets its parameters, written or by default") {
+TEST_CASE("a policy of a plug-in is chosen by name and gets its parameters, given or default") {
   const auto in = read(changed(with_plugin("[plugins.example]\ncount = 5\n"), "\"deferred\"", "\"example\""));
   REQUIRE_MESSAGE(in.ok(), listed(in.problems));
   CHECK(in.spec.policy.batching == "example");
@@ -37,13 +37,13 @@ TEST_CASE("parameters are checked like every other key") {
         "cluster.toml:4:10: plugins: unknown key 'exampel'; did you mean 'example'?\n");
 }
 
-TEST_CASE("names of plug-ins are listed among those that a policy can have") {
+TEST_CASE("policies of plug-ins are in the list of valid names") {
   CHECK(problems_of(changed(with_plugin(), "\"deferred\"", "\"exampl\"")) ==
         "cluster.toml:5:12: policy.batching: must be one of \"deferred\", \"eager\", \"timeout\", "
         "\"clockwork\", \"nexus\", \"example\", not \"exampl\"; did you mean 'example'?\n");
 }
 
-TEST_CASE("a policy that cannot be made is a problem of the file") {
+TEST_CASE("a policy that cannot be created is a problem of the file") {
   const auto made_of = [&](const char* mood) {
     return problems_of(changed(with_plugin("[plugins.example]\nmood = \"" + std::string(mood) + "\"\n"),
                                "\"deferred\"", "\"example\""));
@@ -89,7 +89,7 @@ TEST_CASE("an actor names its plug-in, kind and node") {
         std::string::npos);
 }
 
-TEST_CASE("the cluster's hash covers a plug-in's name, version and parameters, not where it lies") {
+TEST_CASE("the cluster's hash includes a plug-in's parameters, but not its path") {
   const auto hash = [](const std::string& text) { return read(text).spec.hash; };
   CHECK(hash(with_plugin()) != hash(std::string(good_cluster)));
   CHECK(hash(with_plugin("[plugins.example]\ncount = 3\n")) == hash(with_plugin()));

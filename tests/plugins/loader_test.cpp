@@ -33,7 +33,7 @@ std::string why_if(const temporary_folder& in, const char* wish) {
 
 }  // namespace
 
-TEST_CASE("a file that is no plug-in is named, with what it lacks") {
+TEST_CASE("a file that is not a plug-in is refused with the reason") {
   const temporary_folder in;
   CHECK(why(in / "none.so") == (in / "none.so").string() + " cannot be read: No such file or directory");
   std::filesystem::create_directory(in / "folder.so");
@@ -49,7 +49,7 @@ TEST_CASE("a file that is no plug-in is named, with what it lacks") {
             " has no function troupe_register_plugin; write TROUPE_PLUGIN(...) { ... }");
 }
 
-TEST_CASE("a plug-in that was built for something else is refused with both versions before its code runs") {
+TEST_CASE("an incompatible plug-in is refused with both versions before its code runs") {
   setenv("TROUPE_EXAMPLE_PLUGIN", "throw", 1);  // misbehaviour that would need the plug-in to run
   const temporary_folder in;
   const auto told = [&](const char* name, size_t offset, std::string_view bytes) {
@@ -72,7 +72,7 @@ TEST_CASE("a plug-in that was built for something else is refused with both vers
   unsetenv("TROUPE_EXAMPLE_PLUGIN");
 }
 
-TEST_CASE("a plug-in that throws or takes a name adds nothing") {
+TEST_CASE("a plug-in that throws or reuses a name registers nothing") {
   const temporary_folder in;
   const auto names = batchings().names().size();
   const auto ends = [&](const char* wish, std::string_view end) {
@@ -107,7 +107,7 @@ TEST_CASE("a valid plug-in is loaded once and registers its policies and actors"
   CHECK(why(other) == other.string() + " is called 'example', and so is " + p.library + "; rename one");
 }
 
-TEST_CASE("an actor of a loaded plug-in lives as an actor behind its guard") {
+TEST_CASE("an actor of a loaded plug-in gets messages and commands through its guard") {
   const auto& p = load_plugin(TROUPE_EXAMPLE_PLUGIN);
   cluster_spec cluster;
   cluster.plugins = {{p.name, p.version, p.library, {}}};
@@ -125,7 +125,7 @@ TEST_CASE("an actor of a loaded plug-in lives as an actor behind its guard") {
   CHECK(made->on_command({7, "sub", ""}, {}).body == "takes no 'sub'; it takes: add");
 }
 
-TEST_CASE("any bytes are safe to look for a descriptor in") {
+TEST_CASE("the search for a descriptor is safe for any bytes") {
   const temporary_folder in;
   auto good = bytes_of(TROUPE_EXAMPLE_PLUGIN);
   const auto magic = good.find("troupe plug-in");
