@@ -21,7 +21,7 @@ namespace {
 
 constexpr node_id there{0}, here{1};
 
-/// What takes connections at a port of this host and says nothing on them.
+/// Accepts connections at a local port and sends nothing.
 struct silent_listener {
   boost::asio::io_context context;
   tcp::acceptor socket{context, {boost::asio::ip::address_v4::loopback(), 0}};
@@ -41,8 +41,8 @@ cluster_spec here_and_there(uint16_t port_there) {
   return c;
 }
 
-/// The end of the control lane that a process has. Ends as a process does, which hangs if anything keeps a
-/// detached actor then.
+/// One end of the control lane. Its destructor ends like a process: it hangs while a detached actor is
+/// referenced.
 class lane_end {
  public:
   lane_end(const cluster_spec& cluster, node_id self)
@@ -52,7 +52,7 @@ class lane_end {
     endpoint_.close();
     system_.await_all_actors_done();
   }
-  /// Counts what comes to the console.
+  /// Counts the frames to the console.
   void listen(std::atomic<int>& received) {
     console_ = system_.spawn([&received](caf::event_based_actor*) -> caf::behavior {
       return {[&received](const control_frame&) {

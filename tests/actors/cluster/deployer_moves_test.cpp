@@ -22,7 +22,8 @@ struct apart final : deployers {
 
 }  // namespace
 
-TEST_CASE("deployer: a model moves to another domain: loaded there, then its queue, then let go here") {
+TEST_CASE(
+    "deployer: a move loads the model in the new domain, moves its queue, and releases it in the old one") {
   apart all;
   CHECK(all.models_on(left) == 1);
   CHECK(all.loads(right) == 0);
@@ -59,7 +60,7 @@ TEST_CASE("deployer: a model that the new domain cannot load stays where it was"
   CHECK((*reply)->detail == "model 'resnet' stays in its domain; the reason is in the log of node 'head'");
 }
 
-TEST_CASE("deployer: moves that cannot be are refused in one sentence") {
+TEST_CASE("deployer: a move to an unknown domain or of an unknown model is refused with the reason") {
   apart all;
   const auto nowhere = all.ask(left, move_model{0, "resnet", "north", {}});
   REQUIRE(*nowhere);
@@ -69,7 +70,7 @@ TEST_CASE("deployer: moves that cannot be are refused in one sentence") {
   CHECK((*nothing)->detail == "no model 'vgg' is deployed");
 }
 
-TEST_CASE("deployer: a model that is undeployed while it moves is let go everywhere") {
+TEST_CASE("deployer: a model that is undeployed while it moves is released on all nodes") {
   apart all;
   all.ask(head, move_model{0, "resnet", "east", {}});
   all.end_load(right);

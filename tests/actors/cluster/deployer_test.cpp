@@ -56,7 +56,7 @@ TEST_CASE("deployer: a device that is lost during a load ends the process") {
   CHECK(all.broken->find("slot 0: its device is lost: an illegal address") != std::string::npos);
 }
 
-TEST_CASE("deployer: a model for which a plug-in makes no policy is refused, and nothing else happens") {
+TEST_CASE("deployer: a model is refused and not loaded if its plug-in creates no policy") {
   batchings().add("for nobody", [](const batching_parameters&, shedding) -> std::unique_ptr<batching_policy> {
     throw std::runtime_error("not today");
   });
@@ -68,7 +68,7 @@ TEST_CASE("deployer: a model for which a plug-in makes no policy is refused, and
   CHECK(all.loads(left) == 0);
 }
 
-TEST_CASE("deployer: of two deployments of one name the second waits for the first, or is refused") {
+TEST_CASE("deployer: a second deployment of a name waits for the first, or is refused") {
   deployers all;
   const auto one = all.ask(head, deploy{0, "resnet", 10s});
   const auto same = all.ask(left, deploy{0, "resnet", 10s});
@@ -86,7 +86,7 @@ TEST_CASE("deployer: of two deployments of one name the second waits for the fir
   CHECK((*same)->revision == (*one)->revision);
 }
 
-TEST_CASE("deployer: a model that is undeployed while it loads is let go when it is loaded") {
+TEST_CASE("deployer: a model that is undeployed while it loads is released when it is loaded") {
   deployers all;
   const auto up = all.ask(head, deploy{0, "resnet", 10s});
   all.end_load(left);
@@ -190,7 +190,7 @@ TEST_CASE("deployer: a model of the only worker is deployed again once another w
   CHECK((*reply)->complete);
 }
 
-TEST_CASE("deployer: a scheduler that was frozen does not take those it has not met again for done") {
+TEST_CASE("deployer: after a freeze the scheduler still waits for workers that have not connected again") {
   deployers all;
   const auto reply = all.ask(head, deploy{0, "resnet", 10s});
   all.end_load(left);
@@ -223,7 +223,7 @@ TEST_CASE("deployer: the answer to an earlier incarnation of a node does not rea
   CHECK((*reply)->detail == "model 'vgg' is undeployed");
 }
 
-TEST_CASE("deployer: a change is not refused for the number of waiting ones once it is carried out") {
+TEST_CASE("deployer: a change beyond the bound on waiting commands is made, and answered at once") {
   deployers all;
   for (int i = 0; i < 256; ++i) all.ask(head, deploy{0, "resnet", 10s});
   const auto one_more = all.ask(head, deploy{0, "vgg", 10s});

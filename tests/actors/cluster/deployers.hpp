@@ -115,7 +115,7 @@ class deployers : control_lane {
     l.done(std::move(o));
     scheduler_.run();
   }
-  /// The newest line that the node's actors were told.
+  /// The newest line that the node's actors received.
   deployment line_on(node_id node) const {
     REQUIRE(!nodes_[node.value].lines.empty());
     return nodes_[node.value].lines.back();
@@ -130,10 +130,10 @@ class deployers : control_lane {
                        {node, nodes_[node.value].incarnation, kind, node == head ? 0 : node.value - 1}});
   }
   int wake_ups() const { return wake_ups_; }
-  /// Why an actor threw, if a test wants that.
+  /// The reason of an actor's exception, if the test expects one.
   std::optional<std::string> broken;
   size_t loads(node_id worker) const { return nodes_[worker.value].loads.size(); }
-  /// What the worker's slot last said that it has.
+  /// The number of models in the last report of the worker's slot.
   size_t models_on(node_id worker) const { return nodes_[worker.value].slot.models.size(); }
 
  private:
@@ -171,7 +171,7 @@ class deployers : control_lane {
     slot_ready slot;
     node_id scheduler = head;
     std::array<bool, 3> reaches{};                         ///< the others
-    std::function<void(const deployment_report&)> report;  ///< passes it on to who schedules
+    std::function<void(const deployment_report&)> report;  ///< passes it on to the scheduler
   };
 
   static node_protocol::behavior_type node_actor(node_protocol::pointer, member* of) {
@@ -194,7 +194,7 @@ class deployers : control_lane {
     m.max_batch = text == m.name ? 1 : 64;
     return {m, {}};
   }
-  /// What is for an earlier incarnation of a node is discarded, as its node actor does.
+  /// Discards frames to an earlier incarnation of a node, as its node actor does.
   void send(control_frame frame) override {
     const auto incarnation = frame.to.incarnation;
     if (incarnation != incarnation_id{} && incarnation != nodes_[frame.to.node.value].incarnation) return;
@@ -212,7 +212,7 @@ class deployers : control_lane {
   caf::scheduler::test_coordinator& scheduler_ =
       dynamic_cast<caf::scheduler::test_coordinator&>(system_.scheduler());
   std::array<member, 3> nodes_;
-  int wake_ups_ = 0;  ///< that were asked for: no test lets time pass
+  int wake_ups_ = 0;  ///< requested; no test lets time pass
 };
 
 }  // namespace troupe::test

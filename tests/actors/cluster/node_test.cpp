@@ -52,7 +52,7 @@ class lone_gateway final : control_lane {
     scheduler_.run();
   }
 
-  /// The scheduler says something, to this incarnation of the gateway or to any.
+  /// A message of the scheduler, to this incarnation of the gateway or to any.
   template <class Message>
   void receive(Message&& m, role about = role::node, incarnation_id to = {}) {
     deliver(control_frame{{head_node, head_incarnation, about, 0},
@@ -66,7 +66,7 @@ class lone_gateway final : control_lane {
   void synchronise() { deliver(peer_synchronised{head_node, head_incarnation}); }
 
   catalog models{{}};
-  std::vector<std::string> events;  ///< that actors were told of
+  std::vector<std::string> events;  ///< received by the actors
   int for_the_deployer = 0;
 
  private:
@@ -121,7 +121,7 @@ TEST_CASE("node: a peer is up once both clocks are known, and its slots count fr
   CHECK(n.models.serving());
 }
 
-TEST_CASE("node: a peer that leaves before it is up takes nothing new afterwards either") {
+TEST_CASE("node: a peer that leaves before it is up serves no slots afterwards") {
   lone_gateway n;
   n.receive_hello();
   n.receive(slot_ready{slot_id{0}, {head_node, head_incarnation, role::gpu_worker, 0}, {}});

@@ -113,7 +113,7 @@ TEST_CASE("own_deployments: models of the cluster file are offered together") {
   CHECK(own.models_of(first_slot).size() == 2);
 }
 
-TEST_CASE("own_deployments: a model that comes to mean something else is not offered until that is loaded") {
+TEST_CASE("own_deployments: a model with a new definition is not offered until it is loaded again") {
   own_deployments own(gateway_and_worker(), own_worker);
   own.begin(line(3));
   for (const auto slot : {first_slot, second_slot}) own.loaded(loaded(slot, 3), line(3));
@@ -157,12 +157,12 @@ TEST_CASE("own_deployments: a worker loads the models of its own domain only") {
   CHECK(old_node.begin(line_in(0, 0)).load);
   const auto elsewhere = new_node.begin(line_in(0, 0));
   CHECK_FALSE(elsewhere.load);
-  CHECK_FALSE(elsewhere.done);  // until its worker has said that it has none
+  CHECK_FALSE(elsewhere.done);  // until its worker reports the model idle
   CHECK(new_node.idle({the_model, 0, {node_id{2}, {1}, role::gpu_worker, 1}}));
 }
 
 TEST_CASE(
-    "own_deployments: a move loads at the new domain, waits for the queue, and lets go at the old one") {
+    "own_deployments: a move loads at the new domain, waits for the queue, and releases at the old one") {
   own_deployments old_node(two_domains(), node_id{1}), new_node(two_domains(), node_id{2}),
       scheduler(two_domains(), node_id{0});
   old_node.begin(line_in(0, 0));

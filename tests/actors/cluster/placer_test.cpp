@@ -39,7 +39,7 @@ struct placer_stage {
     driver.deliver(
         model_change{{1, model_id{model}, deployment_state::deployed, m, domain, joining, no_domain}});
   }
-  /// Lets an epoch pass in which each model is asked so often.
+  /// Lets an epoch pass with these numbers of requests for the models.
   void epoch(std::vector<uint64_t> requests) {
     driver.run_until(driver.now + 10s);
     for (const auto& [to, q] : driver.out.take_addressed<query_received>()) {
@@ -60,7 +60,7 @@ struct placer_stage {
 
 }  // namespace
 
-TEST_CASE("placer: measures for an epoch, then moves one model after the other") {
+TEST_CASE("placer: it measures for an epoch, then moves one model after the other") {
   placer_stage p;
   p.epoch({0, 0, 0, 0});
   CHECK(p.driver.out.take<move_model>().empty());  // nothing was measured
@@ -79,7 +79,7 @@ TEST_CASE("placer: measures for an epoch, then moves one model after the other")
   CHECK(p.state().moves == 2);
 }
 
-TEST_CASE("placer: moves at most so many models an epoch") {
+TEST_CASE("placer: it moves at most max_moves models per epoch") {
   auto c = all_on_the_left();
   c.placer.max_moves = 1;
   placer_stage p(c);
@@ -89,7 +89,7 @@ TEST_CASE("placer: moves at most so many models an epoch") {
   CHECK(p.state().planned == 0);
 }
 
-TEST_CASE("placer: leaves alone what is balanced, and what would gain too little") {
+TEST_CASE("placer: balanced load and small gains cause no moves") {
   placer_stage p;
   for (uint32_t i : {0, 3}) p.change(i, 1);
   p.epoch({0, 0, 0, 0});
@@ -101,7 +101,7 @@ TEST_CASE("placer: leaves alone what is balanced, and what would gain too little
   CHECK(p.state().epochs == 2);
 }
 
-TEST_CASE("placer: plans nothing while a model moves, and a refused move is planned anew") {
+TEST_CASE("placer: it plans nothing during a move, and plans a failed move again") {
   placer_stage p;
   p.epoch({0, 0, 0, 0});
   p.epoch({10, 20, 30, 40});
@@ -127,7 +127,7 @@ TEST_CASE("placer: it reports why it finds no partition") {
   CHECK(p.state().problem == "model 'm0' alone needs 1000B, the largest device has 500B");
 }
 
-TEST_CASE("placer: a GPU has some of its memory for itself") {
+TEST_CASE("placer: part of a GPU's memory is reserved") {
   auto c = all_on_the_left();
   for (auto& s : c.slots) s.kind = device_kind::cuda, s.memory_bytes = reserved_bytes(s.kind) + 500;
   placer_stage p(c);
@@ -136,11 +136,11 @@ TEST_CASE("placer: a GPU has some of its memory for itself") {
   CHECK(p.state().problem == "model 'm0' alone needs 1000B, the largest device has 500B");
 }
 
-TEST_CASE("placer: a queue that does not answer delays the plan, no more") {
+TEST_CASE("placer: a missing answer of a queue delays the plan by an epoch") {
   placer_stage p;
   p.epoch({0, 0, 0, 0});
   p.driver.run_until(p.driver.now + 10s);
-  p.driver.out.forget();  // nobody answers
+  p.driver.out.forget();  // no queue answers
   CHECK(p.state().epochs == 0);
   p.epoch({10, 20, 30, 40});
   CHECK(p.state().epochs == 1);
@@ -163,7 +163,7 @@ TEST_CASE("placer: an answer to a query of an earlier epoch, or to none, is igno
   CHECK(p.driver.out.take<move_model>().empty());
 }
 
-TEST_CASE("placer: a queue that began anew has received its count since") {
+TEST_CASE("placer: the count of a restarted queue starts at zero") {
   placer_stage p;
   for (uint32_t i : {0, 3}) p.change(i, 1);
   p.epoch({0, 0, 0, 0});

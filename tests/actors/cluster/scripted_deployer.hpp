@@ -1,4 +1,4 @@
-// A deployer that takes whatever its node tells it.
+// A deployer with scripted replies.
 #pragma once
 #include <caf/typed_behavior.hpp>
 
@@ -6,7 +6,7 @@
 
 namespace troupe::test {
 
-/// `frame` gets what other nodes' deployers say; `change` what this one is to do, and gives the answer, or a
+/// `frame` gets the frames of other nodes' deployers; `change` gets a command and returns the reply, or a
 /// promise of it.
 template <class Frame, class Change>
 deployer_protocol::behavior_type scripted_deployer(Frame frame, Change change) {
