@@ -60,7 +60,7 @@ struct table_stage {
 
 }  // namespace
 
-TEST_CASE("in-flight requests: an admitted one is in the table until it is taken, and settled once") {
+TEST_CASE("in-flight requests: an admitted request is in the table until it is taken, and is settled once") {
   table_stage s;
   CHECK(s.arrive(5) == drop_reason::none);
   REQUIRE(s.requests.find(request_id{5}) != nullptr);
@@ -88,7 +88,7 @@ TEST_CASE("in-flight requests: outcomes are counted by kind and reason") {
   CHECK(s.requests.balanced());
 }
 
-TEST_CASE("in-flight requests: the first of several reasons refuses, and costs the tenant nothing") {
+TEST_CASE("in-flight requests: a refusal has the first of several reasons, and does not charge the tenant") {
   table_stage s(1, {{0, 1, 1}});
   s.arrive(1);
   const auto refusal = [&](drop_reason unserved, size_t outlived = 0) {
@@ -114,7 +114,7 @@ TEST_CASE("in-flight requests: the first of several reasons refuses, and costs t
   CHECK(s.requests.counts().total().total_dropped() == 4);
 }
 
-TEST_CASE("in-flight requests: a refusal by quota names the limit and the time to come again") {
+TEST_CASE("in-flight requests: a refusal by quota has the limit and the time to retry") {
   table_stage s(10, {{10, 1, 0}, {0, 1, 1}});
   const auto refusal = [&](uint64_t id, uint32_t tenant) {
     auto r = asked_of(id, tenant);
@@ -131,7 +131,7 @@ TEST_CASE("in-flight requests: a refusal by quota names the limit and the time t
   CHECK(refusal(4, 2).detail == "concurrency");
 }
 
-TEST_CASE("in-flight requests: a tenant is charged until its request is settled, or left, never twice") {
+TEST_CASE("in-flight requests: a tenant is charged until its request is settled or leaves, and freed once") {
   table_stage s(10, {{0, 1, 2}});
   s.arrive(1, 1);
   s.arrive(2, 1);
@@ -149,7 +149,7 @@ TEST_CASE("in-flight requests: a tenant is charged until its request is settled,
   CHECK(s.limiter.statistics()[0].in_flight == 0);
 }
 
-TEST_CASE("in-flight requests: those of the table expire in their order, and outlived ones") {
+TEST_CASE("in-flight requests: requests expire in order, outlived ones too") {
   table_stage s;
   for (uint64_t id : {3, 1, 2}) s.arrive(id);
   CHECK(s.requests.next_expiry() <= at_ms(101));
@@ -164,7 +164,7 @@ TEST_CASE("in-flight requests: those of the table expire in their order, and out
   CHECK(s.requests.next_expiry() == never);
 }
 
-TEST_CASE("in-flight requests: ids are found by a property, ascending") {
+TEST_CASE("in-flight requests: ids with a property are listed in ascending order") {
   table_stage s;
   for (uint64_t id : {4, 1, 3}) s.arrive(id);
   s.requests.find(request_id{3})->asked.rows = 8;
@@ -175,7 +175,7 @@ TEST_CASE("in-flight requests: ids are found by a property, ascending") {
         request_ids{request_id{3}});
 }
 
-TEST_CASE("in-flight requests: of a language model the ledger counts by its llm_id") {
+TEST_CASE("in-flight requests: requests of a language model are counted by its llm_id") {
   struct some_generation : in_flight_state {
     generation asked;
   };
