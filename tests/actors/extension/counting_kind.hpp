@@ -1,4 +1,4 @@
-// A kind of actor as a plug-in brings one: it counts what it is told.
+// A kind of actor, as registered by a plug-in: it counts its messages.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -38,8 +38,8 @@ class counting_actor final : public actor {
   uint64_t count_ = 0;
 };
 
-/// A cluster with two plug-ins and two actors: 0 is of a kind that nobody brought, 1 counts and is of the
-/// second plug-in.
+/// A cluster with two plug-ins and two actors: 0 is of an unregistered kind, 1 counts and is of the second
+/// plug-in.
 inline cluster_spec counting_cluster() {
   extensions().add("counting/counter",
                    {[](const extension_parts& parts) { return std::make_unique<counting_actor>(parts); },

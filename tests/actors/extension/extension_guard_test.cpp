@@ -53,7 +53,7 @@ TEST_CASE("extension_guard: commands are checked against the protocol of the kin
   CHECK(c.values()[0] == 3);
 }
 
-TEST_CASE("extension_guard: keeps the address of its actor, in a new incarnation too") {
+TEST_CASE("extension_guard: a new incarnation changes its address") {
   guarded_counter c;
   c.guard->begin_incarnation(incarnation_id{2});  // as its group does
   CHECK(c.guard->self().incarnation == incarnation_id{2});

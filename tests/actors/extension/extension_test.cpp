@@ -5,7 +5,7 @@
 using namespace troupe;
 
 TEST_CASE(
-    "extension: an actor of a plug-in is made by its position in the cluster file, and lives as an actor") {
+    "extension: an actor of a plug-in is created by its position in the cluster file, and gets messages") {
   const auto cluster = counting_cluster();
   no_outbox out;
   const address self{node_id{0}, incarnation_id{1}, role::extension, 1};
@@ -19,7 +19,7 @@ TEST_CASE(
   CHECK(report[0].value == 1);
 }
 
-TEST_CASE("extension: a kind that no plug-in brought makes no actor, and takes no commands") {
+TEST_CASE("extension: an unregistered kind creates no actor, and has no commands") {
   const auto cluster = counting_cluster();
   no_outbox out;
   CHECK_THROWS_WITH(make_extension(cluster, {node_id{0}, incarnation_id{1}, role::extension, 0}, out),
@@ -29,7 +29,7 @@ TEST_CASE("extension: a kind that no plug-in brought makes no actor, and takes n
   CHECK(kind_of_extension(cluster, 2) == nullptr);
 }
 
-TEST_CASE("extension: types of messages of two plug-ins never meet") {
+TEST_CASE("extension: message types of two plug-ins are disjoint") {
   CHECK(first_plugin_type(0) + plugin_types <= first_plugin_type(1));
   CHECK(first_plugin_type(0) > 0);
 }
