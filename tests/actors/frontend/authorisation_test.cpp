@@ -22,7 +22,7 @@ cluster_spec cluster_of_two_tenants() {
   return c;
 }
 
-/// 0 if it may pass, else the status that it was answered with.
+/// The status of the refusal; 0: the request may pass.
 struct verdict {
   unsigned status = 0;
   uint32_t tenant = 0;
@@ -135,7 +135,7 @@ TEST_CASE("a list shows a tenant its models, and other callers all") {
   CHECK(guard.may_see(0, "encoder"));
 }
 
-TEST_CASE("new keys count from the moment they are given") {
+TEST_CASE("new keys replace the old ones at once") {
   const auto cluster = cluster_of_two_tenants();
   authorisation guard{cluster};
   auto keys = api_keys(cluster);

@@ -9,7 +9,7 @@ using nlohmann::json;
 
 namespace {
 
-/// Token i is the letter i of the alphabet; 26 ends a text.
+/// Token i is the letter i of the alphabet; 26 is the end token.
 class letters final : public llm::tokenizer {
  public:
   std::vector<llm::token> encode(std::string_view text, bool, bool) const override {
@@ -114,14 +114,13 @@ TEST_CASE("completion answer: a stop string ends its choice, a stop token is cou
   answering b;
   b.answer->add_prompt(request_id{1}, {0}, "");
   b.get(4);
-  CHECK_FALSE(b.get(5, finish_reason::stop));  // the engine knows that it is one
+  CHECK_FALSE(b.get(5, finish_reason::stop));  // the engine detects stop tokens
   b.answer->ended({});
   CHECK(b.body()["choices"][0]["text"] == "e");
   CHECK(b.body()["usage"]["completion_tokens"] == 2);
 }
 
-TEST_CASE(
-    "completion answer: a stream has an event for each token, and holds back what may be a stop string") {
+TEST_CASE("completion answer: a stream has an event for each token, and holds back a possible stop string") {
   completion_answer::options o;
   o.stream = o.include_usage = true;
   o.stop = {"bc"};
@@ -149,7 +148,7 @@ TEST_CASE("completion answer: a failure before the first token is a status, afte
   CHECK(a.answer->ended(outcome::dropped(drop_reason::queue_full)));
   CHECK(a.exchange->whole->status == 429);
   CHECK(a.body()["error"]["type"] == "rate_limit_error");
-  CHECK(a.answer->ended(outcome::dropped(drop_reason::cancelled)));  // the other prompt: nothing more is said
+  CHECK(a.answer->ended(outcome::dropped(drop_reason::cancelled)));  // the other prompt: nothing more is sent
 
   completion_answer::options o;
   o.stream = true;

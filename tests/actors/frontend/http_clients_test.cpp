@@ -21,7 +21,7 @@ struct slow_exchange final : http_exchange {
   void respond(http_response r) override { response = std::move(r); }
   void respond_with(std::unique_ptr<response_writer> w) override { writer = std::move(w); }
   void on_cancel(std::function<void()>) override {}
-  void begin(http_response) override { FAIL("nothing here comes piece by piece"); }
+  void begin(http_response) override { FAIL("an answer was streamed"); }
   void write(std::string) override {}
   void end(bool) override {}
   std::optional<http_response> response;
@@ -56,7 +56,7 @@ struct front {
 
 }  // namespace
 
-TEST_CASE("http_clients: the gateway hands the output on, and the connection's thread writes the body") {
+TEST_CASE("http_clients: the gateway passes the output on, and the connection's thread writes the body") {
   front f;
   const auto client = f.ask(1);
   CHECK(f.clients.waiting_now() == 1);

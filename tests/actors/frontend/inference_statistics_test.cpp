@@ -69,7 +69,7 @@ TEST_CASE("a dropped or failed request counts as a failure, with its time and no
   CHECK(m.last_inference == never);
 }
 
-TEST_CASE("times that two clocks turned round count as nothing") {
+TEST_CASE("times that are out of order count as zero") {
   inference_statistics s;
   auto o = finished();
   o.times.received_at = recording_start - 1ms;

@@ -52,7 +52,7 @@ struct slow_repository {
   http_router router;
 };
 
-/// A repository whose deployer takes its time: for ever, but for what the test lets pass.
+/// A repository whose deployer never replies.
 struct slow_deployer {
   slow_deployer()
       : deployments(system.spawn([this](deployer_protocol::pointer self) { return behavior(self); })),
@@ -110,13 +110,13 @@ TEST_CASE("repository: a definition's files are read on other threads, of a boun
     CHECK(a->status == 400);
     CHECK(a->body.find("parameters.config: cannot read X") != std::string::npos);
   }
-  REQUIRE(eventually([&] {  // then others may
+  REQUIRE(eventually([&] {  // then more loads are accepted
     const auto next = r.load(definition);
     return eventually([&] { return next->done.load(); }) && next->status == 400;
   }));
 }
 
-TEST_CASE("repository: a body that is no load is answered at once") {
+TEST_CASE("repository: an invalid body is refused at once") {
   slow_repository r;
   const auto deep = r.load(R"({"parameters":)" + std::string(60'000, '['));
   REQUIRE(deep->done);
@@ -137,7 +137,7 @@ TEST_CASE("repository: pending changes are answered at once when the node ends")
   CHECK(waiting->body == R"({"error":"this node is shutting down"})");
 }
 
-TEST_CASE("repository: a change may take its own time and that in which a new scheduler decides nothing") {
+TEST_CASE("repository: a change may take its own time and the decision time of a new scheduler") {
   slow_deployer r;
   const auto waiting = r.load();
   r.scheduler().advance_time(85s);

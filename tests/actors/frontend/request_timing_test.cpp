@@ -43,7 +43,7 @@ TEST_CASE("request_timing: a header has a precision of a tenth of a microsecond"
   CHECK(back->late == t.late);
 }
 
-TEST_CASE("request_timing: other headers are none of ours") {
+TEST_CASE("request_timing: other headers are not parsed") {
   CHECK(!parse_request_timing(""));
   CHECK(!parse_request_timing("cache;desc=hit"));
   CHECK(!parse_request_timing("parse;dur=0.1, gateway;dur=x"));

@@ -6,7 +6,7 @@
 
 using namespace troupe;
 
-TEST_CASE("ui_page: one page that takes nothing from outside, under a policy that names its script") {
+TEST_CASE("ui_page: the page loads nothing from other hosts, and its policy has the hash of its script") {
   const auto r = ui_page_response();
   CHECK(r.status == 200);
   CHECK(r.body.find("http://") == std::string::npos);

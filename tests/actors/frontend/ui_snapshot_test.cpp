@@ -46,7 +46,7 @@ ui_sample sample(double s, double accepted, double busy, uint64_t worker_incarna
 
 }  // namespace
 
-TEST_CASE("ui_snapshot: one sample shows what is, and rates are null until there is another") {
+TEST_CASE("ui_snapshot: one sample gives the current state, and rates are null until the second") {
   const auto cluster = small_cluster();
   ui_snapshot s(cluster);
   auto first = sample(10, 100, 4);
@@ -89,11 +89,11 @@ TEST_CASE("ui_snapshot: rates are differences of counters over the last two seco
   CHECK(doc["models"][0]["requests_per_s"] == 50);
   CHECK(doc["slots"][0]["busy"] == 0.5);
   s.fold(sample(12, 150, 4.5));
-  doc = s.fold(sample(13, 150, 4.5));  // what was before the window counts no more
+  doc = s.fold(sample(13, 150, 4.5));  // samples before the window do not count
   CHECK(doc["models"][0]["requests_per_s"] == 0);
 }
 
-TEST_CASE("ui_snapshot: a new incarnation of a node begins its counters anew, and has no rate at first") {
+TEST_CASE("ui_snapshot: a new incarnation of a node restarts its counters, and has no rate at first") {
   const auto cluster = small_cluster();
   ui_snapshot s(cluster);
   s.fold(sample(10, 100, 4));
@@ -117,7 +117,7 @@ TEST_CASE("ui_snapshot: times to tokens are the means of the window") {
   CHECK(add_sample(11.5, 7, 1.5) == 250);
 }
 
-TEST_CASE("ui_snapshot: nodes that are down or were never up are shown as such") {
+TEST_CASE("ui_snapshot: a node that was never up is unknown, and so are its engines") {
   const auto cluster = small_cluster();
   ui_snapshot s(cluster);
   auto now = sample(10, 100, 4);
@@ -128,7 +128,7 @@ TEST_CASE("ui_snapshot: nodes that are down or were never up are shown as such")
   CHECK(doc["slots"][0]["batches"].empty());
 }
 
-TEST_CASE("ui_snapshot: metrics of engines are their own, not their model's") {
+TEST_CASE("ui_snapshot: engines of one model have metrics of their own") {
   auto cluster = small_cluster();
   cluster.engines.push_back({llm_id{0}, node_id{0}});
   ui_snapshot s(cluster);
