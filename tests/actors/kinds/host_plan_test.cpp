@@ -73,7 +73,7 @@ TEST_CASE("host_plan: groups without actors get no host, unless queues may come"
   CHECK(later.spawn() == std::vector<std::string>{"", "", ""});
 }
 
-TEST_CASE("host_plan: there is one scheduler thread at least") {
+TEST_CASE("host_plan: there is at least one scheduler thread") {
   noted_plan p(false, 0);
   for (uint32_t i = 0; i < 2; ++i) p.add(p.plan.of_scheduler(i), role::rank_arbiter, i);
   CHECK(p.spawn() == std::vector<std::string>{"rank_arbiter0 rank_arbiter1"});

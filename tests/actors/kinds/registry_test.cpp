@@ -9,7 +9,7 @@
 
 using namespace troupe;
 
-TEST_CASE("registry: every role is listed once, with a line for people") {
+TEST_CASE("registry: every role is listed once, with a description") {
   std::set<role> seen;
   for (const auto* k : actor_kinds()) {
     CHECK(seen.insert(k->kind).second);
