@@ -6,7 +6,7 @@
 using namespace troupe;
 using namespace troupe::test;
 
-TEST_CASE("llm engine: an adapter is brought in beside the steps of others, and used once it is there") {
+TEST_CASE("llm engine: an adapter is loaded during the steps of others, and used once it is loaded") {
   engine_stage e;
   e.load();
   e.ask(e.request(1, "", 20));
@@ -69,7 +69,8 @@ TEST_CASE("llm engine: an adapter with invalid files fails its own requests only
   CHECK(e.device.loading.size() == 1);  // tried again
 }
 
-TEST_CASE("llm engine: adapters come once their files were read, and go when their last request has ended") {
+TEST_CASE(
+    "llm engine: an adapter is added once its files are read, and removed when its last request has ended") {
   engine_stage e;
   e.deliver(node_up{gateway_node, {11}});
   e.load();
@@ -105,7 +106,7 @@ TEST_CASE("llm engine: adapters come once their files were read, and go when the
   CHECK(e.out.one<adapter_changed>().answer == adapter_answer::unknown);
 }
 
-TEST_CASE("llm engine: a slot is free for others when its last sequence was cancelled during a step") {
+TEST_CASE("llm engine: a slot is freed after the step in which its last sequence is cancelled") {
   auto o = engine_stage::options();
   o.adapter_slots = 1;
   engine_stage e(o);

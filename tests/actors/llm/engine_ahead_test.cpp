@@ -4,9 +4,7 @@
 using namespace troupe;
 using namespace troupe::test;
 
-TEST_CASE(
-    "llm engine: starts a step while one runs, and tells nothing of what it gives a sequence that has "
-    "ended") {
+TEST_CASE("llm engine: it starts a step during another, and drops the tokens of ended sequences") {
   engine_stage e;
   e.device.steps_ahead = 1;
   e.load();
@@ -23,7 +21,7 @@ TEST_CASE(
   CHECK(tokens[1].which == 9);
   CHECK(tokens[1].finish == finish_reason::stop);
   CHECK(e.actor.unfinished() == 0);
-  CHECK(e.device.running);  // in vain
+  CHECK(e.device.running);  // a wasted row
   CHECK_FALSE(e.device.next);
   CHECK(e.state().kv_blocks_free == 63);
   e.step();
@@ -52,7 +50,7 @@ TEST_CASE("llm engine: a request that arrives during two steps is in the next on
   CHECK(got[2] == got[1]);
 }
 
-TEST_CASE("llm engine: a slot is free for others when no step has the sequences that ended with it") {
+TEST_CASE("llm engine: a slot is freed once no step has its ended sequences") {
   auto o = engine_stage::options();
   o.adapter_slots = 1;
   engine_stage e(o);
@@ -66,14 +64,13 @@ TEST_CASE("llm engine: a slot is free for others when no step has the sequences 
   REQUIRE(e.device.next);
   e.deliver(cancel{{1}}, the_llm_gateway);
   e.step();
-  CHECK(e.device.here.contains(a));  // the second one has it yet
+  CHECK(e.device.here.contains(a));  // the second step still uses it
   e.step();
   CHECK(e.device.here.empty());
   REQUIRE(e.device.loading.size() == 1);
 }
 
-TEST_CASE(
-    "llm engine: a failed step fails the step behind it, but not the sequences that are in that one alone") {
+TEST_CASE("llm engine: a failed step cancels the step behind it, but fails only its own sequences") {
   engine_stage e;
   e.device.steps_ahead = 1;
   e.load();

@@ -6,7 +6,7 @@
 using namespace troupe;
 using namespace troupe::test;
 
-TEST_CASE("llm engine: its status follows what it does, and not only what comes and goes") {
+TEST_CASE("llm engine: its status is sent at intervals, with running and waiting sequences") {
   engine_stage e;
   e.deliver(node_up{gateway_node, {11}});
   e.load();
@@ -84,7 +84,7 @@ TEST_CASE("llm engine: it reports its step forecast, and drops requests with an 
   CHECK(got == std::set<uint64_t>{1, 3, 4});
 }
 
-TEST_CASE("llm engine: takes for its room what targets for tokens leave of it") {
+TEST_CASE("llm engine: its status has the number of sequences that TPOT targets allow") {
   engine_stage e;
   e.deliver(node_up{gateway_node, {11}});
   e.load();

@@ -47,7 +47,7 @@ TEST_CASE("llm engine: a failed load of the model is reported, and every request
   CHECK(e.out.one<completion>().results.front().detail == "x.safetensors: is cut off");
 }
 
-TEST_CASE("llm engine: sends every token of a step at once, and the last with its reason") {
+TEST_CASE("llm engine: it sends the tokens of a step at once, and the last one with its finish reason") {
   engine_stage e;
   e.load();
   e.ask(e.request(1));
@@ -65,8 +65,7 @@ TEST_CASE("llm engine: sends every token of a step at once, and the last with it
   CHECK(e.actor.unfinished() == 0);
 }
 
-TEST_CASE(
-    "llm engine: the choices of a request are sequences of their own, and one that is ended stops alone") {
+TEST_CASE("llm engine: each choice of a request is a sequence, and is ended alone") {
   engine_stage e;
   e.load();
   auto g = e.request(1, "", 4);
@@ -105,7 +104,7 @@ TEST_CASE("llm engine: cancelled requests, and those of a dead gateway, end afte
   CHECK_FALSE(e.device.running);
 }
 
-TEST_CASE("llm engine: a step that fails ends the sequences that it held, and no others") {
+TEST_CASE("llm engine: a failed step fails its own sequences, and no others") {
   engine_stage e;
   e.load();
   e.ask(e.request(1));
@@ -129,7 +128,7 @@ TEST_CASE("llm engine: a lost device ends the process, so that its sequences con
   CHECK_THROWS_WITH(e.wake(), doctest::Contains("its device is lost: an illegal address"));
 }
 
-TEST_CASE("llm engine: a step that takes longer than any does is of a device that is lost") {
+TEST_CASE("llm engine: a device is lost if a step exceeds the longest step") {
   engine_stage e;
   e.device.longest_step = 120s;
   e.load();
@@ -141,12 +140,12 @@ TEST_CASE("llm engine: a step that takes longer than any does is of a device tha
   e.run_until(e.now + 119s);
   e.device.end_step();
   e.now += 2s;
-  e.actor.on_time(e.now);  // it had ended in time, which is still to be told
+  e.actor.on_time(e.now);  // it ended in time, and the event is pending
   CHECK(e.device.steps == 3);
   CHECK_THROWS_WITH(e.run_until(e.now + 121s), doctest::Contains("lost: a step has not ended within 120"));
 }
 
-TEST_CASE("llm engine: its queue is bounded, all choices of a request are in or none") {
+TEST_CASE("llm engine: its queue is bounded, and takes all choices of a request or none") {
   engine_stage e;
   e.load();
   for (uint64_t id = 1; id <= 9; ++id) e.ask(e.request(id, "", 50));  // one runs, eight wait
@@ -173,7 +172,7 @@ TEST_CASE("llm engine: a request that does not fit fails with the numbers") {
   CHECK(e.out.one<completion>().results.front().detail.find("vocabulary") != std::string::npos);
 }
 
-TEST_CASE("llm engine: while it drains it finishes what it has and takes nothing new") {
+TEST_CASE("llm engine: while it drains it finishes its requests and refuses new ones") {
   engine_stage e;
   e.load();
   e.ask(e.request(1));
@@ -229,7 +228,7 @@ TEST_CASE("llm engine: only unfinished choices of a migrated request continue") 
   CHECK(e.out.one<completion>().results.front().error == failure::device_error);
 }
 
-TEST_CASE("llm engine: deferred prompts begin when their time comes, though nothing else happens") {
+TEST_CASE("llm engine: a deferred prompt starts at its time, without any other event") {
   auto o = engine_stage::options();
   o.prefill = "deferred";
   engine_stage e(o);

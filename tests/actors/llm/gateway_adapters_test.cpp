@@ -1,4 +1,4 @@
-// A gateway that brings adapters to all engines of a model.
+// A gateway that loads adapters on all engines of a model.
 #include "actors/llm/gateway.hpp"
 
 #include "tests/actors/llm/gateway_stage.hpp"
@@ -6,7 +6,7 @@
 using namespace troupe;
 using namespace troupe::test;
 
-TEST_CASE("llm gateway: an engine that comes gets the adapters that the others have") {
+TEST_CASE("llm gateway: a new engine gets the adapters of the other engines") {
   llm_gateway_stage g;
   g.report_ready(first_engine);
   g.deliver(adapters_known{{}, first_engine, true, {{"a", "/a"}, {"b", "/b"}}, {}}, the_engine);

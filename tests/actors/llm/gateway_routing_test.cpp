@@ -1,4 +1,4 @@
-// Where a gateway sends what was asked, and what it does when engines and routers come and go.
+// Routing of requests by a gateway, and its reaction to changes of engines and routers.
 #include "actors/llm/gateway.hpp"
 
 #include "tests/actors/llm/gateway_stage.hpp"
@@ -6,9 +6,7 @@
 using namespace troupe;
 using namespace troupe::test;
 
-TEST_CASE(
-    "llm gateway: the last engine that dies fails the requests, and its adapters are known until the next "
-    "one tells") {
+TEST_CASE("llm gateway: the death of the last engine fails the requests, and keeps its adapters known") {
   llm_gateway_stage g;
   engine_status s;
   s.ready = true;
@@ -83,7 +81,7 @@ TEST_CASE("llm gateway: a migrated request continues from its client's tokens, o
   g.check_clean();
 }
 
-TEST_CASE("llm gateway: requests of an engine that dies go to another, up to a number of deaths") {
+TEST_CASE("llm gateway: requests of a dead engine go to another, up to a number of deaths") {
   llm_gateway_stage g;
   g.deliver(node_up{other_node, {13}});
   g.send_to_engine(1);
@@ -108,7 +106,7 @@ TEST_CASE("llm gateway: requests of an engine that dies go to another, up to a n
   g.check_clean();
 }
 
-TEST_CASE("llm gateway: a client may have had enough by a token of an engine that has just died") {
+TEST_CASE("llm gateway: a late token of a dead engine may still finish the request") {
   llm_gateway_stage g;
   g.deliver(node_up{other_node, {13}});
   g.enough = 9;

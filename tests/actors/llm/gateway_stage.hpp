@@ -1,4 +1,4 @@
-// A gateway of one language model on two engines, with a client that keeps what it is told.
+// A gateway of one language model on two engines, with a client that records tokens and outcomes.
 #pragma once
 #include <map>
 #include <optional>
@@ -65,13 +65,13 @@ struct llm_gateway_stage : llm_gateway_parts, stage<llm_gateway> {
     o.drain_timeout = 7s;
     return o;
   }
-  /// As the router has it now.
+  /// With the version that the router knows.
   void place(uint64_t id, engine_id to, route_reason why = route_reason::placed) {
     for (const auto& r : out.take<route>())
       for (const auto& asked : r.requests) versions[asked.id.value] = asked.version;
     deliver(placements{{}, {{request_id{id}, versions[id], to, why}}}, the_router);
   }
-  /// Asks, and the router says the first engine.
+  /// Asks, and the router chooses the first engine.
   void send_to_engine(uint64_t id, uint32_t tenant = 0, uint32_t choices = 1) {
     ask(id, tenant, choices);
     place(id, first_engine);

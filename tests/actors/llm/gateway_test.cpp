@@ -30,7 +30,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "llm gateway: a choice that its client has enough of is ended, and the request with the last of them") {
+    "llm gateway: a choice ends when its client needs no more tokens, and the request with its last choice") {
   llm_gateway_stage g;
   g.enough = 9;
   g.send_to_engine(1, 0, 2);
@@ -46,8 +46,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "llm gateway: refuses at once what it cannot hold, what its tenant may not ask, and all while it "
-    "drains") {
+    "llm gateway: it refuses requests beyond its bound or the tenant's quota, and all while it drains") {
   llm_gateway_stage g({{0, 1, 1}});
   g.send_to_engine(1, 1);
   g.ask(2, 1);
@@ -101,7 +100,7 @@ TEST_CASE("llm gateway: a refusal of the router and a failure of the engine are 
   g.check_clean();
 }
 
-TEST_CASE("llm gateway: a new incarnation of its own node fails all that the old one held") {
+TEST_CASE("llm gateway: a new incarnation of its own node fails all requests of the old one") {
   llm_gateway_stage g;
   g.report_ready(first_engine);
   g.send_to_engine(1);
@@ -128,7 +127,7 @@ TEST_CASE("llm gateway: a request that arrives after its deadline is neither sen
   g.check_clean();
 }
 
-TEST_CASE("llm gateway: of several prompts each is a request, and what is refused is refused alone") {
+TEST_CASE("llm gateway: each of several prompts is a request, and is refused alone") {
   llm_gateway_stage g;
   std::vector<generation> four(4);
   for (uint64_t i = 0; i < 4; ++i) {

@@ -21,7 +21,7 @@ bool same(std::span<const std::byte> a, std::span<const std::byte> b) { return s
 
 }  // namespace
 
-TEST_CASE("kv export: blocks reach another node's cache through the pool, each where it is wanted") {
+TEST_CASE("kv export: blocks reach the given places of another node's cache through the pool") {
   scripted_memory here({1}), there({2});
   const cache from(4, 0), into(5, 100);
   const auto untouched = into.bytes;
@@ -44,14 +44,14 @@ TEST_CASE("kv export: blocks reach another node's cache through the pool, each w
   CHECK(same(into.view.bytes.subspan(24, 72), std::span(untouched).subspan(24, 72)));
 }
 
-TEST_CASE("kv export: a pool without room for all blocks takes none, and gives back what it took") {
+TEST_CASE("kv export: an export without room for all blocks fails, and releases its memory") {
   scripted_memory small({1}, 2);
   const cache from(4, 0);
   CHECK_FALSE(export_blocks(small, from.view, std::vector<uint32_t>{0, 1, 2}));
   CHECK(export_blocks(small, from.view, std::vector<uint32_t>{0, 1}));
 }
 
-TEST_CASE("kv export: bytes that are no block of the cache's layout are refused") {
+TEST_CASE("kv export: a block of the wrong size or beyond the cache is refused") {
   const cache into(2, 0);
   const auto before = into.bytes;
   const std::vector<std::byte> right(24, std::byte{9}), wrong(23);

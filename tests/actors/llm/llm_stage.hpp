@@ -1,4 +1,4 @@
-// An engine on a device that is told what to do: what it chooses depends on all that the step reads.
+// An engine on a scripted device. Its tokens depend on all inputs of the step.
 #pragma once
 #include <algorithm>
 #include <deque>
@@ -12,8 +12,8 @@
 
 namespace troupe::test {
 
-/// Chooses the sum of the row's token, its position and its adapter. Steps and loads end when it is told. It
-/// takes as many steps ahead as `steps_ahead` says when it is loaded.
+/// Chooses the sum of the row's token, its position and its adapter. Steps and loads end when the test ends
+/// them. `steps_ahead` counts from the next load on.
 class scripted_engine_device final : public llm::engine_device {
  public:
   void start(const llm::llm_step& step, std::span<const llm::token_sampling> samplings,

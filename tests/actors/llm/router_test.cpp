@@ -40,7 +40,7 @@ struct router_stage : stage<llm_router> {
     deliver(route{{}, false, {r}}, the_llm_gateway);
   }
   llm_router_state state() { return run_command<llm_router_state>(*this, get_state{}); }
-  /// Its answer, or why not.
+  /// The reason of a refusal, or nothing.
   std::string order(const char* type, const std::string& fields) {
     const auto r = actor.on_command({1, type, fields}, now);
     actor.on_time(now);
@@ -65,7 +65,8 @@ TEST_CASE(
   CHECK(s.state().requests == 0);
 }
 
-TEST_CASE("llm router: does not send to a node that is down, and drops what no engine can take") {
+TEST_CASE(
+    "llm router: it places no request on a node that is down, and drops requests that no engine can take") {
   router_stage s;
   s.deliver(node_down{worker_node, {12}});
   s.add(1);
