@@ -39,7 +39,7 @@ address named(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("actor_name: names lead to addresses and back") {
+TEST_CASE("actor_name: a name gives its address, and an address its name") {
   const auto cluster = two_frontends();
   const address worker{node_id{2}, {}, role::gpu_worker, 1};
   CHECK(actor_name(cluster, worker) == "gpu_worker/1@left");
@@ -48,7 +48,7 @@ TEST_CASE("actor_name: names lead to addresses and back") {
   CHECK(named("gateway@frontend") == address{node_id{1}, {}, role::gateway, 0});
 }
 
-TEST_CASE("actor_name: the node may be left out where it can be only one") {
+TEST_CASE("actor_name: the node may be left out if only one has the actor") {
   CHECK(named("rank_arbiter") == address{node_id{0}, {}, role::rank_arbiter, 0});
   CHECK(named("gpu_worker/1").node == node_id{2});
   CHECK(named("model_queue/mlp").node == node_id{0});

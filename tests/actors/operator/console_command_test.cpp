@@ -23,7 +23,7 @@ std::string why_not(const std::string& argument) {
 
 }  // namespace
 
-TEST_CASE("console order: names an actor and a command that it takes") {
+TEST_CASE("console order: it has an actor and a command of the actor's kind") {
   const auto r = read(R"({"actor": "model_queue/mlp", "type": "set_slo", "fields": {"slo": 5}})");
   REQUIRE(std::holds_alternative<console_command>(r));
   const auto& o = std::get<console_command>(r);

@@ -159,7 +159,7 @@ TEST_CASE("console: reports its node, and forwards commands to local actors and 
   CHECK(order("metrics@left", "get_metrics").body ==
         "there is no actor 'metrics@left'; known: model_queue/0@left");
 
-  // What is for others ends, too, if they do not answer: a change after the time that it may take.
+  // Forwarded commands end without an answer, too: a change after its `wait`.
   auto change = self->request(console_actor, std::chrono::seconds(10),
                               command{9, "ask",
                                       R"({"actor": "deployer@right", "type": "undeploy",)"
@@ -181,7 +181,7 @@ TEST_CASE("console: reports its node, and forwards commands to local actors and 
     CHECK(sent.token > first_incarnation);  // no earlier process has used it
   }
 
-  // What the other console does with it.
+  // A forwarded command at the other console.
   caf::anon_send(console_actor,
                  control_frame{{node_id{1}, {}, role::console, 0},
                                {node_id{0}, {}, role::console, 0},
@@ -215,7 +215,7 @@ TEST_CASE("console: after an exception all pending commands are answered as fail
   CHECK(console_stage::reply_to(again).ok);
 }
 
-TEST_CASE("console: abandoned commands have a bound too, until their actor handles them") {
+TEST_CASE("console: tell commands are bounded, and count until their actor has handled them") {
   console_stage s;
   std::promise<void> go;
   caf::anon_send(s.post.caf_hosts()[0],

@@ -9,7 +9,7 @@
 using namespace troupe;
 using namespace troupe::test;
 
-TEST_CASE("to_prometheus: metrics of one name stand together under their type, with labels escaped") {
+TEST_CASE("to_prometheus: metrics of one name are grouped under their type, with labels escaped") {
   const auto text = to_prometheus({{"b_total", {{"model", "x"}}, 3, metric::kind::counter},
                                    {"a", {}, 0.5, metric::kind::gauge},
                                    {"b_total", {{"model", "say \"y\""}}, 4, metric::kind::counter}});
@@ -18,7 +18,7 @@ TEST_CASE("to_prometheus: metrics of one name stand together under their type, w
         std::string::npos);
 }
 
-TEST_CASE("metrics: it sums the reports of all hosts, and waits at most a second for silent ones") {
+TEST_CASE("metrics: it sums the reports of all hosts, and answers without a host that has ended") {
   caf_fixture fixture;
   machine_clock time;
   post post(node_id{0});
