@@ -9,7 +9,7 @@ using namespace troupe::test;
 
 namespace {
 
-/// Keeps what the group sends away.
+/// Keeps the messages that leave the group.
 class recording_sink final : public message_sink {
  public:
   void carry(std::span<envelope> messages) override {
@@ -72,14 +72,14 @@ envelope to(address a, actor_message m) { return {{}, a, std::move(m)}; }
 
 }  // namespace
 
-TEST_CASE("actor_group: messages between its actors never leave it, and a turn ends when all is quiet") {
+TEST_CASE("actor_group: messages between its actors never leave it, and a turn ends when none is left") {
   two_relays g;
   g.turn({to(relay_at(0), cancel{{3}})});
   CHECK(g.bag.times == 0);
   CHECK(std::count(g.diary.begin(), g.diary.end(), "1 hears 0") == 1);
 }
 
-TEST_CASE("actor_group: actors decide after all messages of the turn, those inside included") {
+TEST_CASE("actor_group: actors decide after all messages of the turn, including those between them") {
   two_relays g;
   g.turn({to(relay_at(0), cancel{{1}}), to(relay_at(0), cancel{{0}})});
   CHECK(g.diary == std::vector<std::string>{"0 hears 1", "0 hears 0", "1 hears 0", "0 decides", "1 decides"});
@@ -131,13 +131,13 @@ TEST_CASE("actor_group: messages of an ended incarnation are dropped") {
   CHECK(std::count(g.diary.begin(), g.diary.end(), "0 hears 1") == 0);
   CHECK(std::count(g.diary.begin(), g.diary.end(), "0 hears 2") == 0);
   CHECK(std::count(g.diary.begin(), g.diary.end(), "0 hears 3") == 1);
-  g.turn({to({}, node_down{worker_node, {4}}), says(6, 3)});  // late news
+  g.turn({to({}, node_down{worker_node, {4}}), says(6, 3)});  // reported late
   CHECK(std::count(g.diary.begin(), g.diary.end(), "0 hears 3") == 2);
-  g.turn({to({}, new_incarnation{{11}}), says(5, 1)});  // it was this node that the others took for dead
+  g.turn({to({}, new_incarnation{{11}}), says(5, 1)});  // the others had taken this node for dead
   CHECK(std::count(g.diary.begin(), g.diary.end(), "0 hears 1") == 1);
 }
 
-TEST_CASE("actor_group: a message to an earlier incarnation is void, one to any incarnation is not") {
+TEST_CASE("actor_group: a message to an earlier incarnation is dropped, one to any incarnation is not") {
   two_relays g;
   g.turn({to({}, new_incarnation{{11}})});
   g.diary.clear();
@@ -171,7 +171,7 @@ TEST_CASE("actor_group: a removed actor gets no messages, and its place is reuse
   group.remove(role::model_queue, 0, at(0));
   CHECK(group.names().size() == 1);
   CHECK_FALSE(group.has(role::model_queue, 0));
-  CHECK(diary == std::vector<std::string>{"1 hears 0", "1 decides"});  // its last words
+  CHECK(diary == std::vector<std::string>{"1 hears 0", "1 decides"});  // sent at its end
   CHECK(bag.left.size() == 1);
   diary.clear();
   message_batch p;
@@ -231,7 +231,7 @@ TEST_CASE("actor_group: a removed actor still gets the ends of its batches") {
 
   request r;
   turn(submit{{r}});
-  CHECK(std::get<drops>(bag.left.at(0).body).requests.size() == 1);  // turned away
+  CHECK(std::get<drops>(bag.left.at(0).body).requests.size() == 1);
   std::vector<std::string> diary;
   group.add<relay>(queue, relay_at(4), diary);  // the next one in its place
   turn(batch_done{});

@@ -53,7 +53,7 @@ double cpu_seconds() {
 
 }  // namespace
 
-TEST_CASE("threaded_caf_host: delivers, reports, and takes its actors with it when it ends") {
+TEST_CASE("threaded_caf_host: it delivers, reports, and destroys its actors when it ends") {
   hosted_probe h;
   h.send(cancel{{1000000}});
   h.send(cancel{{1000000}});
@@ -99,7 +99,7 @@ TEST_CASE("threaded_caf_host: an exception in work of the whole group ends it, w
   CHECK(asked.broken.get_future().get().ends_with("no report"));
 }
 
-TEST_CASE("threaded_caf_host: sleeps while nothing is due") {
+TEST_CASE("threaded_caf_host: it sleeps while nothing is due") {
   hosted_probe h;
   h.send(cancel{{1000000}});
   CHECK(eventually([&] { return h.log.received == 1; }));
@@ -108,7 +108,7 @@ TEST_CASE("threaded_caf_host: sleeps while nothing is due") {
   CHECK(cpu_seconds() - before < 0.05);
 }
 
-TEST_CASE("scheduled_caf_host: asks to be woken for its earliest actor, once") {
+TEST_CASE("scheduled_caf_host: it requests one wake-up, for its earliest actor") {
   nowhere beyond;
   machine_clock time;
   probe::log log;

@@ -13,7 +13,7 @@ TEST_CASE("peers up: a peer is up in its latest incarnation, until that one ends
   CHECK(up.contains(node_id{3}));
   CHECK(up.contains(peer(8)));
   CHECK_FALSE(up.contains(peer(7)));
-  up.remove(node_down{node_id{3}, {7}});  // told late
+  up.remove(node_down{node_id{3}, {7}});  // reported late
   CHECK(up.contains(peer(8)));
   up.remove(node_down{node_id{4}, {8}});
   CHECK(up.contains(peer(8)));

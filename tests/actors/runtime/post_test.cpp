@@ -38,9 +38,7 @@ TEST_CASE("post: after its stop the end of a pull may arrive on any thread, and 
   CHECK(log.received == 1);
 }
 
-TEST_CASE(
-    "post: what waits for a slow actor of a plug-in has a bound, in which events of its node do not "
-    "count") {
+TEST_CASE("post: messages to a slow actor of a plug-in are bounded, events of its node are not") {
   constexpr address guest{node_id{0}, {1}, role::extension, 0};
   constexpr size_t large = 1 << 20;
   caf_fixture fixture;
@@ -76,7 +74,7 @@ TEST_CASE(
   self->wait_for(caf_host);
 }
 
-TEST_CASE("post: a sender gets its own broadcast after the others") {
+TEST_CASE("post: a broadcast reaches queues first, then arbiters, gateways and all others") {
   stepped_config config;
   caf::actor_system system{config};
   auto& scheduler = dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());

@@ -14,7 +14,7 @@ namespace {
 using notepad_protocol =
     caf::typed_actor<caf::replies_to<int>::with<std::string>, caf::reacts_to<std::string>>;
 
-/// Gives back what it was told; throws at 13, and when it is told nothing.
+/// Returns the last note. Throws at 13 and at an empty note.
 class notepad {
  public:
   using handle = notepad_protocol;
@@ -38,7 +38,7 @@ class notepad {
   std::string note_;
 };
 
-/// What the notepad answers; an error's text begins with "error".
+/// The notepad's answer, or "error".
 std::string ask(caf::scoped_actor& self, const notepad_protocol& to, int n) {
   std::string out;
   self->request(to, std::chrono::seconds(10), n)

@@ -8,7 +8,7 @@ namespace {
 time_point after(duration t) { return time_point{} + 1h + t; }
 }  // namespace
 
-TEST_CASE("turn_rate_limiter: a burst of turns may come at once, then one an interval") {
+TEST_CASE("turn_rate_limiter: a burst of turns may begin at once, then one per interval") {
   turn_rate_limiter pace(100us, 4);
   for (int i = 0; i < 4; ++i) {
     CHECK(pace.next() <= after(0us));
@@ -21,7 +21,7 @@ TEST_CASE("turn_rate_limiter: a burst of turns may come at once, then one an int
   }
 }
 
-TEST_CASE("turn_rate_limiter: a pause earns a burst again, and no more than one") {
+TEST_CASE("turn_rate_limiter: a pause restores one burst, and no more") {
   turn_rate_limiter pace(100us, 4);
   for (int i = 0; i < 20; ++i) pace.begin(after(0us));
   for (int i = 0; i < 4; ++i) {
@@ -32,7 +32,7 @@ TEST_CASE("turn_rate_limiter: a pause earns a burst again, and no more than one"
   CHECK(pace.next() > after(1h));
 }
 
-TEST_CASE("turn_rate_limiter: turns that are seldom never wait") {
+TEST_CASE("turn_rate_limiter: infrequent turns never wait") {
   turn_rate_limiter pace(100us, 4);
   for (int i = 0; i < 100; ++i) {
     CHECK(pace.next() <= after(100us * i));
@@ -40,7 +40,7 @@ TEST_CASE("turn_rate_limiter: turns that are seldom never wait") {
   }
 }
 
-TEST_CASE("turn_rate_limiter: without an interval nothing waits") {
+TEST_CASE("turn_rate_limiter: without an interval turns never wait") {
   turn_rate_limiter pace(0us);
   for (int i = 0; i < 100; ++i) {
     CHECK(pace.next() <= after(0us));
