@@ -10,7 +10,7 @@ constexpr address queue_of(uint32_t model, uint64_t incarnation = 10) {
   return {scheduler_node, {incarnation}, role::model_queue, model};
 }
 
-/// A slot with all models that these tests know.
+/// A slot with all models of these tests.
 inline slot_ready has_all(uint32_t slot, uint64_t incarnation = 12) {
   auto s = ready(slot, incarnation);
   for (uint32_t i = 1; i < 8; ++i) {
@@ -20,7 +20,7 @@ inline slot_ready has_all(uint32_t slot, uint64_t incarnation = 12) {
   return s;
 }
 
-/// Batches take 10 unless said otherwise; a unit is 1 ms.
+/// Batches take 10 unless given otherwise; a unit is 1 ms.
 struct arbiter_stage : stage<rank_arbiter> {
   explicit arbiter_stage(uint32_t slots = 1) : stage(the_arbiter, make_matchmaking("lowest_id")) {
     for (uint32_t i = 0; i < slots; ++i) deliver(has_all(i));

@@ -68,7 +68,7 @@ TEST_CASE("batch answers: each gateway gets its own requests, with the rows of t
   CHECK(replies[1].second.times == batch_times{at(5), at(1), at(2), at(4), at(5), at(9)});
 }
 
-TEST_CASE("batch answers: the device's errors belong to the parts that were on it") {
+TEST_CASE("batch answers: errors of the device are assigned to the parts that ran") {
   auto b = batch_for({the_gateway, the_gateway, the_gateway});
   b.parts[0].error = failure::stale_memory;
   const auto [done, replies] = answers_to(b, outcome_with({"", "an index is out of range"}), both_up());

@@ -27,7 +27,7 @@ TEST_CASE("catalog: a model is served once a slot has it, with the slot's shapes
   CHECK(c.find("a")->signature.inputs.at(0).name == "in");
   CHECK_FALSE(c.serving());
   c.add(only_b(1, worker_node));
-  CHECK_FALSE(c.serving());  // without a scheduler slots serve nobody
+  CHECK_FALSE(c.serving());  // without a scheduler no model is served
   c.set_scheduler_up(true);
   CHECK(c.serving());
   CHECK(c.find("c") == nullptr);
@@ -41,7 +41,7 @@ TEST_CASE("catalog: a slot counts once for any number of ready messages") {
   CHECK(c.find("a")->slots == 1);
 }
 
-TEST_CASE("catalog: a node takes its slots with it, and no others") {
+TEST_CASE("catalog: the removal of a node removes its slots, and no others") {
   auto c = two_models();
   c.add(ready(0));
   c.add(only_b(1, worker_node));
@@ -61,7 +61,7 @@ TEST_CASE("catalog: a new report of a slot replaces the old one") {
   CHECK(c.find("b")->slots == 1);
 }
 
-TEST_CASE("catalog: a model that is opened is awaited once it was on a slot, one that is closed is unknown") {
+TEST_CASE("catalog: an opened model counts for readiness once a slot had it, a closed one is unknown") {
   auto c = two_models();
   c.set_scheduler_up(true);
   auto s = ready(0);

@@ -44,7 +44,7 @@ struct commanded_gateway : gateway_surroundings, command_stage<gateway> {
 
 }  // namespace
 
-TEST_CASE("gateway commands: it keeps a ledger, cancels requests and records them on command") {
+TEST_CASE("gateway commands: it reports its ledger, cancels requests and records them on command") {
   commanded_gateway g;
   CHECK(g.order("start_trace", R"({"capacity": 10, "sample": 0})").body ==
         "start_trace.sample: must be 1 or more");

@@ -1,4 +1,4 @@
-// What a gateway tells of the requests that it ended by itself.
+// The decision log of a gateway: requests that it refused or failed.
 #include "tests/actors/run_command.hpp"
 #include "tests/actors/tensor/gateway_stage.hpp"
 
@@ -22,7 +22,7 @@ struct logging_gateway : gateway_stage {
 
 }  // namespace
 
-TEST_CASE("decisions of a gateway: a rejected request has the numbers of its rule") {
+TEST_CASE("decisions of a gateway: a refused request has the numbers of its rule") {
   logging_gateway g;
   g.now = at(1);
   for (uint64_t id = 1; id <= 3; ++id) g.arrive(id);
@@ -41,7 +41,7 @@ TEST_CASE("decisions of a gateway: a rejected request has the numbers of its rul
   CHECK(d.tenant.empty());
 }
 
-TEST_CASE("decisions of a gateway: which limit of which tenant") {
+TEST_CASE("decisions of a gateway: a refusal by quota has the tenant and its limit") {
   logging_gateway g;
   for (uint64_t id = 1; id <= 2; ++id) {
     auto c = g.ask(id);
@@ -55,7 +55,7 @@ TEST_CASE("decisions of a gateway: which limit of which tenant") {
   CHECK(d.retry_after == 1s);
 }
 
-TEST_CASE("decisions of a gateway: a request that it gave up") {
+TEST_CASE("decisions of a gateway: a failed request has its reason") {
   logging_gateway g;
   g.arrive(1);
   g.run_until(at(62));
@@ -69,7 +69,7 @@ TEST_CASE("decisions of a gateway: a request that it gave up") {
   CHECK(g.about(2).reason == "device_error");
 }
 
-TEST_CASE("decisions of a gateway: outcomes of others and successes are not recorded") {
+TEST_CASE("decisions of a gateway: drops by the queue and finished requests are not recorded") {
   logging_gateway g;
   g.arrive(1);
   g.drop(1, drop_reason::late);
@@ -80,9 +80,9 @@ TEST_CASE("decisions of a gateway: outcomes of others and successes are not reco
   CHECK_FALSE(g.about(2).known);
 }
 
-TEST_CASE("decisions of a gateway: the given number of latest ones is kept") {
+TEST_CASE("decisions of a gateway: the log keeps the given number of latest decisions") {
   logging_gateway g(2);
-  for (uint64_t id = 1; id <= 5; ++id) g.arrive(id);  // two are let in
+  for (uint64_t id = 1; id <= 5; ++id) g.arrive(id);  // two are admitted
   CHECK_FALSE(g.about(3).known);
   CHECK(g.about(4).known);
   CHECK(g.about(5).known);

@@ -1,4 +1,4 @@
-// What a gateway does when the leader changes.
+// A gateway when the leader changes.
 #include "tests/actors/leaders.hpp"
 #include "tests/actors/tensor/gateway_stage.hpp"
 
@@ -44,31 +44,31 @@ TEST_CASE("leadership, gateway: requests before the first leader wait for it") {
 }
 
 TEST_CASE(
-    "leadership, gateway: a new scheduler gets all that has no outcome, and the old one is not believed") {
+    "leadership, gateway: a new scheduler gets all requests without an outcome, and the old one is ignored") {
   gateway_of_line g;
   g.both_up();
   for (uint64_t id = 1; id <= 4; ++id) g.arrive(id);
   g.complete(1);  // its output is being pulled
   g.drop(2, drop_reason::late);
   g.out.forget();
-  SUBCASE("that died") {
+  SUBCASE("after the death of the old one") {
     g.deliver(node_down{scheduler_node, {10}, true});
     g.arrive(5);
     CHECK(g.submitted_to(scheduler_node).empty());
     g.deliver(second);
     CHECK(g.submitted_to(standby_node) == id_list{3, 4, 5});
   }
-  SUBCASE("that is only slow") {
+  SUBCASE("while the old one is up") {
     g.deliver(second);
     CHECK(g.submitted_to(standby_node) == id_list{3, 4});
     g.drop(3, drop_reason::late);
     CHECK(g.open(3));
     g.deliver(completion{{1}, 1, {{request_id{3}, 1, failure::worker_lost, {}, {}}}}, the_queue);
     CHECK(g.open(3));
-    g.deliver(first);  // never back
+    g.deliver(first);  // an earlier term
     CHECK(g.submitted_to(standby_node).empty());
   }
-  SUBCASE("which is named before it is connected") {
+  SUBCASE("before the new one is up") {
     g.deliver(node_down{standby_node, standby_incarnation, true});
     g.deliver(second);
     CHECK(g.submitted_to(standby_node).empty());
@@ -77,11 +77,11 @@ TEST_CASE(
   }
   g.deliver(drops{{{request_id{3}, 2, drop_reason::shed}}}, standby_queue);
   CHECK(g.outcome_of(3).reason == drop_reason::shed);
-  g.complete(4);  // a worker is believed whoever ordered it
+  g.complete(4);  // a worker's completion counts under any leader
   CHECK(g.open(4));
 }
 
-TEST_CASE("leadership, gateway: with the last candidate requests fail, and newcomers are refused") {
+TEST_CASE("leadership, gateway: without a candidate requests fail, and new ones are refused") {
   gateway_of_line g;
   g.both_up();
   g.arrive(1);
@@ -109,8 +109,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "leadership, gateway: when a client hangs up in the turn of a takeover, a worker may still read its "
-    "input") {
+    "leadership, gateway: a disconnect in the turn of a takeover keeps the input until a worker answers") {
   gateway_of_line g;
   g.both_up();
   g.arrive(1);

@@ -1,4 +1,4 @@
-// How much of the outputs a gateway has in its memory at a time.
+// The bound on outputs in the memory of a gateway.
 #include "tests/actors/tensor/gateway_stage.hpp"
 
 using namespace troupe;
@@ -33,7 +33,7 @@ struct narrow_stage : gateway_stage {
 
 }  // namespace
 
-TEST_CASE("gateway: outputs are pulled as there is room for them, in their order") {
+TEST_CASE("gateway: outputs are pulled in order, as room permits") {
   narrow_stage g;
   g.run_all(4);
   CHECK(g.memory.pulls.size() == 2);
@@ -48,7 +48,7 @@ TEST_CASE("gateway: outputs are pulled as there is room for them, in their order
   g.check_clean();
 }
 
-TEST_CASE("gateway: answers that are not written yet take room, and it looks for more by itself") {
+TEST_CASE("gateway: unwritten answers take room, and pulls resume by timer once they are written") {
   narrow_stage g;
   g.unwritten = 1000;
   g.run_all(2);
@@ -63,7 +63,7 @@ TEST_CASE("gateway: answers that are not written yet take room, and it looks for
   g.check_clean();
 }
 
-TEST_CASE("gateway: one output that is larger than the room for all is pulled alone") {
+TEST_CASE("gateway: an output larger than the room for all is pulled alone") {
   auto o = gateway_stage::options(100);
   o.max_pulled_bytes = 1;
   gateway_stage g(o);
@@ -91,8 +91,7 @@ TEST_CASE("gateway: outputs that wait for room are released if their request end
   CHECK(g.actor.in_flight() == 0);
 }
 
-TEST_CASE(
-    "gateway: a large output lets small ones go before it, and has its turn when there is little else") {
+TEST_CASE("gateway: a large output waits for room while small ones are pulled before it") {
   narrow_stage g;
   for (uint64_t id : {1, 2, 3}) g.arrive(id);
   g.complete_with(1, 8);
@@ -107,7 +106,7 @@ TEST_CASE(
   g.check_clean();
 }
 
-TEST_CASE("gateway: a worker that stands still does not keep the outputs of others out") {
+TEST_CASE("gateway: a stalled worker does not block the outputs of other workers") {
   const address other{node_id{7}, {17}, role::gpu_worker, 3};
   narrow_stage g;
   for (uint64_t id = 1; id <= 5; ++id) g.arrive(id);
@@ -125,7 +124,7 @@ TEST_CASE("gateway: a request whose outputs wait on a dying worker runs again, w
   REQUIRE(again.size() == 1);
   CHECK(again[0].id == request_id{3});
   CHECK(again[0].attempt == 2);
-  CHECK(g.memory.in_use() == 1);  // of 3, for whoever runs it
+  CHECK(g.memory.in_use() == 1);  // of 3, for its next attempt
   g.end_pull(pull_status::lost), g.end_pull(pull_status::lost);
   CHECK(g.outcome_of(1).error == failure::worker_lost);
   g.deliver(completion{{2}, 1, {{request_id{3}, 2, failure::none, g.far.take(8)->region, {}}}},

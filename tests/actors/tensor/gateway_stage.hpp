@@ -66,7 +66,7 @@ struct gateway_stage : gateway_parts, stage<gateway> {
   }
   void drop(uint64_t id, drop_reason why) { deliver(drops{{{request_id{id}, 1, why}}}, the_queue); }
   void end_pull(pull_status status = pull_status::ok) { deliver(memory.end_pull(far, status)); }
-  /// The worker does as it is told.
+  /// Releases the outputs at the worker.
   void apply_releases() {
     for (const auto& [to, r] : out.take_addressed<release>()) {
       CHECK(to == worker_of(0));

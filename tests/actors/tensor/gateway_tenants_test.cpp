@@ -1,4 +1,4 @@
-// What a gateway grants its tenants, and what it holds against them.
+// The quotas of tenants at a gateway.
 #include "tests/actors/tensor/gateway_stage.hpp"
 
 using namespace troupe;
@@ -85,7 +85,7 @@ TEST_CASE("gateway: a disconnected or late request keeps its place until its wor
   ask(6, 0);
   g.deliver(client_gone{request_id{5}});
   g.deliver(client_gone{request_id{6}});
-  refused(7, drop_reason::queue_full);  // others do not get beyond the bound of all either
+  refused(7, drop_reason::queue_full);  // the bound on all requests counts them, too
   g.complete(5);
   g.complete(6);
 
@@ -93,7 +93,7 @@ TEST_CASE("gateway: a disconnected or late request keeps its place until its wor
   g.run_until(g.now + 70ms);
   CHECK(g.outcome_of(8).error == failure::timeout);
   refused(9, drop_reason::quota);
-  g.run_until(g.now + 50ms);  // nobody said anything: now its input may be used again
+  g.run_until(g.now + 50ms);  // without an answer its input is released by now
   ask(10);
   CHECK(g.open(10));
   g.deliver(node_down{scheduler_node, {10}});

@@ -41,7 +41,7 @@ TEST_CASE("gateway: an outcome has the arrival of the request and the times of i
   g.check_clean();
 }
 
-TEST_CASE("gateway: the requests of one turn travel together") {
+TEST_CASE("gateway: the requests of one turn are submitted in one message") {
   gateway_stage g;
   g.note(g.ask(1));
   g.note(g.ask(2));
@@ -106,7 +106,7 @@ TEST_CASE("gateway: an output without bytes finishes its request at once") {
   g.check_clean();
 }
 
-TEST_CASE("gateway: an output larger than may be pulled is a failure, and its worker gets the memory back") {
+TEST_CASE("gateway: an output above the size limit is a failure, and its memory is released") {
   auto o = gateway_stage::options(100);
   o.max_output_bytes = 7;
   gateway_stage g(o);
@@ -118,7 +118,7 @@ TEST_CASE("gateway: an output larger than may be pulled is a failure, and its wo
   g.check_clean();
 }
 
-TEST_CASE("gateway: an output that is gone when it is pulled is a failure") {
+TEST_CASE("gateway: an output that is gone or lost during its pull is a failure") {
   gateway_stage g;
   g.arrive(1);
   g.arrive(2);
@@ -144,7 +144,7 @@ TEST_CASE("gateway: a request without an answer in time fails, and its input is 
   g.check_clean();
 }
 
-TEST_CASE("gateway: an answer after the timeout gives the input back at once") {
+TEST_CASE("gateway: an answer after the timeout releases the input at once") {
   gateway_stage g;
   g.arrive(1);
   g.run_until(at(70));
@@ -152,7 +152,7 @@ TEST_CASE("gateway: an answer after the timeout gives the input back at once") {
   g.check_clean();
 }
 
-TEST_CASE("gateway: a pull under way at the timeout ends into memory that is still there") {
+TEST_CASE("gateway: the buffer of a pull outlives the timeout of its request") {
   gateway_stage g;
   g.arrive(1);
   g.complete(1);
@@ -163,7 +163,7 @@ TEST_CASE("gateway: a pull under way at the timeout ends into memory that is sti
   g.check_clean();
 }
 
-TEST_CASE("gateway: a client that goes away cancels its request") {
+TEST_CASE("gateway: a disconnect cancels the request") {
   gateway_stage g;
   g.arrive(1);
   g.out.forget();
@@ -183,7 +183,7 @@ TEST_CASE("gateway: a client that goes away cancels its request") {
   g.check_clean();
 }
 
-TEST_CASE("gateway: a client that goes away in the turn of its request leaves no trace at the queue") {
+TEST_CASE("gateway: after a disconnect in the turn of its request nothing is sent to the queue") {
   gateway_stage g;
   g.note(g.ask(1));
   g.note(client_gone{request_id{1}});
@@ -192,7 +192,7 @@ TEST_CASE("gateway: a client that goes away in the turn of its request leaves no
   g.check_clean();
 }
 
-TEST_CASE("gateway: refuses at once when it is full, draining or without a scheduler") {
+TEST_CASE("gateway: it refuses requests at once when it is full, draining or without a scheduler") {
   gateway_stage g(1);
   g.arrive(1);
   g.arrive(2);
@@ -210,7 +210,8 @@ TEST_CASE("gateway: refuses at once when it is full, draining or without a sched
   alone.check_clean();
 }
 
-TEST_CASE("gateway: the death of the scheduler fails what it held, not what a worker has finished") {
+TEST_CASE(
+    "gateway: the death of the scheduler fails its requests, but not those that a worker has finished") {
   gateway_stage g;
   g.arrive(1);
   g.arrive(2);
@@ -227,7 +228,7 @@ TEST_CASE("gateway: the death of the scheduler fails what it held, not what a wo
   CHECK(g.open(4));
 }
 
-TEST_CASE("gateway: a new incarnation fails all that the old one had accepted") {
+TEST_CASE("gateway: a new incarnation fails all requests of the old one") {
   gateway_stage g;
   g.arrive(1);
   g.arrive(2);
@@ -293,7 +294,7 @@ TEST_CASE("gateway: every request gets one outcome and no memory leaks, for mess
   }
 }
 
-TEST_CASE("gateway: a retiring model takes nothing new, and is idle once the last request is answered") {
+TEST_CASE("gateway: a retiring model accepts no requests, and is idle once the last one is answered") {
   gateway_stage g;
   g.arrive(1);
   g.arrive(2);

@@ -46,7 +46,7 @@ TEST_CASE("gpu_worker commands: it lists its batches, and records them on comman
   CHECK(w.order("stop_trace").ok);
 }
 
-TEST_CASE("gpu_worker commands: it remembers the last batches that ran, and lists those after a number") {
+TEST_CASE("gpu_worker commands: it keeps the last batches that ran, and lists those after a number") {
   commanded_worker w;
   w.load(0, 0);
   const char* all_of_them = R"({"after": 0, "limit": 1000})";

@@ -1,4 +1,4 @@
-// What a worker does when the leader changes.
+// A worker when the leader changes.
 #include "tests/actors/leaders.hpp"
 #include "tests/actors/tensor/worker_stage.hpp"
 
@@ -7,7 +7,7 @@ using namespace troupe::test;
 
 namespace {
 
-/// Requests without bytes; it knows who is the leader.
+/// Requests without bytes, and a known leader.
 struct leadership_worker : basic_worker_stage<> {
   leadership_worker() {
     load(0, 0);
@@ -35,7 +35,8 @@ struct leadership_worker : basic_worker_stage<> {
 
 }  // namespace
 
-TEST_CASE("leadership, gpu_worker: hands over what runs, gives up what waits, refuses what comes late") {
+TEST_CASE(
+    "leadership, gpu_worker: it hands over the running batch, drops waiting orders, and refuses late ones") {
   leadership_worker w;
   w.order(1, 1, first);
   w.order(2, 2, first);
@@ -53,7 +54,7 @@ TEST_CASE("leadership, gpu_worker: hands over what runs, gives up what waits, re
   w.order(3, 3, first);
   CHECK(w.out.take<batch_done>().front().refused == refusal::old_term);
   w.order(4, 4, second);
-  w.run_until(at(6));  // the end of the first batch is told to the new scheduler
+  w.run_until(at(6));  // the end of the first batch is reported to the new scheduler
   for (const auto& [to, d] : w.out.take_addressed<batch_done>()) {
     CHECK(to.node == standby_node);
     CHECK(d.batch == batch_id{1});

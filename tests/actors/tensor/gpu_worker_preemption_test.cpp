@@ -3,7 +3,7 @@
 using namespace troupe;
 using namespace troupe::test;
 
-TEST_CASE("gpu_worker: an order that preempts stops what runs once its inputs are here") {
+TEST_CASE("gpu_worker: a preempting order stops the running batch once its inputs have arrived") {
   worker_stage w;
   w.order(1, 0, 5, {w.ask(1), w.ask(2)});
   w.end_pull();
@@ -23,7 +23,7 @@ TEST_CASE("gpu_worker: an order that preempts stops what runs once its inputs ar
   CHECK(sent[0].second.refused == refusal::preempted);
   CHECK(sent[0].second.started_at == at(0));
   CHECK(sent[0].second.finished_at == at(3));
-  CHECK(w.out.silent());          // its gateway hears nothing
+  CHECK(w.out.silent());          // nothing is sent to its gateway
   CHECK(w.memory.in_use() == 1);  // of the second batch
   w.run_until(at(9));
   CHECK(w.out.take<batch_done>().front().batch == batch_id{2});
@@ -83,7 +83,7 @@ TEST_CASE("gpu_worker: orders that wait before a preempting one are refused and 
   CHECK(w.actor.unfinished() == 1);  // its output
 }
 
-TEST_CASE("gpu_worker: a batch that was done when it was to be stopped is done") {
+TEST_CASE("gpu_worker: a batch that ends at the time of its preemption is done") {
   worker_stage w;
   w.order(1, 0, 5, {w.ask(1)});
   w.end_pull();  // until 6

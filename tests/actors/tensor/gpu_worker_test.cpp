@@ -65,7 +65,7 @@ TEST_CASE("gpu_worker: the inputs of the next batch are pulled while a batch run
   CHECK(w.out.take<batch_done>().back().finished_at == at(12));
 }
 
-TEST_CASE("gpu_worker: inputs that come late delay a batch, but not beyond what it promised") {
+TEST_CASE("gpu_worker: late inputs delay a batch, which is refused after its start_by") {
   worker_stage w;
   w.order(1, 3, 5, {w.ask(1)});
   w.run_until(at(4));
@@ -145,7 +145,7 @@ TEST_CASE("gpu_worker: a lost device ends the process, so that its requests run 
   CHECK(w.out.silent());
 }
 
-TEST_CASE("gpu_worker: refuses what it cannot do, with a reason and without a trace") {
+TEST_CASE("gpu_worker: an order that cannot run is refused with a reason, and takes no memory") {
   worker_stage w(2);
   w.order(1, 5, 9, {w.ask(1)});
   CHECK(w.refused(worker_stage::order_of(2, 5, 9, {w.ask(2)}, 9)) == refusal::old_term);
@@ -166,13 +166,13 @@ TEST_CASE("gpu_worker: more orders than a scheduler may send are refused as busy
   CHECK(w.refused(worker_stage::order_of(5, 5, 99, {w.ask(5)})) == refusal::busy);
 }
 
-TEST_CASE("gpu_worker: a higher term ends the lower one") {
+TEST_CASE("gpu_worker: an order of a higher term ends the lower one") {
   worker_stage w;
   w.deliver(worker_stage::order_of(1, 5, 9, {w.ask(1)}, 11), the_queue);
   CHECK(w.refused(worker_stage::order_of(2, 5, 9, {w.ask(2)}, 10)) == refusal::old_term);
 }
 
-TEST_CASE("gpu_worker: outputs offered to a gateway come back when it dies") {
+TEST_CASE("gpu_worker: outputs offered to a gateway are freed when it dies") {
   worker_stage w;
   w.order(1, 0, 5, {w.ask(1), w.ask(2, second_gateway)});
   w.end_pull();
@@ -186,8 +186,7 @@ TEST_CASE("gpu_worker: outputs offered to a gateway come back when it dies") {
   CHECK(w.actor.unfinished() == 1);
 }
 
-TEST_CASE(
-    "gpu_worker: nothing is kept for a gateway that died while its batch ran, or before its order came") {
+TEST_CASE("gpu_worker: no output is kept for a gateway that died during its batch, or before its order") {
   worker_stage w;
   w.order(1, 0, 5, {w.ask(1)});
   w.end_pull();
@@ -215,7 +214,7 @@ TEST_CASE("gpu_worker: orders of a dead scheduler do not start") {
 }
 
 TEST_CASE(
-    "gpu_worker: a new incarnation lets the device finish, but nothing of the old one is answered or leaks") {
+    "gpu_worker: a new incarnation lets the device finish, but neither answers nor leaks the old batches") {
   worker_stage w;
   w.order(1, 0, 5, {w.ask(1)});
   w.end_pull();
@@ -237,7 +236,7 @@ TEST_CASE(
   CHECK(w.actor.unfinished() == 0);
 }
 
-TEST_CASE("gpu_worker: two new incarnations during one batch are no worse than one") {
+TEST_CASE("gpu_worker: after two new incarnations during one batch nothing is sent, and no memory leaks") {
   worker_stage w;
   w.order(1, 0, 5, {w.ask(1)});
   w.end_pull();
@@ -261,7 +260,8 @@ TEST_CASE("gpu_worker: inputs and outputs without bytes take no memory and are n
   CHECK(w.actor.unfinished() == 0);
 }
 
-TEST_CASE("gpu_worker: an undeployed model runs to the end of its batch, is let go, and runs no more") {
+TEST_CASE(
+    "gpu_worker: an undeployed model runs to the end of its batch, is reported idle, and runs no more") {
   worker_stage w;
   w.order(1, 0, 5, {w.ask(1)});
   w.end_pull();
@@ -293,7 +293,7 @@ TEST_CASE("gpu_worker: orders for a released model are refused, those for a load
   CHECK(w.memory.pulls.size() == 1);
 }
 
-TEST_CASE("gpu_worker: a model that comes back while its last batch still runs is not let go after it") {
+TEST_CASE("gpu_worker: a model that is deployed again during its last batch is not reported idle after it") {
   worker_stage w;
   w.order(1, 0, 5, {w.ask(1)});
   w.end_pull();

@@ -32,7 +32,7 @@ TEST_CASE("late requests: an input and a pull are taken once, each from its own 
   CHECK(late.size() == 0);
 }
 
-TEST_CASE("late requests: the buffer of a pull stays where the network writes it") {
+TEST_CASE("late requests: the buffer of a pull keeps its address") {
   late_requests late;
   auto f = late_one(1);
   const auto* buffer = f.pulled.data();

@@ -1,4 +1,4 @@
-// A queue that was told on which slots its model runs.
+// A queue with planned slots for its model.
 #include "tests/actors/tensor/queue_stage.hpp"
 
 using namespace troupe;
@@ -33,7 +33,7 @@ struct nexus_stage : basic_queue_stage<> {
 
 }  // namespace
 
-TEST_CASE("model_queue: its candidates are for the slots that have something to run") {
+TEST_CASE("model_queue: a candidate has the slots with requests planned for them") {
   nexus_stage q;
   q.arrive(1);
   CHECK(q.out.one<candidate>().slots.empty());
@@ -78,5 +78,5 @@ TEST_CASE("model_queue: backends from the arbiter of another domain are ignored"
   const auto sent = q.out.take_addressed<candidate>();
   REQUIRE_FALSE(sent.empty());
   CHECK(sent.back().first.index == 1);
-  CHECK(sent.back().second.slots.empty());  // it must be told by that one
+  CHECK(sent.back().second.slots.empty());  // the new arbiter has planned none yet
 }

@@ -45,7 +45,7 @@ TEST_CASE("model_queue commands: a paused queue offers nothing and orders nothin
   CHECK(q.out.one<drops>().requests.at(0).reason == drop_reason::late);
 }
 
-TEST_CASE("model_queue commands: another policy takes over what is queued") {
+TEST_CASE("model_queue commands: another policy takes over the queued requests") {
   commanded_queue q;
   q.arrive(1);
   q.arrive(2);
@@ -67,7 +67,7 @@ TEST_CASE("model_queue commands: another policy takes over what is queued") {
   CHECK(held.requests[0].state == "running");
 }
 
-TEST_CASE("model_queue commands: a tighter SLO counts for requests that come later") {
+TEST_CASE("model_queue commands: a tighter SLO applies to later requests") {
   commanded_queue q;
   CHECK(q.order("set_slo", R"({"slo": 9000000})").ok);
   q.arrive(1);

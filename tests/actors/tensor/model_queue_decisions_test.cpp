@@ -1,4 +1,4 @@
-// What a model queue tells of its decisions: ℓ(b) = b + 5, SLO 12; a unit is 1 ms.
+// The decision log of a model queue: ℓ(b) = b + 5, SLO 12; a unit is 1 ms.
 #include "tests/actors/run_command.hpp"
 #include "tests/actors/tensor/queue_stage.hpp"
 
@@ -30,8 +30,7 @@ struct logging_queue : basic_queue_stage<> {
 
 }  // namespace
 
-TEST_CASE(
-    "decisions of a queue: a request that ran, from its arrival over the candidates to its batch's end") {
+TEST_CASE("decisions of a queue: a finished request has its arrival, its candidates and its batch") {
   logging_queue q;
   q.arrive(1);
   q.run_until(at(1));
@@ -52,7 +51,7 @@ TEST_CASE(
   CHECK(s.deadline == at(13));
   CHECK(s.rows_ahead == 1);
   CHECK(s.arbiter == the_arbiter);
-  REQUIRE(s.candidates.size() == 2);  // the one that stood, and the one that it changed
+  REQUIRE(s.candidates.size() == 2);  // the one before its arrival, and the one after it
   CHECK(s.candidates[0].rows == 1);
   CHECK(s.candidates[0].exec_at == at(5));
   CHECK(s.candidates[1].at == at(1));
@@ -73,7 +72,7 @@ TEST_CASE(
   CHECK(s.drops.empty());
 }
 
-TEST_CASE("decisions of a queue: a drop comes with the batch by which the policy judged it") {
+TEST_CASE("decisions of a queue: a late drop has the rows and times of its infeasible batch") {
   logging_queue q;
   q.arrive(1);
   q.run_until(at(7));
@@ -102,7 +101,7 @@ TEST_CASE("decisions of a queue: a full queue records the waiting rows and the b
   CHECK(s.rows_ahead == 2);
 }
 
-TEST_CASE("decisions of a queue: a batch that a worker refused, and the next attempt") {
+TEST_CASE("decisions of a queue: a refused batch has its reason, and is followed by the next attempt") {
   logging_queue q;
   q.arrive(1);
   q.end(q.grant_slot(1, 0), refusal::busy);
@@ -121,7 +120,7 @@ TEST_CASE("decisions of a queue: a batch that a worker refused, and the next att
   CHECK(s.batches.size() == 2);
 }
 
-TEST_CASE("decisions of a queue: a worker that dies with a batch") {
+TEST_CASE("decisions of a queue: a batch of a dead worker ends as crashed, and its request as dropped") {
   logging_queue q;
   q.arrive(1);
   q.grant_slot(1, 0);
@@ -132,7 +131,8 @@ TEST_CASE("decisions of a queue: a worker that dies with a batch") {
   CHECK(s.drops.at(0).rule == "no_worker");
 }
 
-TEST_CASE("decisions of a queue: nothing is remembered until the log is switched on, and then only so much") {
+TEST_CASE(
+    "decisions of a queue: the log records nothing until it is switched on, and then the given number") {
   logging_queue q(0);
   q.arrive(1);
   CHECK(q.story(1).known);  // it waits here
@@ -157,7 +157,8 @@ TEST_CASE("decisions of a queue: nothing is remembered until the log is switched
   CHECK(bad.body == "set_decision_log.requests: must be at most 1048576");
 }
 
-TEST_CASE("decisions of a queue: a stopped batch, and its requests that are too late to run again") {
+TEST_CASE(
+    "decisions of a queue: a preempted batch has its times, and a request too late for another is dropped") {
   logging_queue q;
   q.arrive(1);
   q.run_until(at(1));
@@ -185,7 +186,7 @@ TEST_CASE("decisions of a queue: a stopped batch, and its requests that are too 
   CHECK(s.drops[0].finish == at(14));
 }
 
-TEST_CASE("decisions of a queue: requests that ended elsewhere or with their gateway are not recorded") {
+TEST_CASE("decisions of a queue: requests of a dead gateway are not recorded") {
   logging_queue q;
   q.arrive(1);
   q.deliver(node_down{gateway_node, {11}});

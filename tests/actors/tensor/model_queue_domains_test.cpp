@@ -54,7 +54,7 @@ TEST_CASE("model_queue: a model that joins a domain is not served there yet") {
   CHECK(q.out.take_addressed<candidate>().at(0).first.index == 0);
 }
 
-TEST_CASE("model_queue: a queue that goes over takes its candidate back and offers it to the new arbiter") {
+TEST_CASE("model_queue: a moved queue withdraws its candidate and offers it to the new arbiter") {
   moving_queue q;
   q.deliver(ready(1));
   q.arrive(1);
@@ -88,7 +88,7 @@ TEST_CASE("model_queue: a late grant of the old arbiter is declined, and the req
   CHECK(q.out.one<batch_order>().requests.size() == 1);
 }
 
-TEST_CASE("model_queue: the old domain is left when nothing of the model runs there any more") {
+TEST_CASE("model_queue: a moved queue leaves its old domain when no batch runs there") {
   moving_queue q;
   q.deliver(ready(1));
   q.arrive(1);

@@ -1,4 +1,4 @@
-// What a model queue does when the leader changes.
+// A model queue when the leader changes.
 #include "tests/actors/leaders.hpp"
 #include "tests/actors/tensor/queue_stage.hpp"
 
@@ -24,7 +24,7 @@ struct queue_of_line : basic_queue_stage<> {
 
 }  // namespace
 
-TEST_CASE("leadership, model_queue: a standby takes nothing, its orders as the leader carry the term") {
+TEST_CASE("leadership, model_queue: a standby drops requests, and as the leader orders in its term") {
   queue_of_line q;
   q.arrive(1);
   CHECK(q.out.take<candidate>().empty());
@@ -45,17 +45,16 @@ TEST_CASE("leadership, model_queue: requests cancelled before the first term do 
   q.deliver(cancel{request_id{1}}, the_gateway);
   CHECK(q.out.one<drops>().requests ==
         std::vector<dropped_request>{{request_id{1}, 1, drop_reason::cancelled}});
-  q.note(cancel{request_id{3}}, the_gateway);  // and in the turn in which it is known
+  q.note(cancel{request_id{3}}, the_gateway);  // and in the turn that begins the term
   q.deliver(second);
   q.grant_slot();
   CHECK(ids(q.out.one<batch_order>()) == std::vector<uint64_t>{2});
 }
 
-TEST_CASE(
-    "leadership, model_queue: running requests are not ordered again, and run again if their worker dies") {
+TEST_CASE("leadership, model_queue: handed-over requests are not ordered again unless their worker dies") {
   queue_of_line q;
   q.deliver(second);
-  q.arrive(1);  // before the worker has said that it runs
+  q.arrive(1);  // before the worker reports it as running
   const handover h{slot_id{0}, worker_of(0), second.term, {7}, model_id{0}, {q.a_request(1), q.a_request(2)}};
   q.deliver(h, standby_arbiter);
   q.arrive(2);  // after it
@@ -76,7 +75,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("leadership, model_queue: a handover that comes late is not taken for a batch of this term") {
+TEST_CASE("leadership, model_queue: a late handover is kept apart from the batches of this term") {
   queue_of_line earlier(the_queue), q;
   earlier.arrive(1);
   earlier.grant_slot();
@@ -101,20 +100,20 @@ TEST_CASE("leadership, model_queue: the end of a batch may overtake its handover
   q.deliver(second);
   q.arrive(1);
   const handover h{slot_id{0}, worker_of(0), second.term, {7}, model_id{0}, {q.a_request(1), q.a_request(2)}};
-  SUBCASE("of one that ran") {
+  SUBCASE("it ran") {
     q.deliver(batch_done{{7}, model_id{0}, slot_id{0}, refusal::none, 2, q.now, q.now, {}}, worker_of(0));
     q.deliver(h, standby_arbiter);
     q.arrive(2);
     CHECK(q.actor.unfinished() == 0);
   }
-  SUBCASE("of one that did not") {
+  SUBCASE("it was refused") {
     q.deliver(batch_done{{7}, model_id{0}, slot_id{0}, refusal::busy, 0, q.now, q.now, {}}, worker_of(0));
     q.deliver(h, standby_arbiter);
     CHECK(q.actor.unfinished() == 2);
   }
 }
 
-TEST_CASE("leadership, model_queue: takeovers use up no attempts") {
+TEST_CASE("leadership, model_queue: attempts of earlier terms do not count towards the bound") {
   queue_of_line q;
   q.deliver(second);
   auto r = q.a_request(1);
@@ -134,12 +133,12 @@ TEST_CASE("leadership, model_queue: a new queue keeps requests until the leader 
   queue_of_line q(standby_queue, leadership{});
   q.arrive(1);
   CHECK(q.out.take<candidate>().empty());
-  SUBCASE("this node") {
+  SUBCASE("this node leads") {
     q.deliver(second);
     q.grant_slot();
     CHECK(q.out.one<batch_order>().requests.at(0).id == request_id{1});
   }
-  SUBCASE("another, to which it will be submitted again") {
+  SUBCASE("another node leads, and gets them from the gateway") {
     q.deliver(first);
     CHECK(q.actor.unfinished() == 0);
     CHECK(q.out.take<drops>().empty());

@@ -6,7 +6,8 @@ using namespace troupe::test;
 
 namespace {
 
-/// A worker has died with requests 1 and 2, while 3 waited. Slot 1 is another one's.
+/// A worker has died with requests 1 and 2, while 3 waited. Slot 1 is of another
+/// incarnation.
 struct poison_retry_stage : queue_stage {
   explicit poison_retry_stage(bool crashed = true) {
     deliver(ready(1, 20));
@@ -34,7 +35,7 @@ TEST_CASE(
   CHECK(q.actor.unfinished() == 3);
   const auto asked = q.out.take<candidate>();
   CHECK(std::count_if(asked.begin(), asked.end(), [](const auto& c) { return c.alone && c.rows == 1; }) == 1);
-  q.grant_slot(1, 20);  // the others are served as ever
+  q.grant_slot(1, 20);  // other requests run as before
   CHECK(ids(q.out.one<batch_order>()) == std::vector<uint64_t>{3});
   for (const uint64_t id : {1, 2}) {
     q.out.forget();
@@ -51,7 +52,7 @@ TEST_CASE(
   CHECK(q.value_of("troupe_queue_poisoned_total") == 0);
 }
 
-TEST_CASE("model_queue: a request that kills a second worker alone fails as poison, and no other") {
+TEST_CASE("model_queue: only a request that kills a second worker alone fails as poison") {
   poison_retry_stage q;
   q.grant_alone();
   q.deliver(ready(2, 30));
@@ -70,9 +71,7 @@ TEST_CASE("model_queue: a request that kills a second worker alone fails as pois
   CHECK(q.value_of("troupe_queue_poisoned_total") == 1);
 }
 
-TEST_CASE(
-    "model_queue: a request that lost two workers, not both to crashes, is no poison, and runs no third "
-    "time") {
+TEST_CASE("model_queue: a request that lost two workers, not both by crashes, fails as worker_lost") {
   for (const bool first : {false, true}) {
     poison_retry_stage q(first);
     q.grant_alone();
@@ -102,7 +101,7 @@ TEST_CASE("model_queue: a late or cancelled poison retry is not granted") {
     q.grant_alone();
     CHECK(ids(q.out.one<batch_order>()) == std::vector<uint64_t>{2});
   }
-  SUBCASE("of a gateway that died") {
+  SUBCASE("of a dead gateway") {
     poison_retry_stage q;
     q.deliver(node_down{gateway_node, {11}});
     q.grant_alone();
@@ -123,9 +122,7 @@ TEST_CASE("model_queue: a poison retry that a worker refuses is tried again") {
   CHECK(again.requests[0].attempt == 3);
 }
 
-TEST_CASE(
-    "model_queue: one that is ended gives up what waits, poison retries too, and leaves what runs to its "
-    "worker") {
+TEST_CASE("model_queue: an ended queue drops waiting requests and poison retries, but not running ones") {
   poison_retry_stage q;
   q.deliver(ready(2, 21));
   q.arrive(4);

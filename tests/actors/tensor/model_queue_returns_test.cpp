@@ -1,10 +1,10 @@
-// Batches that are refused or stopped, and those of gateways that are gone.
+// Batches that are refused or preempted, and those of dead gateways.
 #include "tests/actors/tensor/queue_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
 
-TEST_CASE("model_queue: a batch refused as late is dropped, for it would make the next one late too") {
+TEST_CASE("model_queue: requests of a batch refused as late are dropped") {
   queue_stage q;
   q.arrive(1);
   q.grant_slot();
@@ -46,7 +46,7 @@ TEST_CASE("model_queue: requests of a dead gateway do not run") {
   CHECK(q.out.take<drops>().empty());
 }
 
-TEST_CASE("model_queue: an earlier incarnation of a gateway takes nothing of the present one with it") {
+TEST_CASE("model_queue: the death of an earlier incarnation of a gateway does not affect the current one") {
   queue_stage q;
   q.arrive(1);
   q.deliver(node_down{gateway_node, {10}});
@@ -70,7 +70,7 @@ struct running_stage : queue_stage {
 
 }  // namespace
 
-TEST_CASE("model_queue: a grant that preempts makes an order that does") {
+TEST_CASE("model_queue: a preempting grant leads to a preempting order") {
   queue_stage q;
   q.arrive(1);
   q.deliver(grant{model_id{0}, 1, slot_id{0}, worker_of(0), q.now, false, 1, true}, the_arbiter);
@@ -134,7 +134,7 @@ TEST_CASE("model_queue: preempted requests run again any number of times, withou
   CHECK(q.value_of("troupe_queue_preempted_total") == 10);
   CHECK(q.value_of("troupe_queue_resubmitted_total") == 0);
   CHECK(q.value_of("troupe_queue_poison_retries") == 0);
-  for (uint32_t refused = 1; refused <= 2; ++refused) {  // those count as ever
+  for (uint32_t refused = 1; refused <= 2; ++refused) {  // refusals count
     q.end(q.order, refusal::busy);
     CHECK(q.out.take<drops>().empty());
     q.grant_slot();
@@ -145,8 +145,7 @@ TEST_CASE("model_queue: preempted requests run again any number of times, withou
   CHECK(q.actor.unfinished() == 0);
 }
 
-TEST_CASE(
-    "model_queue: preempted requests that can no longer be in time are dropped as late, others are not") {
+TEST_CASE("model_queue: preempted requests with infeasible deadlines are dropped as late, others run again") {
   queue_stage q;
   q.arrive(1);
   q.now = at(3);
@@ -165,7 +164,7 @@ TEST_CASE(
   CHECK(q.actor.unfinished() == 1);
 }
 
-TEST_CASE("model_queue: preempted requests are queued again in a full queue and without slots") {
+TEST_CASE("model_queue: preempted requests are queued again in a full queue, and dropped without a slot") {
   queue_stage q(2);
   q.arrive(1);
   q.arrive(2);
@@ -184,7 +183,7 @@ TEST_CASE("model_queue: preempted requests are queued again in a full queue and 
   CHECK(alone.actor.unfinished() == 0);
 }
 
-TEST_CASE("model_queue: of a dead gateway nothing that was preempted runs again") {
+TEST_CASE("model_queue: preempted requests of a dead gateway do not run again") {
   running_stage q;
   q.deliver(node_down{gateway_node, {11}});
   q.end(q.order, refusal::preempted);

@@ -4,7 +4,8 @@
 using namespace troupe;
 using namespace troupe::test;
 
-TEST_CASE("model_queue: a request becomes a candidate, a grant makes it an order, and its end forgets it") {
+TEST_CASE(
+    "model_queue: a request becomes a candidate, then an order, and is removed at the end of its batch") {
   queue_stage q;
   q.arrive(1);
   const auto c = q.out.one<candidate>();
@@ -40,15 +41,15 @@ TEST_CASE("model_queue: a worker may start later than planned by the margin") {
   CHECK(lenient.out.one<batch_order>().start_by == at(6.5));
 }
 
-TEST_CASE("model_queue: a grant that comes late does not move the plan, so that lateness shows") {
+TEST_CASE("model_queue: a late grant keeps the planned start, but not before its slot is free") {
   queue_stage q;
   q.arrive(1);
   q.now = at(5.5);
-  SUBCASE("because a timer was late") {
+  SUBCASE("the slot was free before") {
     q.deliver(grant{model_id{0}, 1, slot_id{0}, worker_of(0), at(3)}, the_arbiter);
     CHECK(q.out.one<batch_order>().exec_at == at(5));
   }
-  SUBCASE("but the slot was not free before") {
+  SUBCASE("the slot was free later") {
     q.deliver(grant{model_id{0}, 1, slot_id{0}, worker_of(0), at(5.4)}, the_arbiter);
     CHECK(q.out.one<batch_order>().exec_at == at(5.4));
   }
@@ -88,7 +89,7 @@ TEST_CASE("model_queue: a grant with nothing to run is answered with a free slot
   CHECK(q.out.take<batch_order>().empty());
 }
 
-TEST_CASE("model_queue: a grant of a slot that has died is given back, and its requests stay") {
+TEST_CASE("model_queue: a grant of a dead slot is declined, and its requests stay queued") {
   queue_stage q;
   q.deliver(ready(1));
   q.arrive(1);
@@ -98,7 +99,7 @@ TEST_CASE("model_queue: a grant of a slot that has died is given back, and its r
   q.grant_slot(1);
   const auto said = q.out.one<occupied>();
   CHECK(said.batch == batch_id{});
-  CHECK(said.free_at > q.now);  // the arbiter has time to hear of the death
+  CHECK(said.free_at > q.now);  // by then the arbiter knows of the death
   CHECK(q.out.take<batch_order>().empty());
   CHECK(q.out.one<candidate>().rows == 1);
 }
@@ -116,14 +117,14 @@ TEST_CASE("model_queue: a request that can no longer meet its deadline is droppe
   CHECK(q.actor.unfinished() == 0);
 }
 
-TEST_CASE("model_queue: its bound is in rows, and what is beyond is refused at once") {
+TEST_CASE("model_queue: its bound is in rows, and requests beyond it are refused at once") {
   queue_stage q(3);
   q.deliver(submit{{q.a_request(1), q.a_request(2), q.a_request(3), q.a_request(4)}}, the_gateway);
   CHECK(q.out.one<drops>().requests ==
         std::vector<dropped_request>{{request_id{4}, 1, drop_reason::queue_full}});
 }
 
-TEST_CASE("model_queue: an empty one takes a request of more rows than may wait") {
+TEST_CASE("model_queue: an empty queue accepts a request with more rows than its bound") {
   queue_stage q(3);
   auto large = q.a_request(1);
   large.rows = 5;
@@ -133,7 +134,7 @@ TEST_CASE("model_queue: an empty one takes a request of more rows than may wait"
   CHECK(q.out.one<candidate>().rows == 5);
 }
 
-TEST_CASE("model_queue: a request with an infeasible deadline is refused, and is no overload") {
+TEST_CASE("model_queue: a request with an infeasible deadline is refused, and does not count as load") {
   auto o = paper_queue();
   o.load_report = 100ms;
   basic_queue_stage<> q(o);
@@ -153,7 +154,7 @@ TEST_CASE("model_queue: a request with an infeasible deadline is refused, and is
   CHECK(q.out.take<drops>().empty());
 }
 
-TEST_CASE("model_queue: a large request that came too late does not keep out the next one") {
+TEST_CASE("model_queue: a late large request does not block the next one") {
   queue_stage q;
   const auto arrive_with_rows = [&](uint64_t id) {
     auto r = q.a_request(id);
@@ -170,7 +171,7 @@ TEST_CASE("model_queue: a large request that came too late does not keep out the
   }
 }
 
-TEST_CASE("model_queue: without a living slot there is no capacity") {
+TEST_CASE("model_queue: without a live slot requests are dropped as no_capacity") {
   queue_stage q;
   q.deliver(node_leaving{worker_node, {12}});
   q.arrive(1);
@@ -191,7 +192,7 @@ TEST_CASE("model_queue: a queued request can be cancelled, a running one not") {
   CHECK(q.out.take<drops>().empty());
 }
 
-TEST_CASE("model_queue: plans with the slowest latency that slots measured, or with the given one") {
+TEST_CASE("model_queue: it plans with the given latency, or else with the slowest measured one") {
   queue_stage given;
   given.deliver(ready(1, 12, 4, 8, {2ms, 5ms}));
   given.arrive(1);
@@ -225,7 +226,7 @@ TEST_CASE("model_queue: a new incarnation starts empty, with a higher term") {
   CHECK(order.batch != old.batch);
 }
 
-TEST_CASE("model_queue: handles are never mixed up over random histories") {
+TEST_CASE("model_queue: over random histories every request is finished, dropped, running or queued") {
   queue_stage q;
   uint64_t next = 1;
   std::vector<batch_order> running;

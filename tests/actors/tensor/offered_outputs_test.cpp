@@ -23,7 +23,7 @@ struct outputs_stage {
 
 }  // namespace
 
-TEST_CASE("offered outputs: an output is here until its gateway releases it") {
+TEST_CASE("offered outputs: an output is kept until its gateway releases it") {
   outputs_stage o;
   const auto one = o.offer_to(the_gateway), two = o.offer_to(the_gateway);
   o.offered.on_release(the_gateway, {{one}});

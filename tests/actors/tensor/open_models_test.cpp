@@ -25,7 +25,7 @@ using idle_revisions = std::vector<uint64_t>;
 
 }  // namespace
 
-TEST_CASE("open models: those of the cluster file are open, others once they are deployed") {
+TEST_CASE("open models: models of the cluster file are open, others once they are deployed") {
   open_models m({"a", "b"});
   CHECK(m.open(model_id{1}));
   CHECK_FALSE(m.open(model_id{3}));
@@ -50,7 +50,7 @@ TEST_CASE("open models: a retiring model is idle once its requests are settled, 
   CHECK(reported_idle(m, requests) == idle_revisions{5});
 }
 
-TEST_CASE("open models: of several lines about a model the last counts") {
+TEST_CASE("open models: the last of several lines about a model counts") {
   open_models m({"a"});
   ledger requests;
   m.change(line_about(4, 0, deployment_state::retiring), the_gateway);

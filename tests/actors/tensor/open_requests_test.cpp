@@ -20,7 +20,7 @@ std::vector<uint64_t> ids_of(const open_requests& r) {
 
 }  // namespace
 
-TEST_CASE("open_requests: those with the lowest ids are listed, and all are counted") {
+TEST_CASE("open_requests: requests with the lowest ids are listed, and all are counted") {
   const auto r = answer_to({3}, with_ids({9, 2, 7, 4, 8}));
   CHECK(ids_of(r) == std::vector<uint64_t>{2, 4, 7});
   CHECK(r.total == 5);
@@ -32,7 +32,7 @@ TEST_CASE("open_requests: a limit above their number lists all") {
   CHECK(answer_to({0}, with_ids({3, 1})).requests.empty());
 }
 
-TEST_CASE("open_requests: no list is longer than an answer may be") {
+TEST_CASE("open_requests: the length of a list is bounded") {
   std::vector<open_request> all(longest_list + 5);
   for (size_t i = 0; i < all.size(); ++i) all[i].id = request_id{all.size() - i};
   const auto r = answer_to({longest_list + 3}, std::move(all));

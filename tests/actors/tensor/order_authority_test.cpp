@@ -19,7 +19,7 @@ batch_order order_by(const leadership& by) {
 }  // namespace
 
 TEST_CASE(
-    "order authority: without a leader any scheduler is obeyed, and a higher term ends the lower ones") {
+    "order authority: without a leader orders of any scheduler are accepted, until one of a higher term") {
   order_authority a;
   batch_order o;
   o.term = term_id{10};
@@ -33,7 +33,7 @@ TEST_CASE(
   CHECK(a.accepts(o));
 }
 
-TEST_CASE("order authority: a new leader ends the earlier ones, even with accepted orders") {
+TEST_CASE("order authority: a new leader ends earlier terms, even those with accepted orders") {
   order_authority a;
   CHECK(a.change(first));
   CHECK(a.accepts(order_by(first)));
@@ -43,12 +43,12 @@ TEST_CASE("order authority: a new leader ends the earlier ones, even with accept
   CHECK_FALSE(a.accepts(order_by(first)));
   CHECK_FALSE(a.is_from_leader(order_by(first)));
   CHECK(a.accepts(order_by(second)));
-  CHECK_FALSE(a.change(first));  // told late
+  CHECK_FALSE(a.change(first));  // reported late
   CHECK_FALSE(a.change(second));
   CHECK(a.leader() == second);
 }
 
-TEST_CASE("order authority: of a term only the leader's latest incarnation is obeyed") {
+TEST_CASE("order authority: orders of a term are accepted from the leader's latest incarnation only") {
   order_authority a;
   a.change(first);
   auto again = first;
@@ -59,7 +59,7 @@ TEST_CASE("order authority: of a term only the leader's latest incarnation is ob
 }
 
 TEST_CASE(
-    "order authority: an order of a term that is still to be announced is obeyed, but is not the leader's") {
+    "order authority: an order of a term that is not announced yet is accepted, but not as the leader's") {
   order_authority a;
   a.change(first);
   CHECK(a.accepts(order_by(second)));

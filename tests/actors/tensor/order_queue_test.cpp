@@ -44,7 +44,7 @@ struct queue_of_orders {
 
 }  // namespace
 
-TEST_CASE("order queue: a batch is complete when the last of its inputs has come") {
+TEST_CASE("order queue: a batch is complete when the last of its inputs has arrived") {
   queue_of_orders q;
   REQUIRE(q.take(q.order(1, {q.ask(1), q.ask(2)}), at(1)));
   const auto& b = q.orders.front();
@@ -81,7 +81,7 @@ TEST_CASE("order queue: a part without a valid input is left out of the work") {
   CHECK(b.parts[2].error == failure::stale_memory);
 }
 
-TEST_CASE("order queue: an order without room for its outputs leaves nothing behind") {
+TEST_CASE("order queue: an order without room for its outputs is refused, and takes no memory") {
   queue_of_orders q(1);
   auto o = q.order(1, {q.ask(1), q.ask(2)});
   CHECK_FALSE(q.orders.take(o, {4, 8}, worker_of(0), at(0)));
@@ -112,7 +112,7 @@ TEST_CASE("order queue: a batch that is given up keeps its buffers until its pul
   CHECK(q.orders.front().missing == 1);
   q.end_pull();
   CHECK(q.orders.front().missing == 0);
-  q.orders.on_pulled({99, pull_status::ok}, at(1));  // of nobody
+  q.orders.on_pulled({99, pull_status::ok}, at(1));  // of no batch
 }
 
 TEST_CASE("order queue: the running batch is never given up") {
@@ -129,7 +129,8 @@ TEST_CASE("order queue: the running batch is never given up") {
   CHECK(q.ids() == std::vector<uint64_t>{1});
 }
 
-TEST_CASE("order queue: an order that preempts and can start clears the way to the batch that runs") {
+TEST_CASE(
+    "order queue: a preempting order that can start removes the orders before it, except the running one") {
   queue_of_orders q;
   for (uint64_t id = 1; id <= 3; ++id) REQUIRE(q.take(q.order(id, {q.ask(id)}, id == 3)));
   q.end_pull();

@@ -25,7 +25,7 @@ gateway_decision decision_about(const outcome_log& log, uint64_t id) {
 
 }  // namespace
 
-TEST_CASE("outcome log: a decision has its numbers") {
+TEST_CASE("outcome log: a decision has the numbers of its request") {
   outcome_log log(4);
   auto how = outcome::dropped(drop_reason::quota);
   how.retry_after = 5s;
@@ -64,7 +64,7 @@ TEST_CASE("outcome log: a failure has its cause, and unknown names are empty") {
   CHECK(d.tenant.empty());
 }
 
-TEST_CASE("outcome log: the latest decisions are kept, of two about one id the later") {
+TEST_CASE("outcome log: the log keeps the latest decisions, and the later of two about one id") {
   outcome_log log(2);
   log.add(decided_one(1), outcome::failed(failure::timeout), at(2), false, 0);
   log.add(decided_one(2), outcome::failed(failure::timeout), at(3), false, 0);

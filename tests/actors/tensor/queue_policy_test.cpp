@@ -11,7 +11,7 @@ using namespace troupe;
 
 namespace {
 
-/// As a plug-in brings it: nothing for models of more than eight rows, and nothing good for those of none.
+/// A policy of a plug-in: null for models of more than eight rows, an exception for those of none.
 std::unique_ptr<batching_policy> small_only(const batching_parameters& p, shedding rule) {
   if (p.max_rows == 0) throw std::runtime_error("a batch has rows");
   return p.max_rows > 8 ? nullptr : std::make_unique<eager>(p, rule);

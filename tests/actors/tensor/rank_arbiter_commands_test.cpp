@@ -24,7 +24,7 @@ struct commanded_arbiter : command_stage<rank_arbiter> {
 
 }  // namespace
 
-TEST_CASE("rank_arbiter commands: a slot out of service is granted no more, until it is put back") {
+TEST_CASE("rank_arbiter commands: a slot out of service is not granted until it is put back") {
   commanded_arbiter a;
   a.offer(0, 1);
   a.answer(a.out.one<grant>(), 1);  // slot 0 runs
@@ -51,7 +51,7 @@ TEST_CASE("rank_arbiter commands: a slot out of service is granted no more, unti
   CHECK(a.order("take_slot_out", R"({"slot": 9})").body == "take_slot_out.slot: no such slot is up");
 }
 
-TEST_CASE("rank_arbiter commands: a slot that comes back while a grant on it is open is not granted twice") {
+TEST_CASE("rank_arbiter commands: a slot that is put back during an open grant is not granted twice") {
   commanded_arbiter a;
   a.offer(0, 1);
   const auto open = a.out.one<grant>();

@@ -1,4 +1,4 @@
-// What an arbiter does when the leader changes.
+// An arbiter when the leader changes.
 #include "actors/tensor/rank_arbiter.hpp"
 #include "messages/wire/json.hpp"
 #include "policies/registry/matchmakings.hpp"
@@ -33,7 +33,7 @@ struct elected_arbiter : stage<rank_arbiter> {
 
 }  // namespace
 
-TEST_CASE("leadership, rank_arbiter: grants nothing before all slots have handed over") {
+TEST_CASE("leadership, rank_arbiter: it grants nothing before all slots have handed over") {
   elected_arbiter a;
   a.offer();
   CHECK(a.out.take<grant>().empty());
@@ -42,11 +42,11 @@ TEST_CASE("leadership, rank_arbiter: grants nothing before all slots have handed
   a.hand_over(1, 0, first.term);  // of another term
   a.hand_over(0);
   CHECK(a.out.take<grant>().empty());
-  SUBCASE("the last one") {
+  SUBCASE("the last slot hands over") {
     a.hand_over(1);
     CHECK(a.out.one<grant>().slot == slot_id{0});
   }
-  SUBCASE("or its worker is gone") {
+  SUBCASE("the worker dies") {
     a.deliver(node_down{worker_node, {12}, true});
     CHECK(a.out.take<grant>().empty());  // so is the other slot
     a.deliver(ready(0, 20));
@@ -54,15 +54,14 @@ TEST_CASE("leadership, rank_arbiter: grants nothing before all slots have handed
     a.deliver(h, worker_of(0, 20));
     CHECK(a.out.one<grant>().worker.incarnation == incarnation_id{20});
   }
-  SUBCASE("also of a worker that leaves") {
+  SUBCASE("the worker leaves") {
     a.deliver(node_leaving{worker_node, {12}});
     CHECK(a.out.take<grant>().empty());
   }
 }
 
 TEST_CASE(
-    "leadership, rank_arbiter: a worker that is up may run something before it says that its slots are "
-    "ready") {
+    "leadership, rank_arbiter: a worker that is up without ready slots blocks grants until its handover") {
   elected_arbiter a;
   a.deliver(node_up{other_worker, {40}});
   a.deliver(second);
@@ -70,16 +69,15 @@ TEST_CASE(
   a.hand_over(0);
   a.hand_over(1);
   CHECK(a.out.take<grant>().empty());
-  SUBCASE("until it hands over") {
+  SUBCASE("it hands over") {
     const address other{other_worker, {40}, role::gpu_worker, 2};
     a.deliver(handover{slot_id{2}, other, second.term, {}, {}, {}}, other);
   }
-  SUBCASE("or is gone") { a.deliver(node_down{other_worker, {40}, true}); }
+  SUBCASE("it dies") { a.deliver(node_down{other_worker, {40}, true}); }
   CHECK(a.out.one<grant>().slot == slot_id{0});
 }
 
-TEST_CASE(
-    "leadership, rank_arbiter: when a slot is free that runs something of an earlier term is not known") {
+TEST_CASE("leadership, rank_arbiter: the end of a batch of an earlier term is not forecast") {
   elected_arbiter a;
   a.deliver(second);
   a.hand_over(0, 7);
@@ -92,7 +90,7 @@ TEST_CASE(
   CHECK(state.slots[0].free_in == duration{});
 }
 
-TEST_CASE("leadership, rank_arbiter: a slot that still runs something is granted when that is done") {
+TEST_CASE("leadership, rank_arbiter: a slot with a batch of an earlier term is granted at its end") {
   elected_arbiter a;
   a.deliver(second);
   a.hand_over(0, 7);

@@ -1,4 +1,4 @@
-// An arbiter whose matchmaking places models: what it tells the policy and the queues.
+// An arbiter whose matchmaking places models: inputs of the policy, and backends for the queues.
 #include <algorithm>
 
 #include "policies/registry/matchmakings.hpp"
@@ -35,7 +35,7 @@ struct placement_stage : stage<rank_arbiter> {
     s.models.back().model = second_model;
     return s;
   }
-  /// Where the model was last said to be; forgets what was said.
+  /// The slots in the latest backends of the model; removes these messages.
   std::vector<slot_id> backends_of(model_id m) {
     for (auto& [to, b] : out.take_addressed<backends>()) said_[to.index] = b;
     std::vector<slot_id> slots;
@@ -92,7 +92,7 @@ TEST_CASE("rank_arbiter: slots that die, leave or go out of service lead to a ne
   CHECK(a.backends_of(first_model).empty());
 }
 
-TEST_CASE("rank_arbiter: models that come and go, or move to another domain, lead to a new plan at once") {
+TEST_CASE("rank_arbiter: undeployed models and moves to another domain lead to a new plan at once") {
   placement_stage a;
   auto line = a.line(second_model);
   line.domain = 1;
@@ -118,7 +118,7 @@ TEST_CASE("rank_arbiter: a queue that uses old backends gets the new ones again"
   CHECK_FALSE(again[0].second.of.empty());
 }
 
-TEST_CASE("rank_arbiter: after an epoch models have slots by their load") {
+TEST_CASE("rank_arbiter: after an epoch the plan follows the load of the models") {
   placement_stage a;
   const auto weight = [&](model_id m) {
     double sum = 0;
@@ -136,7 +136,7 @@ TEST_CASE("rank_arbiter: after an epoch models have slots by their load") {
   CHECK(weight(first_model) > 1.2 * before);
 }
 
-TEST_CASE("rank_arbiter: measured latencies count where the definition has none, the slowest of them") {
+TEST_CASE("rank_arbiter: the plan uses the slowest measured latency where the definition has none") {
   auto o = placement_stage::options();
   for (auto& m : o.models) m.latency = {};
   placement_stage slow(o);

@@ -1,11 +1,10 @@
-// Requests that may kill their worker run where nothing else does.
+// Requests that may kill their worker run alone on their node.
 #include "tests/actors/tensor/arbiter_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
 
-TEST_CASE(
-    "rank_arbiter: a poison retry runs when its worker has nothing else to do, and nothing runs beside it") {
+TEST_CASE("rank_arbiter: a poison retry waits until its worker is idle, and runs alone on it") {
   arbiter_stage a(2);  // of one node
   a.offer(0, 0, 100);
   a.answer(a.out.one<grant>(), 1, 10);
@@ -32,7 +31,7 @@ TEST_CASE(
   CHECK(after.model == model_id{2});
 }
 
-TEST_CASE("rank_arbiter: a promise made before a poison retry came is kept first") {
+TEST_CASE("rank_arbiter: an earlier grant runs before a poison retry") {
   arbiter_stage a;
   a.offer(0, 0, 100);
   const auto promised = a.out.one<grant>();
@@ -115,7 +114,7 @@ TEST_CASE("rank_arbiter: a grant to a removed queue does not delay a poison retr
   CHECK(a.out.one<grant>().alone);
 }
 
-TEST_CASE("rank_arbiter: a poison retry that kills its worker ends its quarantine with it") {
+TEST_CASE("rank_arbiter: the death of a poison retry's worker ends its quarantine") {
   arbiter_stage a;
   a.poison_retry(1);
   a.answer_alone(a.out.one<grant>(), 5);
@@ -127,11 +126,11 @@ TEST_CASE("rank_arbiter: a poison retry that kills its worker ends its quarantin
   CHECK(g.worker == worker_of(0, 13));
 }
 
-TEST_CASE("rank_arbiter: a poison retry that has gone gives its node back") {
+TEST_CASE("rank_arbiter: a poison retry that ran or was cancelled frees its node") {
   arbiter_stage a;
   a.poison_retry(1);
   const auto g = a.out.one<grant>();
-  SUBCASE("its queue has none any more") {
+  SUBCASE("its queue has none left") {
     a.deliver(occupied{g.model, g.sequence, g.slot, {}, a.now, true}, queue_of(1));
   }
   SUBCASE("it ran") {
@@ -142,7 +141,7 @@ TEST_CASE("rank_arbiter: a poison retry that has gone gives its node back") {
   CHECK_FALSE(a.out.one<grant>().alone);
 }
 
-TEST_CASE("rank_arbiter: a poison retry that goes before it runs gives its node back as busy as it is") {
+TEST_CASE("rank_arbiter: a withdrawn poison retry leaves the slots of its node as busy as before") {
   arbiter_stage a;
   const auto withdraw = [&] {
     a.deliver(candidate{model_id{1}, ++a.sequence, 0, a.now, never, {}, true}, queue_of(1));
@@ -168,7 +167,7 @@ TEST_CASE("rank_arbiter: a poison retry that goes before it runs gives its node 
   CHECK(a.out.one<grant>().model == model_id{2});
 }
 
-TEST_CASE("rank_arbiter: a poison retry that goes while its worker has two batches lets no third one in") {
+TEST_CASE("rank_arbiter: a poison retry withdrawn from a slot with two batches allows no third one") {
   arbiter_stage a;
   a.run_two();
   a.poison_retry(1);

@@ -1,4 +1,4 @@
-// Grants that stop what their slot runs.
+// Grants that preempt the batch on their slot.
 #include <nlohmann/json.hpp>
 
 #include "messages/wire/json.hpp"
@@ -36,7 +36,8 @@ struct preempting_stage : stage<rank_arbiter> {
 
 }  // namespace
 
-TEST_CASE("rank_arbiter: a preempting grant, and the slot's state until the worker reports both batches") {
+TEST_CASE(
+    "rank_arbiter: after a preempting grant the next one waits until the worker reports the stopped batch") {
   preempting_stage a;
   a.now = at(1);
   a.offer(1, 7);
@@ -46,7 +47,7 @@ TEST_CASE("rank_arbiter: a preempting grant, and the slot's state until the work
   a.answer(g, 1, 20);
   a.offer(2, 100);
   a.run_until(at(2));
-  CHECK(a.out.silent());  // two batches are there: none behind another is stopped
+  CHECK(a.out.silent());  // two batches are there: one behind another is not preempted
   a.done(1, 0, 0, 2, refusal::preempted);
   const auto next = a.out.one<grant>();
   CHECK(next.preempts);
@@ -56,11 +57,11 @@ TEST_CASE("rank_arbiter: a preempting grant, and the slot's state until the work
   CHECK(a.value_of("troupe_slot_busy_seconds_total") == doctest::Approx(0.002));
 }
 
-TEST_CASE("rank_arbiter: a slot runs what it ran if the queue that may preempt has nothing to run") {
+TEST_CASE("rank_arbiter: a slot continues its batch if the preempting queue has nothing to run") {
   preempting_stage a;
   a.now = at(1);
   a.offer(1, 7);
-  a.answer(a.out.one<grant>(), 0, 1);  // "free now", says who does not know better
+  a.answer(a.out.one<grant>(), 0, 1);  // a queue with nothing to run answers "free now"
   a.offer(2, 5);                       // too small to stop 2 rows
   a.run_until(at(9));
   CHECK(a.out.silent());
@@ -68,7 +69,7 @@ TEST_CASE("rank_arbiter: a slot runs what it ran if the queue that may preempt h
   CHECK(a.out.one<grant>().preempts);
 }
 
-TEST_CASE("rank_arbiter: a slot runs what it ran if its worker refuses what was to preempt") {
+TEST_CASE("rank_arbiter: a slot continues its batch if its worker refuses the preempting one") {
   preempting_stage a;
   a.now = at(1);
   a.offer(1, 7);
@@ -83,7 +84,7 @@ TEST_CASE("rank_arbiter: a slot runs what it ran if its worker refuses what was 
   CHECK(g.free_at == at(10));
 }
 
-TEST_CASE("rank_arbiter: a slot runs what it ran if the queue that may preempt goes away") {
+TEST_CASE("rank_arbiter: a slot continues its batch if the model of the preempting queue is undeployed") {
   preempting_stage a;
   a.now = at(1);
   a.offer(1, 7);
@@ -119,7 +120,7 @@ TEST_CASE("rank_arbiter: it records both models of a preemption") {
   CHECK(victim.taken_rows == 7);
 }
 
-TEST_CASE("rank_arbiter: a batch behind one that was late is late once") {
+TEST_CASE("rank_arbiter: the delay of a late batch moves the one behind it once") {
   arbiter_stage a;
   a.run_two();
   a.now = at(15);

@@ -1,4 +1,4 @@
-// The arbiter's advice on how many slots the load needs, and how it follows it.
+// The arbiter's advice on the number of slots, reported and applied.
 #include "actors/tensor/rank_arbiter.hpp"
 #include "policies/registry/matchmakings.hpp"
 #include "tests/actors/stage.hpp"
@@ -26,8 +26,7 @@ struct scaling_stage : stage<rank_arbiter> {
       if (i != 4) o.scalable.insert(slot_id{i});
     return o;
   }
-  /// So many samples in each of which the `busy` lowest slots ran one batch, and `bad` of 100 requests ended
-  /// badly.
+  /// In each sample the `busy` lowest slots run one batch, and `bad` of 100 requests end badly.
   void live(int samples, uint32_t busy, uint64_t bad = 0) {
     for (int i = 0; i < samples; ++i) {
       std::vector<batch_done> ended;
@@ -84,7 +83,7 @@ TEST_CASE(
   CHECK(a.value_of("troupe_slots_in_service") == 2);
 }
 
-TEST_CASE("rank_arbiter: no advice puts a slot back that an operator took out, and every model keeps one") {
+TEST_CASE("rank_arbiter: advice puts back no slot that an operator took out, and leaves every model one") {
   scaling_stage a;
   CHECK(a.actor.on_command({1, "take_slot_out", R"({"slot": 0})"}, a.now).ok);
   CHECK(a.actor.on_command({1, "take_slot_out", R"({"slot": 4})"}, a.now).ok);

@@ -8,7 +8,7 @@
 using namespace troupe;
 using namespace troupe::test;
 
-TEST_CASE("rank_arbiter: a candidate is granted when it wants to start, with the worker's address") {
+TEST_CASE("rank_arbiter: a candidate is granted at its exec_at, with the worker's address") {
   arbiter_stage a;
   a.offer(0, 5, 8);
   a.run_until(at(4.9));
@@ -39,7 +39,7 @@ TEST_CASE("rank_arbiter: a slot is granted ahead of its end by the delay, but ne
   CHECK(g.free_at == at(60));  // the second, planned to end at 20, is as late as the first
 }
 
-TEST_CASE("rank_arbiter: an early end frees the slot early, a late one late") {
+TEST_CASE("rank_arbiter: a batch that ends early frees its slot at once") {
   arbiter_stage a;
   a.offer(0, 0, 100);
   a.answer(a.out.one<grant>(), 1, 10);
@@ -109,7 +109,7 @@ TEST_CASE("rank_arbiter: a candidate without rows withdraws the one before") {
   CHECK(a.out.silent());
 }
 
-TEST_CASE("rank_arbiter: grants go to the urgent first, and to the lowest slot") {
+TEST_CASE("rank_arbiter: the most urgent candidate is granted first, on the lowest slot") {
   arbiter_stage a(2);
   a.note(candidate{model_id{0}, 1, 1, at(3), at(30), {}}, queue_of(0));
   a.note(candidate{model_id{1}, 1, 1, at(2), at(20), {}}, queue_of(1));
@@ -128,7 +128,7 @@ TEST_CASE("rank_arbiter: grants go to the urgent first, and to the lowest slot")
   CHECK(a.out.one<grant>().model == model_id{3});  // waited with model 0, must start sooner
 }
 
-TEST_CASE("rank_arbiter: the slots of a node that dies or leaves are granted no more") {
+TEST_CASE("rank_arbiter: the slots of a node that dies or leaves are no longer granted") {
   for (const actor_message& end :
        {actor_message{node_down{worker_node, {12}}}, actor_message{node_leaving{worker_node, {12}}}}) {
     arbiter_stage a;
@@ -192,7 +192,7 @@ TEST_CASE("rank_arbiter: a slot is granted only to models that it has") {
   CHECK(a.out.one<grant>().slot == slot_id{0});
 }
 
-TEST_CASE("rank_arbiter: an undeployed model gives its slot back and is granted none any more") {
+TEST_CASE("rank_arbiter: an undeployed model frees its slot and gets no more grants") {
   arbiter_stage a;
   a.offer(0, 0, 100);
   CHECK(a.out.one<grant>().model == model_id{0});
@@ -203,7 +203,7 @@ TEST_CASE("rank_arbiter: an undeployed model gives its slot back and is granted 
   CHECK(a.out.one<grant>().model == model_id{1});
 }
 
-TEST_CASE("rank_arbiter: a grant can be explained by its candidate and the rivals that stood beside it") {
+TEST_CASE("rank_arbiter: the explanation of a grant has its candidate and the competing ones") {
   arbiter_stage a;
   const auto explain = [&](uint64_t sequence) {
     const auto r =
@@ -211,7 +211,7 @@ TEST_CASE("rank_arbiter: a grant can be explained by its candidate and the rival
     REQUIRE_MESSAGE(r.ok, r.body);
     return from_json<grant_story>(nlohmann::json::parse(r.body));
   };
-  a.offer(0, 3, 8);  // nothing is remembered yet
+  a.offer(0, 3, 8);  // nothing is recorded yet
   CHECK(a.actor.on_command({1, "set_decision_log", R"({"requests": 8})"}, a.now).ok);
   a.run_until(at(1));
   a.offer(0, 4, 8, {}, 3);
@@ -233,7 +233,7 @@ TEST_CASE("rank_arbiter: a grant can be explained by its candidate and the rival
   CHECK(story.rivals[0].latest == at(12));
 }
 
-TEST_CASE("rank_arbiter: hands out the slots of its domain only") {
+TEST_CASE("rank_arbiter: it grants the slots of its domain only") {
   const rank_arbiter::options right{{"right", {0, 1}}, 0, {}, {}};
   constexpr address self{scheduler_node, {10}, role::rank_arbiter, 1};
   stage<rank_arbiter> a(self, make_matchmaking("lowest_id"), right);

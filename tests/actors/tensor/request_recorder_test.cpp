@@ -22,7 +22,7 @@ in_flight_request recorded_one(uint64_t id) {
 
 }  // namespace
 
-TEST_CASE("request recorder: a request is recorded with its stations and its outcome") {
+TEST_CASE("request recorder: a request is recorded with its times and its outcome") {
   request_recorder r;
   CHECK_FALSE(r.on());
   r.start({4, 1});
@@ -54,7 +54,7 @@ TEST_CASE("request recorder: a request is recorded with its stations and its out
   CHECK(rest.requests[0].reason == "timeout");
 }
 
-TEST_CASE("request recorder: the ring keeps the newest, a sample is about its share") {
+TEST_CASE("request recorder: the ring keeps the newest requests, and a sample has about its share") {
   request_recorder r;
   r.start({2, 1});
   for (uint64_t id = 1; id <= 5; ++id) r.add(recorded_one(id), outcome{}, at(7));
@@ -68,7 +68,7 @@ TEST_CASE("request recorder: the ring keeps the newest, a sample is about its sh
   CHECK(sampled < 260);
 }
 
-TEST_CASE("request recorder: refuses to sample every zeroth request, and to hand over what is not recorded") {
+TEST_CASE("request recorder: a sampling interval of zero, and a take without a recording, are refused") {
   request_recorder r;
   CHECK_THROWS_AS(r.take({1}), command_refused);
   CHECK_THROWS_AS(r.start({4, 0}), command_refused);

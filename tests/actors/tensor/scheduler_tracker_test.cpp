@@ -90,7 +90,8 @@ TEST_CASE("scheduler tracker: queues of other nodes or incarnations are outdated
   CHECK_FALSE(s.outdated(worker_of(0)));
 }
 
-TEST_CASE("scheduler tracker: a new incarnation of the own node meets all nodes again") {
+TEST_CASE(
+    "scheduler tracker: a new incarnation of the own node keeps the leader, and waits for its node again") {
   auto s = tracker_with_standby();
   s.on_node_up(scheduler_node, first_up);
   s.on_leadership(first);

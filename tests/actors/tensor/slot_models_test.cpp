@@ -37,7 +37,7 @@ TEST_CASE("slot models: the slot has the models that were loaded last, with the 
   CHECK(all[0].first == model_id{1});
 }
 
-TEST_CASE("slot models: a model that leaves is let go when it does not run, and each once") {
+TEST_CASE("slot models: a leaving model is idle when it does not run, and is returned once") {
   slot_models m;
   m.set(loaded_models({0, 1}));
   m.leave({model_id{0}, 7, worker_of(0)});
@@ -53,7 +53,7 @@ TEST_CASE("slot models: a model that leaves is let go when it does not run, and 
   CHECK(m.take_idle({}).empty());
 }
 
-TEST_CASE("slot models: a model that comes back before it was let go stays") {
+TEST_CASE("slot models: a model that is wanted again before it is idle stays") {
   slot_models m;
   m.set(loaded_models({0}));
   m.leave({model_id{0}, 7, worker_of(0)});

@@ -1,4 +1,4 @@
-// A stage for a worker: a slot of the emulated device, with memory whose pulls end when a test says so.
+// A stage for a worker: a slot of the emulated device, with memory whose pulls end when a test ends them.
 #pragma once
 #include "actors/tensor/gpu_worker.hpp"
 
@@ -23,7 +23,7 @@ template <class Base = stage<gpu_worker>>
 struct basic_worker_stage : worker_parts, Base {
   explicit basic_worker_stage(uint64_t slots = 100)
       : worker_parts(slots), Base(worker_of(0), gpu_worker::options{slot_id{0}}, device, memory) {}
-  /// Model 0, of so many bytes a row; ℓ(b) = b + 5, a unit is 1 ms.
+  /// Model 0, with these bytes per row; ℓ(b) = b + 5, a unit is 1 ms.
   void load(int64_t input, int64_t output) {
     const auto s = ready(0, 12, input, output);
     model_source m;

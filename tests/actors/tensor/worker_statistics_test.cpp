@@ -60,7 +60,7 @@ TEST_CASE("worker statistics: a preempted batch counts as busy time, not as a ba
   CHECK(v["busy"] == 0);
 }
 
-TEST_CASE("worker statistics: a trace has the newest batches, ran or refused, and counts the others") {
+TEST_CASE("worker statistics: a trace has the newest batches, answered or preempted, and counts the others") {
   worker_statistics s;
   CHECK_FALSE(s.take_trace(10));
   s.on_refused(ended_batch(1, {failure::none}).order, refusal::late, at(1));  // before it starts
