@@ -25,8 +25,8 @@ class caf_fixture {
   caf::actor_system system_;
 };
 
-/// Counts, and wakes when told to: `cancel{ms}` asks for a wake-up in so many ms. A `release` makes it throw,
-/// and `no_report` a report.
+/// Counts messages and wakes on request: `cancel{ms}` requests a wake-up in `ms` milliseconds. A `release`
+/// makes it throw, and `no_report` a report.
 class probe final : public actor {
  public:
   struct log {

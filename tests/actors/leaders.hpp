@@ -1,4 +1,4 @@
-// Who is the leader in the tests of what actors do when the leader changes.
+// The leaders in tests of leader changes.
 #pragma once
 #include "messages/cluster/membership.hpp"
 #include "tests/actors/stage.hpp"

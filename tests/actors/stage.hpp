@@ -1,4 +1,4 @@
-// A stage for one actor: it is told messages at scripted times, what it sends is kept.
+// A stage for one actor: it delivers messages at scripted times and keeps the sent ones.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -36,7 +36,7 @@ class recorder final : public outbox {
   void send(const address& from, const address& to, actor_message message) override {
     sent_.push_back({from, to, std::move(message)});
   }
-  /// Removes and gives the messages of one type, with whom they are for.
+  /// Removes and returns the messages of one type, with their receivers.
   template <class M>
   std::vector<std::pair<address, M>> take_addressed() {
     std::vector<std::pair<address, M>> out;
@@ -107,7 +107,7 @@ class stage {
   Actor actor;
 };
 
-/// Memory of a whole cluster, in which pulls end when the test says so.
+/// Memory of a whole cluster, in which pulls end when the test ends them.
 class scripted_memory final : public memory_port {
  public:
   struct pull_under_way {
@@ -143,7 +143,7 @@ class scripted_memory final : public memory_port {
     return troupe::verify(region, buffer);
   }
 
-  /// Ends the oldest pull, with what `from` holds now.
+  /// Ends the oldest pull, with the current content of `from`.
   pulled end_pull(const scripted_memory& from, pull_status status = pull_status::ok) {
     REQUIRE(!pulls.empty());
     const auto p = pulls.front();
