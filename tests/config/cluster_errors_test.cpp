@@ -36,7 +36,7 @@ void check_clusters(std::string_view good, std::initializer_list<bad_cluster> fi
 // One line a file, regardless of the length of its message.
 // clang-format off
 
-TEST_CASE("a value of the wrong type or out of range is named with its place and what it must be") {
+TEST_CASE("an invalid value is reported with its place and the expected form") {
   check_clusters(good_cluster, {
       {"7701", R"("7701")", R"(9:16: node.control_port: must be an integer in 1..65535, not "7701")"},
       {"7701", "0", "9:16: node.control_port: must be an integer in 1..65535, not 0"},

@@ -306,7 +306,7 @@ TEST_CASE("the hash depends on a language model's keys and its config.json, not 
   CHECK(hash_in(b) != hash);
 }
 
-TEST_CASE("an emulated device needs a profile, whose problems are told with its own places") {
+TEST_CASE("an emulated device needs a readable profile, and its keys are refused for other devices") {
   const std::string profile = TROUPE_EXAMPLES "/profiles/punica-7b-a100.toml";
   const auto right = with("device = \"emulated\"\nprofile = \"" + profile +
                           "\"\nmax_positions = 4096\njitter = 0.1\nemulated_adapters = 100\n");

@@ -34,7 +34,7 @@ double ms(duration d) { return std::chrono::duration<double, std::milli>(d).coun
 
 }  // namespace
 
-TEST_CASE("step profile: terms have their units, and what is absent takes no time") {
+TEST_CASE("step profile: terms have their units, and absent terms take no time") {
   const auto r = read_step_profile_text(good_profile, "p.toml");
   REQUIRE(r.problems.empty());
   CHECK(r.profile.kv_token_bytes == 1024);

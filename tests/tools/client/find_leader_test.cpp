@@ -22,7 +22,7 @@ nlohmann::json says(const char* leader, uint64_t term) {
 
 }  // namespace
 
-TEST_CASE("find_leader: the node with the latest term is believed, in any order of answers") {
+TEST_CASE("find_leader: the node with the latest term is the leader") {
   const std::vector<nlohmann::json> answers{
       says("first", 100), says("standby2", 205), {{"error", "no node answers"}}};
   CHECK(find_leader(a_cluster(2), [&](node_id n) { return answers[n.value]; }) == node_id{2});

@@ -72,7 +72,7 @@ x = "slo_ms"
   CHECK(e.plot->y == std::vector<std::string>{"goodput_rps"});
 }
 
-TEST_CASE("every problem of an experiment file is told with its place") {
+TEST_CASE("every problem of an experiment file is reported with its place") {
   CHECK(experiment_problems(small) == "");
   CHECK(experiment_problems(small + "[[axis]]\nparameter = 'gpus'\nvalues = [0]\n") ==
         "12:11: axis.values: holds 0; it must be an array of GPUs in 1..1048576");

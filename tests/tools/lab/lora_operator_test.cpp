@@ -10,7 +10,7 @@ using namespace troupe;
 using namespace troupe::lab;
 using row_counts = std::vector<uint32_t>;
 
-TEST_CASE("lora operator: all three ways give the same, and no batch the adapters of the last") {
+TEST_CASE("lora operator: all three methods give the same result, and batches differ in their adapters") {
   for (const auto p : {adapter_popularity::distinct, adapter_popularity::uniform, adapter_popularity::skewed,
                        adapter_popularity::identical})
     for (const uint32_t batch : {1u, 2u, 7u, 16u}) {

@@ -88,7 +88,7 @@ TEST_CASE("no policy exceeds the bound on the rate") {
   CHECK(rate_bound(good("gpus = 8\n" + std::string(one_model))) == doctest::Approx(8 * 20 / 0.025));
 }
 
-TEST_CASE("every problem of a scenario file is told with its place") {
+TEST_CASE("every problem of a scenario file is reported with its place") {
   CHECK(scenario_problems("gpus = 0\n" + std::string(one_model)) ==
         "1:8: gpus: must be an integer in 1..1048576, not 0");
   CHECK(scenario_problems("gpuz = 1\n" + std::string(one_model)) ==

@@ -30,7 +30,7 @@ std::vector<queued_request> arrived_at(std::initializer_list<duration> when) {
 
 }  // namespace
 
-TEST_CASE("trial_statistics counts what was good, how long it waited and how busy its slot was") {
+TEST_CASE("trial_statistics counts good requests, queueing times and busy time of slots") {
   const auto t = two_slots();
   trial_statistics statistics{t};
   for (const auto at : {0ms, 1ms}) statistics.arrived(0, books_start + at);
