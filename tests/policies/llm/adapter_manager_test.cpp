@@ -32,7 +32,7 @@ struct two_slots : adapter_manager {
 
 }  // namespace
 
-TEST_CASE("adapter manager: an adapter has its name once its files were read, and the gateway its answer") {
+TEST_CASE("adapter manager: an adapter is registered and its gateway answered once its files are read") {
   two_slots m;
   const auto asked = m.load("new");
   REQUIRE(asked.read != nullptr);
@@ -49,7 +49,7 @@ TEST_CASE("adapter manager: an adapter has its name once its files were read, an
   CHECK(read.answer->says == adapter_changed{7, adapter_answer::done, {}});
   REQUIRE(m.find("new") != nullptr);
   CHECK(m.size() == 3);
-  const auto again = m.on_read(id, {});  // told twice
+  const auto again = m.on_read(id, {});  // repeated
   CHECK(again.present.empty());
   CHECK_FALSE(again.answer);
 }
@@ -79,7 +79,8 @@ TEST_CASE("adapter manager: a change that is not possible is answered at once") 
   CHECK(full.read == nullptr);
 }
 
-TEST_CASE("adapter manager: an adapter without requests goes at once, and its slot by the next exchange") {
+TEST_CASE(
+    "adapter manager: an idle adapter is unregistered at once, and its slot is freed by the next exchange") {
   two_slots m;
   const auto a = m.id_of("a");
   m.bring_in(a);
@@ -126,7 +127,7 @@ TEST_CASE("adapter manager: a name can come back while requests with its old ada
   CHECK(m.id_of("a") == fresh);
 }
 
-TEST_CASE("adapter manager: an adapter unregistered on its way to the device is let go once it is there") {
+TEST_CASE("adapter manager: an adapter unregistered during its load is unloaded afterwards") {
   two_slots m;
   const auto a = m.id_of("a");
   CHECK(m.exchange({&a, 1}, no_adapter_users, change_time).load == std::vector{a});

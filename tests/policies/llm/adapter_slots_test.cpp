@@ -86,7 +86,7 @@ TEST_CASE("the least recently used adapter is unloaded") {
   check(d.decide({6}), {}, {1}, {6});
 }
 
-TEST_CASE("without waiting sequences nothing moves, and no question is asked") {
+TEST_CASE("without waiting sequences no adapter is loaded or unloaded") {
   adapter_slots slots(1);
   CHECK(slots.decide(std::vector{adapter_id{1}}, {}, at_second(0)).load.size() == 1);
   slots.loaded(adapter_id{1}, at_second(1));
@@ -94,8 +94,7 @@ TEST_CASE("without waiting sequences nothing moves, and no question is asked") {
   check(d, {}, {}, {});
 }
 
-TEST_CASE(
-    "where sequences run with all, the one that has been there longest is fenced, one for each that waits") {
+TEST_CASE("if all adapters are in use, the one loaded first is fenced, one for each waiting adapter") {
   auto d = with(4);
   d.fill({4, 3, 2, 1});
   check(d.decide({8}), {4}, {}, {});
@@ -140,7 +139,7 @@ TEST_CASE("a fenced adapter is unloaded when its sequences have ended, even with
   CHECK(d.slots.taken() == 0);
 }
 
-TEST_CASE("an adapter that has come stays until its sequence has begun, unless an older one's is wanted") {
+TEST_CASE("a loaded adapter stays until its sequence begins, unless an older sequence needs its slot") {
   auto d = with(2);
   d.fill({1, 2});
   d.end(1);
@@ -197,7 +196,7 @@ TEST_CASE("a retired adapter takes no sequences, and leaves when its own have en
   CHECK(d.slots.taken() == 2);
 }
 
-TEST_CASE("an adapter that is retired on its way leaves as soon as it is there") {
+TEST_CASE("an adapter retired during its load is unloaded once it is loaded") {
   auto d = with(1);
   check(d.decide({1}), {}, {}, {1});
   d.slots.retire(adapter_id{1});

@@ -35,7 +35,7 @@ struct sent_answers {
 
 }  // namespace
 
-TEST_CASE("gateway answers: one message for each gateway and kind, tokens before what ends a request") {
+TEST_CASE("gateway answers: one message for each gateway and kind, tokens before failures") {
   gateway_answers answers;
   answers.add(llm_gateway_2, result{{4}, 1, failure::device_error, {}, "broken"});
   answers.add(llm_gateway_1, dropped_request{{2}, 1, drop_reason::late});
@@ -54,7 +54,7 @@ TEST_CASE("gateway answers: one message for each gateway and kind, tokens before
   CHECK(s.kinds.size() == 4);  // each once
 }
 
-TEST_CASE("gateway answers: cleared ones go nowhere") {
+TEST_CASE("gateway answers: cleared answers are not sent") {
   gateway_answers answers;
   answers.add(llm_gateway_1, token_of(3));
   answers.clear();

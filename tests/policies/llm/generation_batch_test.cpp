@@ -67,7 +67,7 @@ TEST_CASE("generation batch: each choice gets its tokens, and the request ends w
   CHECK(b.scheduler().idle());
 }
 
-TEST_CASE("generation batch: a request of which one choice fits fits with all, or is not here at all") {
+TEST_CASE("generation batch: a request is refused whole if its choices cannot fit") {
   small_generation_batch b(2);  // 8 positions
   CHECK_FALSE(b.add(generation_of(1, 2, 9), base_model));
   CHECK(b.size() == 0);
@@ -112,8 +112,7 @@ TEST_CASE("generation batch: each choice samples with its own seed, on any engin
   CHECK(rest.samplings()[0].seed == 41);
 }
 
-TEST_CASE(
-    "generation batch: a choice with nothing to choose from fails its request, the others' tokens too") {
+TEST_CASE("generation batch: a step without chosen tokens fails each request once") {
   small_generation_batch b;
   REQUIRE(b.add(generation_of(1, 2), adapter_id{3}));
   REQUIRE(b.add(generation_of(2), base_model));

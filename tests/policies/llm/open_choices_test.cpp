@@ -20,7 +20,7 @@ TEST_CASE("open choices: each continues until its end, and the last end is repor
   CHECK(c.size() == 2);
 }
 
-TEST_CASE("open choices: an engine continues the open ones, from what their client has seen") {
+TEST_CASE("open choices: progress has the open choices with their tokens") {
   open_choices c(3);
   c.add(0, 4);
   c.add(1, 5), c.add(1, 6);

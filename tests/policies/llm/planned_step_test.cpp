@@ -63,7 +63,7 @@ TEST_CASE("planned step: a prompt's rows are its next tokens, and the last of it
   CHECK(one.steps == 2);
 }
 
-TEST_CASE("planned step: a token that the step before chooses is named by where it is chosen") {
+TEST_CASE("planned step: a token of the step before is a reference to its position there") {
   step_stage s;
   auto one = sequence(1, 2), two = sequence(2, 2);
   s.prompts({&one, &two});
@@ -106,7 +106,7 @@ TEST_CASE("planned step: rows of an adapter are adjacent, and decodes begin with
   CHECK(s.planned.decodes == 5);
 }
 
-TEST_CASE("planned step: cleared it begins anew") {
+TEST_CASE("planned step: a cleared step is empty, and can be filled again") {
   step_stage s;
   auto one = sequence(1, 2, adapter_a), two = sequence(2, 2, adapter_b);
   s.prompts({&one});

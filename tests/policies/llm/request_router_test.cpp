@@ -9,9 +9,7 @@
 using namespace troupe;
 using namespace troupe::test;
 
-TEST_CASE(
-    "request router: fills one engine after the other, and lets wait who has no room, first come first "
-    "served") {
+TEST_CASE("request router: fills one engine after the other, and queues the rest first come, first served") {
   router_stage s(2);
   for (uint64_t id = 1; id <= 10; ++id) s.add(id);
   CHECK(s.decide() == "1>1 2>1 3>1 4>1 5>0 6>0 7>0 8>0");
@@ -26,8 +24,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "request router: room is what the engine said, less what went there since, less a block of every "
-    "sequence") {
+    "request router: room is the reported free memory minus later placements and a block per sequence") {
   router_stage s(1);
   s.say(0, 0.5f);  // 80 are free
   auto big = s.request(1);
@@ -41,9 +38,7 @@ TEST_CASE(
   CHECK(s.decide() == "2>0");
 }
 
-TEST_CASE(
-    "request router: what an idle engine can hold goes there whatever it said last, and what none can is "
-    "refused") {
+TEST_CASE("request router: an idle engine has all of its room, and a request beyond any engine is refused") {
   router_stage s(1);
   s.say(0, 0.9f);
   auto whole = s.request(1);
@@ -74,7 +69,7 @@ TEST_CASE("request router: requests wait by priority, then by TTFT deadline, and
   CHECK(s.router.next_due() == never);
 }
 
-TEST_CASE("request router: a migrated sequence comes first, and is refused by no bound and no deadline") {
+TEST_CASE("request router: a migrated sequence comes first, and passes any bound and deadline") {
   router_stage s(1, "punica", 1);
   for (uint64_t id = 1; id <= 4; ++id) s.add(id);
   s.decide();
@@ -88,7 +83,8 @@ TEST_CASE("request router: a migrated sequence comes first, and is refused by no
   CHECK(s.decide() == "5>0");
 }
 
-TEST_CASE("request router: an adapter's requests go where it is, and others pass them") {
+TEST_CASE(
+    "request router: requests go to the engine of their adapter, others pass, unknown ones are refused") {
   router_stage s(2);
   s.know(0, "a");
   for (uint64_t id = 1; id <= 5; ++id) {
@@ -155,8 +151,7 @@ TEST_CASE("request router: requests of a dead engine have no engine until their 
   CHECK(s.decide() == "1>0");
 }
 
-TEST_CASE(
-    "request router: learns from a gateway where its requests are, and forgets those that it has no more") {
+TEST_CASE("request router: a full update replaces a gateway's requests, and its loss removes them") {
   router_stage s(2);
   auto there = s.request(1);
   there.at = engine_id{0};

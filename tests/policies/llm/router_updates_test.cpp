@@ -48,7 +48,7 @@ TEST_CASE("router updates: changes of an ended request are not sent") {
   CHECK(u.take_ended(model_one)->requests == request_ids{request_id{1}});
 }
 
-TEST_CASE("router updates: a router that learns all forgets earlier news, even of a model without requests") {
+TEST_CASE("router updates: a full update replaces pending changes, even of a model without requests") {
   router_updates u(2);
   u.change(model_one, some_routed(1));
   u.end(model_one, request_id{2});

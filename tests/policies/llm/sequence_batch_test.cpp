@@ -108,8 +108,7 @@ TEST_CASE("sequence batch: with penalties the tokens of prompt and output are co
 }
 
 TEST_CASE(
-    "sequence batch: a sequence that is cancelled during a step tells nothing, and what the device reads "
-    "stays") {
+    "sequence batch: a sequence cancelled during a step gives no token, and its parameters stay readable") {
   small_batch b;
   auto r = a_request({1, 2}, 4);
   r.sampling.presence_penalty = 1;
@@ -127,7 +126,7 @@ TEST_CASE(
   CHECK(told[0].sequence == stays);
 }
 
-TEST_CASE("sequence batch: where there was nothing to choose from, the sequence has ended without a token") {
+TEST_CASE("sequence batch: a step without a chosen token ends the sequence") {
   small_batch b;
   const auto id = b.begin(a_request({1}, 4));
   b.plan();
@@ -214,7 +213,7 @@ TEST_CASE("sequence batch: penalties of a step begun ahead leave out the pending
   CHECK(running.size() == 3);
 }
 
-TEST_CASE("sequence batch: when steps are lost their sequences are chosen for anew") {
+TEST_CASE("sequence batch: sequences of lost steps are scheduled again and get all of their tokens") {
   small_batch b;
   b.begin(a_request({1, 2}, 3));
   b.plan();

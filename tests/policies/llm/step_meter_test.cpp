@@ -20,7 +20,7 @@ TEST_CASE("a step meter finds what a step, a sequence and a token of a prompt co
   CHECK(m.prompt_tokens() == doctest::Approx((40 + 44.5) / 5).epsilon(0.1));
 }
 
-TEST_CASE("a step meter follows a device that became slower, and takes no notice of no time") {
+TEST_CASE("a step meter follows a device that became slower, and ignores steps without a duration") {
   step_meter m;
   for (int i = 0; i < 1000; ++i) m.add(4, 0, 10ms);
   m.add(4, 0, duration{});

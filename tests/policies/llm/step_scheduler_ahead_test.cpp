@@ -6,7 +6,7 @@
 using namespace troupe;
 using namespace troupe::llm;
 
-TEST_CASE("a step is planned while one is under way, from tokens that this one is to choose") {
+TEST_CASE("a step is planned during another, with references to the tokens of that one") {
   step_scheduler engine(small());
   fake_device device(small());
   engine.add(sequence_of(1, 3, 10));
@@ -40,12 +40,12 @@ TEST_CASE("a sequence that ends with the running step has no row in the next") {
   CHECK(engine.under_way() == 1);
 }
 
-TEST_CASE("no step is planned ahead that could not hold all that run, and those that wait do not either") {
+TEST_CASE("no step is planned ahead that cannot hold all running sequences") {
   auto limits = small();
   limits.blocks = 4;
   step_scheduler engine(limits);
   fake_device device(limits);
-  SUBCASE("because one would have to give up its blocks") {
+  SUBCASE("one would be preempted") {
     engine.add(sequence_of(1, 4, 10));
     engine.add(sequence_of(2, 4, 10));
     auto chosen = device.run(engine.plan());
@@ -91,7 +91,7 @@ TEST_CASE("blocks and adapter of a sequence stay reserved until its last step is
   CHECK(engine.plan().sequences == std::vector{sequence_id{2}});
 }
 
-TEST_CASE("when a step is lost, so is the one behind it, and all begin anew") {
+TEST_CASE("a failed step loses the step behind it, and returns the blocks of both") {
   step_scheduler engine(small());
   fake_device device(small());
   engine.add(sequence_of(1, 3, 4));

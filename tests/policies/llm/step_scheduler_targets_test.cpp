@@ -64,7 +64,7 @@ TEST_CASE("sequences that cannot have their first token in time are late, and wa
   CHECK(engine.late() == std::vector{sequence_id{3}, sequence_id{4}, sequence_id{5}});
 }
 
-TEST_CASE("an idle engine tries the first that waits, if its time is not over") {
+TEST_CASE("an idle engine starts the first waiting sequence until its due time, even if it will be late") {
   step_scheduler engine(small());
   auto s = sequence_of(1, 8, 5);
   s.due = time_point{10s};
@@ -73,7 +73,7 @@ TEST_CASE("an idle engine tries the first that waits, if its time is not over") 
   CHECK(engine.late().empty());
 }
 
-TEST_CASE("no more sequences run than keep their targets for tokens, but one always does") {
+TEST_CASE("sequences run only while all keep their TPOT targets, but one always runs") {
   step_scheduler engine(small());
   fake_device device(small());
   const step_context context{.now = time_point{10s}, .steps = {10ms, 1ms, 1us}};

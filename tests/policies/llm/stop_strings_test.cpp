@@ -63,7 +63,7 @@ TEST_CASE("a text ends before its stop string, for any split into pieces") {
   CHECK(s.finish() == "");
 }
 
-TEST_CASE("a text that ends where a stop string might have begun is whole") {
+TEST_CASE("a text may end with the beginning of a stop string") {
   stop_strings s({"\n\n", "\nUser:"});
   CHECK(s.add("hi\n") == "hi");
   CHECK(s.add("Us") == "");
@@ -94,8 +94,7 @@ TEST_CASE("characters are never halved") {
   CHECK(s.add("è") == "éè");
 }
 
-TEST_CASE(
-    "random texts, stop strings and cuts give what a plain search gives, and hold back as little as can be") {
+TEST_CASE("random texts give the result of a plain search, and hold back as little as possible") {
   size_t found = 0;
   for (uint64_t run = 0; run < 20'000; ++run) {
     random_stream random(7, "stop strings", run);
