@@ -19,9 +19,7 @@ TEST_CASE("Nexus plans batches of which two, one after the other, meet the SLO")
   CHECK(nexus_backend::planned_batch(p) == 5);
 }
 
-TEST_CASE(
-    "a backend starts at once, with no more than planned, and drops early what a planned batch would make "
-    "late") {
+TEST_CASE("a backend starts the planned batch at once, and drops requests that would be late in it") {
   nexus_backend policy(resnet50(), shedding::window, 100);
   policy.add({time_point{9ms}, request_id{1}}, {});  // alone it would be in time: ℓ(1) = 6.1 ms
   for (uint64_t id = 2; id <= 12; ++id) policy.add({time_point{25ms}, request_id{id}}, {});

@@ -117,8 +117,7 @@ TEST_CASE("nexus_planner: batches are no larger than the model's") {
   for (const auto& [slot, placed] : plan) CHECK(placed[0].batch <= 4);
 }
 
-TEST_CASE(
-    "nexus_planner: more models than can take turns in time are dealt out, but none that never can be") {
+TEST_CASE("nexus_planner: slots take models as long as turns are in time, but none with an infeasible SLO") {
   nexus_planner p;
   std::vector<model_id> models;
   for (uint32_t i = 0; i < 9; ++i) models.push_back(model_id{i});

@@ -91,9 +91,7 @@ TEST_CASE("a slot or a model that goes away is matched no more") {
   CHECK(s.poll(ms(1)).at(0).slot == slot_id{0});
 }
 
-TEST_CASE(
-    "Shepherd stops nothing that stands behind another batch, and goes on when the slot says when it is "
-    "free") {
+TEST_CASE("Shepherd preempts no slot with two batches until one of them is done") {
   shepherd_stage s;
   s.policy.add_slot(slot_id{0}, ms(0));
   s.offer(0, 1);
@@ -154,7 +152,7 @@ TEST_CASE("Shepherd gives and takes only slots that have the model") {
   CHECK(m[0].preempts);
 }
 
-TEST_CASE("Shepherd sleeps until a slot can be given ahead of its end to the largest that waits") {
+TEST_CASE("Shepherd sleeps until just before the end of a batch, then matches the largest candidate") {
   shepherd_stage s;
   s.policy.add_slot(slot_id{0}, ms(0));
   s.offer(0, 9);

@@ -28,7 +28,7 @@ TEST_CASE("all requests may wait while almost none is lost") {
   CHECK(a.bound(at(3s), 100ms, 5, 1) == unbounded);
 }
 
-TEST_CASE("in overload so many may wait as leave within a newcomer's patience, less a batch") {
+TEST_CASE("in overload the bound is the rows that leave within a newcomer's patience, minus a batch") {
   admission a;
   pass(a, 0s, 3s, 4, 16);  // 400 rows a second, of 2000
   CHECK(a.bound(at(3s), 100ms, 5, 1) == 35);

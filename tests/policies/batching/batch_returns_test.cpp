@@ -68,22 +68,22 @@ TEST_CASE("resubmit_batch: requests of a worker that died wait for their poison 
   REQUIRE(q.retries().size() == 2);
   const auto again = q.take_poison_retry(batch_id{8});
   CHECK(again.requests[0].attempt == 2);
-  SUBCASE("a refusal makes another") {
+  SUBCASE("a refusal adds another retry") {
     resubmit_batch(q, again.in_flight, 3, ms(3));
     CHECK(q.retries().size() == 2);
   }
-  SUBCASE("a preemption, too") {
+  SUBCASE("a preemption adds another retry") {
     run_batch_again(q, again.in_flight, ms(3));
     CHECK(q.retries().size() == 2);
   }
-  SUBCASE("a second crash convicts it") {
+  SUBCASE("a second crash makes it poison") {
     const auto verdict = judge_poison_retry(q, again.in_flight, worker_loss::worker_crashed);
     REQUIRE(verdict);
     CHECK(verdict->what.id == request_id{1});
     CHECK(verdict->why == failure::poison);
     CHECK_FALSE(q.table().holds(again.in_flight.handles[0]));
   }
-  SUBCASE("another loss does not") {
+  SUBCASE("another loss does not make it poison") {
     const auto verdict = judge_poison_retry(q, again.in_flight, worker_loss::worker_lost);
     REQUIRE(verdict);
     CHECK(verdict->why == failure::worker_lost);
@@ -95,7 +95,7 @@ TEST_CASE("resubmit_batch: requests of a worker that died wait for their poison 
   }
 }
 
-TEST_CASE("run_batch_again: no bound and no number of returns keeps a stopped batch out") {
+TEST_CASE("run_batch_again: a stopped batch is queued again any number of times") {
   returning_queue q;
   for (int times = 0; times < 5; ++times) {
     CHECK(run_batch_again(q, q.lost, ms(3)) == 2);

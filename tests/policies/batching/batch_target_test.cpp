@@ -63,8 +63,7 @@ TEST_CASE("the need is the slots that the rate keeps busy with such batches") {
   CHECK(staggered_target(resnet50(8), {}).need == 0);
 }
 
-TEST_CASE(
-    "batches that keep up are as many rows as arrive while they run, on the slots that are the model's") {
+TEST_CASE("batches that keep up have as many rows as arrive during their run on the model's slots") {
   const auto p = resnet50(8);
   for (const double rate : {3000.0, 4500.0, 5500.0}) {
     CAPTURE(rate);

@@ -1,4 +1,4 @@
-// Which heads of a queue are given up for those behind them.
+// Shedding: heads of a queue that are given up for the requests behind them.
 #include "tests/policies/batching/paper_batching.hpp"
 
 using namespace troupe;

@@ -42,7 +42,7 @@ TEST_CASE("where others use the slots, a deferred batch wants to start early eno
   CHECK(wants_to_start(7) == doctest::Approx(5 - 6 * 0.6));  // no more than all are others'
 }
 
-TEST_CASE("a deferred batch does not wait for requests that are not to be expected") {
+TEST_CASE("a deferred batch waits at most six request gaps for its next request") {
   auto p = paper();
   p.slots = 10;
   deferred policy(p, shedding::window);

@@ -53,7 +53,7 @@ TEST_CASE("a decision log finds a drop with the numbers") {
   CHECK(drop->grounds.end == ms(12));
 }
 
-TEST_CASE("a decision log forgets the oldest, and what was granted does not push out what was dropped") {
+TEST_CASE("a decision log drops its oldest entries, and grants do not displace drops") {
   decision_log log(4);
   log.drop(asked(100), ms(0), drop_reason::late, {});
   for (uint32_t id = 1; id <= 20; ++id) {
@@ -83,7 +83,7 @@ TEST_CASE("a decision log notes how a batch ended, also when later ones have beg
   log.begin(batch(1));
   log.begin(batch(2));
   log.end(batch_id{1}, decision_log::batch_status::refused, refusal::busy, never, ms(5));
-  log.end(batch_id{9}, decision_log::batch_status::done, refusal::none, ms(1), ms(2));  // nobody knows it
+  log.end(batch_id{9}, decision_log::batch_status::done, refusal::none, ms(1), ms(2));  // unknown
   CHECK(log.batch(batch_id{1})->how == decision_log::batch_status::refused);
   CHECK(log.batch(batch_id{1})->why == refusal::busy);
   CHECK(log.batch(batch_id{1})->finished_at == ms(5));

@@ -73,7 +73,7 @@ TEST_CASE(
   CHECK(q.wake_at(retry_latency) == ms(14) + duration{1});
   q.clear();
   CHECK(q.wake_at(retry_latency) == never);
-  CHECK_FALSE(q.offer(ms(6)));  // nobody is told of an offer that is forgotten
+  CHECK_FALSE(q.offer(ms(6)));  // no message withdraws a cleared offer
 }
 
 TEST_CASE("poison_verdict: two crashes are poison, any other second loss is not") {

@@ -53,7 +53,7 @@ TEST_CASE("queue_leadership: until the first term is known it holds a bounded nu
   CHECK(l.arrive(held[0]) == arrival::taken);
 }
 
-TEST_CASE("queue_leadership: requests that reach another than the leader are the leader's") {
+TEST_CASE("queue_leadership: a node takes requests only while it leads") {
   queue_leadership l(true, {}, 1, 100);
   l.begin_term({3}, false);
   CHECK_FALSE(l.leads());

@@ -46,7 +46,7 @@ TEST_CASE("a request_queue refuses infeasible requests, and does not count them 
   CHECK(d->grounds.end == ms(6));
 }
 
-TEST_CASE("a request_queue is bounded in rows, but for a request in an empty one and one that was let in") {
+TEST_CASE("a request_queue is bounded in rows, except for a request to an empty queue and a returned one") {
   a_request_queue q(3);
   q.arrive(a_request(1, 0, 5), 0);
   q.arrive(a_request(2, 0), 0);
@@ -56,7 +56,7 @@ TEST_CASE("a request_queue is bounded in rows, but for a request in an empty one
   CHECK(q.policy().queued_rows() == 6);
 }
 
-TEST_CASE("a request_queue gives up by a condition, poison retries included, after those that are queued") {
+TEST_CASE("a request_queue gives up requests by a condition, queued ones before poison retries") {
   a_request_queue q;
   q.queue_alone(q.keep(a_request(1, 0), ms(0)), ms(0));
   for (uint64_t id = 2; id <= 4; ++id) q.arrive(a_request(id, 0), 0);
@@ -68,7 +68,7 @@ TEST_CASE("a request_queue gives up by a condition, poison retries included, aft
   CHECK(q.counted().bad == 0);
 }
 
-TEST_CASE("a request_queue gives up what the policy sheds, with the batch by which it was judged") {
+TEST_CASE("a request_queue gives up requests that the policy sheds, and logs the batch of the decision") {
   a_request_queue q;
   q.arrive(a_request(1, 0), 0);
   q.policy().update(ms(6.5), long_ago);

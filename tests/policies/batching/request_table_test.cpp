@@ -49,22 +49,22 @@ TEST_CASE("a request_table keeps the given number of released requests") {
   }
   CHECK(waited_for(t).empty());
 
-  SUBCASE("and no longer after a command") {
+  SUBCASE("a limit of zero drops them") {
     t.remember(0);
     for (uint64_t id = 11; id <= 13; ++id) t.add(entry(id));
     CHECK(t.handles() == 3);
     CHECK_FALSE(t.find(request_id{10}));
   }
-  SUBCASE("of a request that came again the latest") {
+  SUBCASE("the latest entry of a repeated request is found") {
     const auto again = t.add(entry(10, 1));
     CHECK(t.find(request_id{10}) == again);
     CHECK(t.holds(again));
   }
-  SUBCASE("of one that came again at once the one that waits") {
+  SUBCASE("the unreleased entry of a repeated request is found") {
     const auto again = t.add(entry(10));
     CHECK(t.find(request_id{10}) == again);
   }
-  SUBCASE("and of those that are released all together the last") {
+  SUBCASE("the last of requests released together are found") {
     for (uint64_t id = 11; id <= 13; ++id) t.add(entry(id));
     t.release_all();
     CHECK(waited_for(t).empty());

@@ -38,7 +38,7 @@ TEST_CASE("request_times: an SLO tightens the deadline of plans, and never loose
   CHECK(t.planned_deadline(due_by(24)) == ms(24));
 }
 
-TEST_CASE("request_times: the patience of a request is less the batch, its network and the margin twice") {
+TEST_CASE("request_times: patience is the remaining time minus the batch, its network and twice the margin") {
   const request_times t{{2ms, 1ms}, 3ms, 500us};
   CHECK(t.patience(due_by(40), 4, row_latency, ms(12)) == 12ms);  // 28 - 9 - 6 - 1
 }

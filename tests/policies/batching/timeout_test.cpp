@@ -18,7 +18,7 @@ batching_parameters some() {
   return p;
 }
 
-/// When a policy of that name wants to start after so many requests have come at the start.
+/// The start of a batch under this policy, after so many requests at `the_start`.
 duration start_of(std::string_view name, uint32_t requests, batching_parameters p = some()) {
   const auto policy = make_batching(name, "timeout", p);
   REQUIRE(policy != nullptr);

@@ -37,7 +37,7 @@ TEST_CASE("a node that cannot do its part is named, with its reason") {
   CHECK(p.problem(line)->what == "no such file");
 }
 
-TEST_CASE("the dead are not waited for, and a new incarnation has its part to do again") {
+TEST_CASE("nodes that are down are not awaited, and a new incarnation must do its part again") {
   deployment_progress p(workers);
   p.up(left_worker, {1});
   p.up(right_worker, {1});

@@ -117,7 +117,7 @@ TEST_CASE("a model moves to another domain in three lines") {
   CHECK_FALSE(table.move("a", 1).changed);
 }
 
-TEST_CASE("a move that cannot be done leaves the model where it was, one that was moved comes back there") {
+TEST_CASE("a failed move keeps the model's domain, and a redeployment uses the domain of the last move") {
   auto table = table_of_two();
   table.move("a", 1);
   const auto stays = table.stay(model_id{0});

@@ -38,7 +38,7 @@ TEST_CASE("a silent peer is dead after the timeout, and is reported once") {
   CHECK(of(d).empty());
 }
 
-TEST_CASE("signs of life put death off, also if they arrive out of order") {
+TEST_CASE("heartbeats postpone the timeout, also if they arrive out of order") {
   failure_detector d(50ms);
   d.on_heartbeat(peer, first_incarnation, the_start);
   d.on_heartbeat(peer, first_incarnation, the_start + 40ms);
@@ -69,7 +69,7 @@ TEST_CASE("a later incarnation ends the earlier one") {
   CHECK(of(d) == deaths{{peer, first_incarnation}});
 }
 
-TEST_CASE("the loss of an incarnation never heard of counts, and ends the earlier one") {
+TEST_CASE("the loss of an unknown incarnation counts, and ends the earlier one") {
   failure_detector d(50ms);
   d.on_heartbeat(peer, first_incarnation, the_start);
   d.lost(peer, second_life);

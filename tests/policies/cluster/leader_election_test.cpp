@@ -51,7 +51,7 @@ TEST_CASE("leader_election: the scheduler becomes the leader once it has met all
   CHECK_FALSE(w.decide(at(2s), long_ago));
 }
 
-TEST_CASE("leader_election: a standby that never comes does not keep the scheduler waiting for ever") {
+TEST_CASE("leader_election: the scheduler waits for an absent standby for a bounded time") {
   watcher w(head);
   w.meet(first_standby);
   CHECK_FALSE(w.decide(at(2999ms), long_ago));
@@ -69,7 +69,7 @@ TEST_CASE("leader_election: a standby lets a newly started scheduler lead first,
   CHECK(w.decide(at(2301ms), long_ago));
 }
 
-TEST_CASE("leader_election: a scheduler that comes back finds another leader, and leaves it there") {
+TEST_CASE("leader_election: a scheduler that comes back does not depose another leader") {
   watcher w(head);
   w.meet(first_standby);
   CHECK_FALSE(w.decide(at(1ms), long_ago));
@@ -102,16 +102,16 @@ TEST_CASE("leader_election: the second standby waits for the first, and for it a
   CHECK_FALSE(w.watch(now, 1s));
   w.fall(head);
   const auto fell = now;
-  SUBCASE("which does not come") { CHECK_FALSE(w.watch(now, fell + 299ms)); }
-  SUBCASE("which does nothing") {
+  SUBCASE("it does not come") { CHECK_FALSE(w.watch(now, fell + 299ms)); }
+  SUBCASE("it does nothing") {
     CHECK(w.watch(now, fell + 350ms));
     CHECK(now - fell >= 300ms);
   }
-  SUBCASE("which dies, too") {
+  SUBCASE("it dies, too") {
     w.fall(first_standby);
     CHECK(w.decide(at(now), at(now)));
   }
-  SUBCASE("which leaves") {
+  SUBCASE("it leaves") {
     w.leaving(first_standby, watcher::incarnation_of(first_standby));
     CHECK(w.decide(at(now), at(now)));
   }
@@ -250,8 +250,7 @@ TEST_CASE("leader_election: a node that is no candidate takes nothing") {
   CHECK_FALSE(w.watch(now, 20s));
 }
 
-TEST_CASE(
-    "leader_election: two that cannot reach each other do not take the leadership from each other for ever") {
+TEST_CASE("leader_election: a deposed leader deposes an unreachable new leader only after a long wait") {
   watcher w(head);
   w.meet(first_standby);
   w.meet(second_standby);
@@ -259,18 +258,18 @@ TEST_CASE(
   w.fall(first_standby);
   CHECK(w.learn({{1000}, first_standby, watcher::incarnation_of(first_standby)}, at(2s)));  // from peers
   duration now = 2s;
-  SUBCASE("but wait") { CHECK_FALSE(w.watch(now, 7900ms)); }
-  SUBCASE("until the leader is met") {
+  SUBCASE("it waits") { CHECK_FALSE(w.watch(now, 7900ms)); }
+  SUBCASE("the new leader is met") {
     CHECK_FALSE(w.watch(now, 4s));
     w.meet(first_standby);
     CHECK_FALSE(w.watch(now, 20s));
   }
-  SUBCASE("until a later incarnation of it is met") {
+  SUBCASE("a later incarnation of the new leader is met") {
     CHECK_FALSE(w.watch(now, 4s));
     w.up(first_standby, {100});
     CHECK(w.watch(now, 4100ms));
   }
-  SUBCASE("or so long that it must be gone") { CHECK(w.watch(now, 8100ms)); }
+  SUBCASE("the wait is over") { CHECK(w.watch(now, 8100ms)); }
 }
 
 TEST_CASE("leader_election: each term that follows another soon allows twice the silence") {

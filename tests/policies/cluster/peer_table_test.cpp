@@ -48,7 +48,7 @@ TEST_CASE("peer_table: a peer is known from its hello on, and up once both clock
   CHECK(t.all_up());
 }
 
-TEST_CASE("peer_table: an incarnation ends once, with what was known of it") {
+TEST_CASE("peer_table: an incarnation ends once, with its leave and its loss") {
   peers_of_head t;
   t.meet_fully(left_node);
   CHECK(t.leave(left_node));

@@ -64,7 +64,7 @@ TEST_CASE("geometric shares each fall by the ratio and add up to one") {
   for (const double s : geometric_shares(5, 1)) CHECK(s == doctest::Approx(0.2));
 }
 
-TEST_CASE("a weighted choice follows its weights and never takes what weighs nothing") {
+TEST_CASE("a weighted choice follows its weights and never takes an entry of weight zero") {
   random_stream random(5, "choice");
   const weighted_choice choose({0, 3, 0, 1, 0});
   std::vector<int> times(5);

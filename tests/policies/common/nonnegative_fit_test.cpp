@@ -22,7 +22,7 @@ TEST_CASE("a nonnegative fit finds the coefficients that made its samples") {
   CHECK(fit.squared_error({10, 0.03, 0, 0}) > 1e-3);
 }
 
-TEST_CASE("where the best coefficient would be negative it is zero, and the others are the best with that") {
+TEST_CASE("a coefficient that would be negative is zero, and the others are optimal with that") {
   nonnegative_fit<2> fit;  // value = 5 - features[1]
   for (const double x : {0.0, 1.0, 2.0}) fit.add({1, x}, 5 - x);
   const auto x = fit.solve();

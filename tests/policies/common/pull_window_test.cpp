@@ -89,7 +89,7 @@ TEST_CASE("pull window: only the oldest output is pulled at any size") {
   CHECK(s.pull() == pulled_ids{2});
 }
 
-TEST_CASE("pull window: unwritten answers take room, and it is looked for again") {
+TEST_CASE("pull window: unwritten answers take room, and a refused pull is tried again") {
   window_stage s(40);
   CHECK(s.window.next_look() == never);
   s.offer(1, 8);
@@ -99,7 +99,7 @@ TEST_CASE("pull window: unwritten answers take room, and it is looked for again"
   CHECK(s.window.next_look() == never);
 }
 
-TEST_CASE("pull window: an output that waits no more leaves the window, and is not the oldest") {
+TEST_CASE("pull window: a removed output leaves the window, and the next one is the oldest") {
   window_stage s(8);
   s.offer(1, 8), s.offer(2, 8);
   s.outputs.erase(request_id{1});

@@ -17,7 +17,7 @@ TEST_CASE("names are listed in the order in which they were added, and found") {
   CHECK(r.find("three") == nullptr);
 }
 
-TEST_CASE("a name that is taken stays what it was") {
+TEST_CASE("a taken name keeps its entry") {
   registry<int> r{{"one", 1}};
   CHECK_FALSE(r.add("one", 2));
   CHECK(*r.find("one") == 1);

@@ -4,7 +4,7 @@
 
 using namespace troupe;
 
-TEST_CASE("time arithmetic stops at the ends of time") {
+TEST_CASE("time arithmetic saturates at the ends of its range") {
   const time_point t{5ms};
   CHECK(saturating_subtract(t, 2ms) == time_point{3ms});
   CHECK(saturating_subtract(never, 2ms) == never);

@@ -12,7 +12,7 @@ using namespace troupe::test;
 
 namespace {
 
-/// What must hold of every run, whatever the policies and their parameters.
+/// Invariants of every run, under any policies and parameters.
 void check_invariants(const bare_simulation& sim, const std::vector<batching_parameters>& models) {
   std::vector<std::set<uint64_t>> seen(models.size());
   std::vector<time_point> free_at;
@@ -61,7 +61,7 @@ TEST_CASE("under any load and policies: no late batch, no double booking, one ou
     CAPTURE(seed);
     random_stream random(seed, "parameters");
     const auto pick = [&](auto names) { return names[random.below(names.size())]; };
-    // Not those that stop batches or want models placed: the laboratory runs them (tests/tools/lab).
+    // Except policies that stop batches or place models: tests/tools/lab runs those.
     bare_simulation sim(pick(std::vector{"lowest_id", "earliest_free"}));
     const auto slots = 1 + static_cast<uint32_t>(random.below(12));
     sim.add_slots(slots);

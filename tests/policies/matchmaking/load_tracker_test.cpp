@@ -20,7 +20,7 @@ TEST_CASE("the load is what all models need over the slots") {
   CHECK(b.load(13, the_start) == doctest::Approx(0.5));
 }
 
-TEST_CASE("without slots the load is that of one") {
+TEST_CASE("without slots the load is computed for one slot") {
   load_tracker b;
   b.set(model_id{0}, 2, the_start);
   CHECK(b.load(0, the_start) == doctest::Approx(2));
@@ -33,7 +33,7 @@ TEST_CASE("a sum that changed a million times is still exact") {
   CHECK(b.load(17, the_start) == 1);
 }
 
-TEST_CASE("a model that has fallen silent needs nothing") {
+TEST_CASE("a model without recent updates has no load") {
   load_tracker b;
   b.set(model_id{0}, 3, the_start);
   b.set(model_id{1}, 1, the_start);

@@ -1,4 +1,4 @@
-// A matchmaking policy that writes down what it is told, and matches nothing.
+// A matchmaking policy that records its slots and profiles, and matches nothing.
 #pragma once
 #include <map>
 #include <string>

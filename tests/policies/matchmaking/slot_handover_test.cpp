@@ -127,7 +127,8 @@ TEST_CASE("slot_handover: a later leader begins a term in which nothing was hand
   CHECK_FALSE(h.accepts(slot_id{0}, worker_with(0)));
 }
 
-TEST_CASE("slot_handover: a batch of an earlier term is on its slot until it is done, its end is not known") {
+TEST_CASE(
+    "slot_handover: a batch of an earlier term occupies its slot without a known end until it is done") {
   auto h = elected_handover();
   begin_term_of(h);
   CHECK(h.on_handover(handover_of(worker_with(0), 8), new_arbiter));

@@ -134,7 +134,7 @@ TEST_CASE("a new candidate replaces the old one, also while it waits, and one wi
   CHECK(f.policy->wake_at() == never);
 }
 
-TEST_CASE("until a match is answered its slot is in no other") {
+TEST_CASE("a slot with an unanswered match is in no other match") {
   matchmaking_fixture f;
   f.slot(0, long_ago);
   f.want(0, 10, 20);
@@ -146,7 +146,7 @@ TEST_CASE("until a match is answered its slot is in no other") {
   CHECK(f.poll(13) == pairs{{1, 0}});
 }
 
-TEST_CASE("until a match is answered its model's candidates are remembered, but in no other") {
+TEST_CASE("a new candidate of a model waits until the model's match is answered") {
   matchmaking_fixture f;
   f.slot(0, long_ago);
   f.slot(1, long_ago);

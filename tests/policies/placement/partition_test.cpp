@@ -62,7 +62,7 @@ TEST_CASE("memory is the parameters of all models and the largest batch memory o
         "the models of sub-cluster 'right' receive 40 requests a second, it can serve 39");
 }
 
-TEST_CASE("changes cost what unloading and loading costs, and what was nowhere nothing") {
+TEST_CASE("a change costs its unloading and loading, and placing a new model costs nothing") {
   auto p = four_models();
   p.current = {0, 0, 1, no_part};
   CHECK(judge(p, {0, 0, 1, 1}).cost == 0);

@@ -64,7 +64,7 @@ TEST_CASE("kinds of arrivals go by their names") {
   CHECK_FALSE(parse_arrival_kind("uniform", kind));
 }
 
-TEST_CASE("arrivals that are further apart than time reaches never come") {
+TEST_CASE("arrivals beyond the range of time never come") {
   for (const auto kind : {arrival_kind::constant, arrival_kind::poisson, arrival_kind::gamma}) {
     const auto times = draw({kind, 1e-12, 2}, 3, 100);
     CHECK(std::is_sorted(times.begin(), times.end()));

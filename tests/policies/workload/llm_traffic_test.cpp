@@ -49,7 +49,7 @@ TEST_CASE("llm traffic: lengths as ShareGPT's, within their bounds") {
   for (const auto& t : some(o, 10)) CHECK(t.prompt_tokens == 60);
 }
 
-TEST_CASE("llm traffic: adapters as popular as Punica's experiments want them") {
+TEST_CASE("llm traffic: adapters have the popularity of Punica's experiments") {
   const auto distinct = adapters_of(adapter_popularity::distinct);
   CHECK(distinct.size() == 10);
   for (const auto& [_, n] : distinct) CHECK(n == 2000);
