@@ -16,7 +16,7 @@ TEST_CASE("available memory: the kernel's value, in bytes") {
     CHECK_FALSE(available_memory(nothing));
 }
 
-TEST_CASE("available memory: this machine has some") {
+TEST_CASE("available memory: it is greater than zero on this machine") {
   const auto now = available_memory();
   REQUIRE(now);
   CHECK(*now > 1 << 20);

@@ -14,7 +14,7 @@ const ucx_address sample{.node = node_id{3},
                          .pool_key = "key"};
 }
 
-TEST_CASE("an address comes back as it was") {
+TEST_CASE("a decoded address equals the encoded one") {
   ucx_address out;
   REQUIRE(decode(encode(sample), out).empty());
   CHECK(out.node == sample.node);
@@ -26,7 +26,7 @@ TEST_CASE("an address comes back as it was") {
   CHECK(out.pool_key == sample.pool_key);
 }
 
-TEST_CASE("every flipped bit and every cut is found") {
+TEST_CASE("a flipped bit, a truncation or an extra byte of an address is detected") {
   const std::string good = encode(sample);
   ucx_address out;
   for (size_t bit = 0; bit < good.size() * 8; ++bit) {

@@ -37,7 +37,7 @@ TEST_CASE("frames from 1 byte to 4 MiB arrive complete, aligned and in order") {
   CHECK(stats.discarded_in == 0);
 }
 
-TEST_CASE("small frames keep their order however many threads send them") {
+TEST_CASE("small frames of two threads arrive in the order of the calls") {
   fabric_child child(1, 7);
   side us;
   us.carrier->start(us.events);
@@ -123,7 +123,7 @@ TEST_CASE("after a disconnect nothing more arrives from that incarnation") {
   CHECK(us.events.frames().size() == before);
 }
 
-TEST_CASE("a pool that this machine has no memory for is refused before it takes any") {
+TEST_CASE("a pool beyond the machine's memory is refused") {
   side us;
   CHECK_THROWS_WITH_AS(us.carrier->allocate(memory_kind::host, size_t{1} << 50),
                        doctest::Contains("lower limits.pool_mb"), std::runtime_error);

@@ -71,7 +71,7 @@ TEST_CASE("an unknown path is 404, a known one with another method 405") {
   CHECK(wrong.body == R"({"error":"/v2/models/m does not take PUT; use GET, DELETE"})");
 }
 
-TEST_CASE("refusals of the router have the form that it was given") {
+TEST_CASE("refusals of the router use the configured format") {
   auto router = a_router();
   router.set_path_refusal([](std::string_view path, unsigned status, std::string message) {
     http_response r;

@@ -119,7 +119,7 @@ TEST_CASE("a reply that is never sent answers 500") {
   CHECK(c.receive().status == 200);
 }
 
-TEST_CASE("a client that leaves cancels its request") {
+TEST_CASE("a client that disconnects cancels its request") {
   stage_handler stage;
   http_server server({}, stage);
   client c(server.port());
@@ -195,7 +195,7 @@ TEST_CASE("a refused request without a body leaves the connection open") {
   CHECK(stage.asked == 5);
 }
 
-TEST_CASE("a client that asks before it sends its body is told to continue") {
+TEST_CASE("a client that expects 100-continue gets it before its body") {
   stage_handler stage;
   http_server server({}, stage);
   client c(server.port());
@@ -223,9 +223,7 @@ TEST_CASE("bytes that are not HTTP answer 400 and end the connection") {
   CHECK(c.receive().status == 431);
 }
 
-TEST_CASE(
-    "a request whose end two servers could see elsewhere ends the connection, and what follows is not "
-    "served") {
+TEST_CASE("a request with an ambiguous end closes the connection, and later bytes are not served") {
   stage_handler stage;
   http_server server({}, stage);
   for (const auto& [fields, status] : {std::pair{std::string("Transfer-Encoding: gzip\r\n"), 400},

@@ -80,7 +80,7 @@ TEST_CASE("each piece of a stream arrives before the next one is written") {
   CHECK(c.receive_chunk() == "");
 }
 
-TEST_CASE("the head of a stream arrives before its first piece, and an empty piece ends nothing") {
+TEST_CASE("the head of a stream arrives before its first piece, and an empty piece does not end the stream") {
   stream_handler stage;
   http_server server({}, stage);
   client c(server.port());
@@ -94,7 +94,7 @@ TEST_CASE("the head of a stream arrives before its first piece, and an empty pie
   CHECK(c.receive_chunk() == "");
 }
 
-TEST_CASE("a connection serves on after a stream, also requests that came while it was open") {
+TEST_CASE("a connection serves requests after a stream, also those received during it") {
   stream_handler stage;
   http_server server({}, stage);
   client c(server.port());
@@ -117,7 +117,7 @@ TEST_CASE("a connection serves on after a stream, also requests that came while 
   CHECK(stage.cancelled() == 0);
 }
 
-TEST_CASE("a client that leaves an idle stream is noticed at once") {
+TEST_CASE("a disconnect during an idle stream is noticed at once") {
   stream_handler stage;
   http_server server({}, stage);
   client c(server.port());
@@ -150,7 +150,7 @@ TEST_CASE("a stream that is dropped ends the connection without the last chunk")
   CHECK(stage.cancelled() == 0);
 }
 
-TEST_CASE("to HTTP/1.0 a stream goes as it is, until the connection ends") {
+TEST_CASE("a stream to an HTTP/1.0 client is not chunked, and ends with the connection") {
   stream_handler stage;
   http_server server({}, stage);
   client c(server.port());
@@ -231,7 +231,7 @@ TEST_CASE("a client too far behind its stream is disconnected") {
   CHECK(server.connections() == 0);
 }
 
-TEST_CASE("one large piece is sent whatever its size") {
+TEST_CASE("a single piece of 20 MiB is sent") {
   stream_handler stage;
   http_server server({}, stage);
   client c(server.port());
@@ -259,7 +259,7 @@ TEST_CASE("a client that does not read its stream is disconnected") {
   CHECK(stage.wait_for_cancelled(1));
 }
 
-TEST_CASE("a client that leaves while its stream waits for it is noticed at once") {
+TEST_CASE("a disconnect while a stream waits for its client is noticed at once") {
   stream_handler stage;
   http_server server({.write_timeout = 1h}, stage);
   for (const bool half : {true, false}) {

@@ -89,7 +89,7 @@ TEST_CASE("a client sends and requests tensors without a JSON form as binary dat
       R"({"parameters":{"binary_data_output":true},"inputs":[{"name":"n","datatype":"INT32","shape":[1],"data":[-6]}]})");
 }
 
-TEST_CASE("a body is split where the header says that its JSON ends") {
+TEST_CASE("a body is split at the JSON length of its header") {
   CHECK(split_infer_body("{}abc", "2")->json == "{}");
   CHECK(split_infer_body("{}abc", "2")->binary == "abc");
   CHECK(split_infer_body("{}abc", {})->json == "{}abc");

@@ -23,7 +23,7 @@ std::string why_refused(F f) {
 
 }  // namespace
 
-TEST_CASE("kserve parameters: a number is complete, and within its type") {
+TEST_CASE("kserve parameters: a number has no other characters around it, and is within its type") {
   CHECK(whole<int64_t>("-12") == -12);
   CHECK(whole<uint64_t>("18446744073709551615") == UINT64_MAX);
   CHECK(whole<double>("2.5e3") == 2500);

@@ -10,7 +10,7 @@
 using namespace troupe;
 using namespace troupe::testing;
 
-TEST_CASE("data is flat, or nested as its shape says") {
+TEST_CASE("data is flat, or nested by its shape") {
   const auto s = one_input(data_type::int32, {2, 2});
   const std::vector<int32_t> expected{1, 2, 3, 4, 5, 6, 7, 8};
   for (auto data :

@@ -83,8 +83,7 @@ TEST_CASE("only a slot's own region releases it, and only once") {
   CHECK(f.pool.in_use() == 0);
 }
 
-TEST_CASE(
-    "a new incarnation takes new slots, and those of the one before stay good until they are given back") {
+TEST_CASE("slots of the previous incarnation stay valid until they are released") {
   pool_fixture f;
   const auto old = f.pool.take(100);
   f.pool.renew(incarnation_id{10});

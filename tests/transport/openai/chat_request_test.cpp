@@ -39,7 +39,7 @@ TEST_CASE("a chat generates as much as fits unless it has a limit, under either 
   CHECK_FALSE(take(R"("add_generation_prompt": false)").add_generation_prompt);
 }
 
-TEST_CASE("log-probabilities of a chat are a yes or no, and a number of others") {
+TEST_CASE("logprobs of a chat is a flag, and top_logprobs a number that needs it") {
   const auto r = take(R"("logprobs": true, "top_logprobs": 20)");
   CHECK(r.logprobs);
   CHECK(r.top_logprobs == 20);
@@ -91,7 +91,7 @@ TEST_CASE("parts of text are joined with line ends, others are refused") {
         "messages[0].content");
 }
 
-TEST_CASE("calls of tools in earlier messages have objects for arguments, as templates print them") {
+TEST_CASE("tool calls in earlier messages get their arguments as objects") {
   const auto m = messages_of(R"([{"role": "user", "content": "?"},
     {"role": "assistant", "content": null, "tool_calls": [
       {"id": "a1", "type": "function", "function": {"name": "f", "arguments": "{\"x\": [1, 2.5, \"z\"]}"}},

@@ -56,7 +56,7 @@ TEST_CASE("a completion may have a priority and targets") {
   CHECK(refused_completion(R"("tpot_ms": 0)").find("tpot_ms") != std::string::npos);
 }
 
-TEST_CASE("a completion takes every field of OpenAI's and vLLM's that it knows") {
+TEST_CASE("a completion accepts every supported field of OpenAI and vLLM") {
   const auto r =
       take_completion(R"("max_tokens": 7, "temperature": 0.5, "top_p": 0.25, "top_k": 40, "min_p": 0.125,
     "repetition_penalty": 1.5, "presence_penalty": -2, "frequency_penalty": 2, "seed": 12345678901234567890,
@@ -200,7 +200,7 @@ TEST_CASE("stop strings are one or a few, and never empty") {
   CHECK(blamed_for(R"("stop_token_ids": 1)") == "stop_token_ids");
 }
 
-TEST_CASE("biases are of tokens, each once, and bounded") {
+TEST_CASE("logit_bias has distinct token ids, and its values and size are bounded") {
   CHECK(take_completion(R"("logit_bias": {})").sampling.biases.empty());
   CHECK(refused_completion(R"("logit_bias": {"a": 1})") ==
         R"(logit_bias | logit_bias: its keys must be token ids; "a" is not)");
@@ -218,7 +218,7 @@ TEST_CASE("biases are of tokens, each once, and bounded") {
   CHECK(refused_completion(many + R"(,"1024": 0})") == "logit_bias | logit_bias: has more than 1024 tokens");
 }
 
-TEST_CASE("fields that do not go together are refused") {
+TEST_CASE("inconsistent, repeated or missing fields are refused") {
   CHECK(blamed_for(R"("stream_options": {"include_usage": true})") == "stream_options");
   CHECK(blamed_for(R"("stream": true, "stream_options": {"include_usage": 1})") ==
         "stream_options.include_usage");

@@ -139,7 +139,7 @@ TEST_CASE("requested usage comes last in a stream, and is null before") {
   }
 }
 
-TEST_CASE("a stream ends, or breaks with an error and ends") {
+TEST_CASE("a failed stream has an error event before its end") {
   std::string out;
   append_error_event(out, {503, "lost", "", ""});
   CHECK(event(out)["error"]["type"] == "server_error");

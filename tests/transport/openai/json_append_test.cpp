@@ -50,7 +50,7 @@ TEST_CASE("random bytes, whole characters and pieces of them are quoted as the J
   }
 }
 
-TEST_CASE("log-probabilities read back unchanged, and infinite ones are -9999") {
+TEST_CASE("log-probabilities read back unchanged, and negative infinity and NaN are -9999") {
   for (const float value : {-0.5f, -1e-5f, 0.0f, -0.0f, -12.345678f, -9998.5f, -1e-45f, -0.1f}) {
     CHECK(nlohmann::json::accept(logprob(value)));
     CHECK(nlohmann::json::parse(logprob(value)).get<float>() == value);

@@ -15,7 +15,7 @@ tokenize_request take_tokenize(std::string_view body) {
   return *r;
 }
 
-TEST_CASE("a text or a chat is to be tokenized") {
+TEST_CASE("a request to tokenize has a text or a chat") {
   const auto text = take_tokenize(R"({"prompt": "hello", "return_token_strs": true})");
   CHECK(text.prompt == "hello");
   CHECK(text.model.empty());
@@ -55,7 +55,7 @@ TEST_CASE("tokens are returned with their count, and with their texts on request
   CHECK(json::parse(format_tokenize({}, {}, 0))["tokens"] == json::array());
 }
 
-TEST_CASE("tokens become text again") {
+TEST_CASE("a request to detokenize has tokens, and its answer the text") {
   const auto r = parse_detokenize(R"({"model": "m", "tokens": [1, 2.0, 3]})");
   REQUIRE(r);
   CHECK(r->model == "m");

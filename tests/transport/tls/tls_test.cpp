@@ -92,7 +92,7 @@ std::string read_all(tls_session& s, size_t size) {
 
 }  // namespace
 
-TEST_CASE("two holders of the CA's certificates talk, both ways") {
+TEST_CASE("two peers with certificates of one CA exchange bytes in both directions") {
   const folder certs;
   const tls_context server(certs.of("node")), client(certs.of(operator_name));
   sockets pair;
@@ -160,7 +160,7 @@ TEST_CASE("a server of another CA, or of another host, is refused") {
   CHECK(dial(wrong, "localhost").find("verify failed") != std::string::npos);
 }
 
-TEST_CASE("an unfinished handshake ends by time or by number") {
+TEST_CASE("an unfinished handshake ends by its time limit, or as the oldest of too many") {
   const folder certs;
   const tls_context server(certs.of("node"));
   {
