@@ -52,7 +52,7 @@ std::string repeated(const std::string& s, size_t times) {
 
 }  // namespace
 
-TEST_CASE("a conversation becomes the text that the template makes of it") {
+TEST_CASE("a template renders a conversation") {
   const auto v = json::parse(
       R"({"messages": [{"role": "user", "content": " Hi "}, {"role": "assistant", "content": "Yo"}],
                                  "add_generation_prompt": true})");
@@ -61,7 +61,7 @@ TEST_CASE("a conversation becomes the text that the template makes of it") {
                v) == "<user>Hi\n<assistant>Yo\n<assistant>");
 }
 
-TEST_CASE("a separator may be longer than a string holds in place") {
+TEST_CASE("a separator may be longer than a string's inline buffer") {
   CHECK(render("{{ 'one <|end_of_the_turn|> two'.split(' <|end_of_the_turn|> ') | join('+') }}") ==
         "one+two");
   CHECK(render("{{ 'one <|end_of_the_turn|> two'.rsplit(' <|end_of_the_turn|> ', 1) | join('+') }}") ==
@@ -85,7 +85,7 @@ TEST_CASE("an unsupported feature is reported with its place when the template i
   CHECK(says(parse_error("{{ x | tojson(ident=2) }}"), "'tojson' has no argument 'ident'"));
 }
 
-TEST_CASE("a template that is no Jinja is refused with the place") {
+TEST_CASE("a template with a syntax error, or too large, is refused with the reason") {
   CHECK(says(parse_error("{% if x %}"),
              "expected {% endif %}, found the end of the template (line 1, column 11)"));
   CHECK(says(parse_error("{{ 'x }}"), "the string is not closed (line 1, column 4)"));
@@ -100,7 +100,7 @@ TEST_CASE("a template that is no Jinja is refused with the place") {
   CHECK(says(parse_error(std::string(300'000, 'x')), "at most 262144"));
 }
 
-TEST_CASE("raise_exception refuses the conversation in the words of the template") {
+TEST_CASE("raise_exception refuses the conversation with the template's message") {
   CHECK(why_refused("{{ raise_exception('Roles must alternate') }}") ==
         "the model's chat template refuses the conversation: Roles must alternate");
 }
@@ -117,13 +117,13 @@ TEST_CASE("an error while rendering names the place and the reason") {
   CHECK(says(why_refused("{{ 1 }}", json::array()), "must be a JSON object"));
 }
 
-TEST_CASE("strftime_now formats the date that the request gives, and refuses without one") {
+TEST_CASE("strftime_now formats the request's date, and refuses a request without one") {
   CHECK(render("{{ strftime_now('%d %b %Y') }}", {{"strftime_now", "2024-07-26"}}) == "26 Jul 2024");
   CHECK(says(why_refused("{{ strftime_now('%Y') }}"), "set its variable strftime_now"));
   CHECK(render("{{ strftime_now is defined }}") == "True");
 }
 
-TEST_CASE("break and continue inside of a block that is assigned leave the loop and not the text") {
+TEST_CASE("break inside of a block assignment leaves the loop and discards the block's text") {
   CHECK(render("{% for i in [1, 2, 3] %}{% set x %}a{% if i == 2 %}{% break %}{% endif %}{% endset %}{{ x "
                "}}{{ i }}"
                "{% endfor %}!") == "a1!");
@@ -140,18 +140,18 @@ TEST_CASE("a macro outlives the loop that defined it") {
                "{% set ns.f = f %}{% endfor %}{{ ns.f() }}") == "14");
 }
 
-TEST_CASE("a loop that outlives itself still answers") {
+TEST_CASE("a loop variable remains readable after its loop") {
   CHECK(render("{% set ns = namespace() %}{% for i in 'abc' %}{% set ns.l = loop %}{% endfor %}"
                "{{ ns.l.index }}{{ ns.l.previtem }}{{ ns.l.nextitem is defined }}") == "3bFalse");
 }
 
-TEST_CASE("namespaces that refer to each other in circles are no leak and no hang") {
+TEST_CASE("cyclic references between namespaces neither leak nor hang") {
   CHECK(
       render("{% set a = namespace() %}{% set b = namespace(a=a) %}{% set a.b = [b] %}{{ a.b[0].a == a }}") ==
       "True");
 }
 
-TEST_CASE("output without end is refused") {
+TEST_CASE("unbounded output is refused") {
   CHECK(says(why_refused("{% for i in range(99999) %}{{ 'x' * 1000 }}{% endfor %}"),
              "renders more than 4 MiB"));
   CHECK(says(
@@ -162,7 +162,7 @@ TEST_CASE("output without end is refused") {
   CHECK(says(why_refused("{% set t = 'x' * 100000 %}{{ t | replace('', t) }}"), "renders more than 4 MiB"));
 }
 
-TEST_CASE("work without end is refused") {
+TEST_CASE("unbounded work is refused") {
   CHECK(says(why_refused("{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"),
              "too many steps"));
   CHECK(says(why_refused("{{ range(100001) }}"), "'range' is longer than 100000"));
@@ -175,7 +175,7 @@ TEST_CASE("work without end is refused") {
       "too many steps"));
 }
 
-TEST_CASE("nesting without end is refused and no stack overflows") {
+TEST_CASE("unbounded nesting is refused without a stack overflow") {
   CHECK(says(parse_error("{{ " + repeated("(", 50'000) + "x" + repeated(")", 50'000) + " }}"),
              "nested deeper than 200"));
   CHECK(says(parse_error("{{ " + repeated("[", 50'000) + repeated("]", 50'000) + " }}"),
@@ -198,12 +198,12 @@ TEST_CASE("nesting without end is refused and no stack overflows") {
   CHECK(says(why_refused("{{ x }}", {{"x", deep}}), "nests JSON deeper than 100"));
 }
 
-TEST_CASE("names of the request hide functions, and names that are set hide both") {
+TEST_CASE("variables of the request hide functions, and assigned variables hide both") {
   CHECK(render("{{ range }}", {{"range", 1}}) == "1");
   CHECK(render("{% set range = 2 %}{{ range }}", {{"range", 1}}) == "2");
 }
 
-TEST_CASE("threads that render one template at once give what one thread gives") {
+TEST_CASE("a template renders the same text in concurrent threads") {
   const chat_template t("{% for m in messages %}{{ loop.index }}{{ m | tojson }}{% endfor %}", "a.jinja");
   const json v = {{"messages", json::array({"a", 1, json::object({{"k", "v"}})})}};
   const auto expected = t.render(v);

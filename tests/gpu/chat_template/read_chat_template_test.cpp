@@ -51,7 +51,7 @@ TEST_CASE("a checkpoint without a chat template has none") {
   CHECK(read_chat_template(f.path) == nullptr);
 }
 
-TEST_CASE("a chat template is read from wherever a checkpoint may have it") {
+TEST_CASE("chat_template.jinja goes before chat_template.json, and both go before tokenizer_config.json") {
   const folder f;
   f.write("tokenizer_config.json", R"({"chat_template": "{{ 1 }} in tokenizer_config.json"})");
   CHECK(f.rendered() == "1 in tokenizer_config.json");
@@ -61,7 +61,7 @@ TEST_CASE("a chat template is read from wherever a checkpoint may have it") {
   CHECK(f.rendered() == "3 in chat_template.jinja");
 }
 
-TEST_CASE("of named chat templates the default one counts") {
+TEST_CASE("the default one of several named chat templates is used") {
   const folder f;
   f.write(
       "tokenizer_config.json",

@@ -14,13 +14,13 @@ TEST_CASE("lengths count code points") {
   CHECK(text::characters("aü👋").back() == "👋");
 }
 
-TEST_CASE("UTF-8 is told from what is not") {
+TEST_CASE("is_utf8 rejects invalid UTF-8") {
   CHECK(text::is_utf8("aü你👋"));
   for (const auto* s : {"\xff", "\xc3", "\x80", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "a\xe4\xbd"})
     CHECK_FALSE(text::is_utf8(s));
 }
 
-TEST_CASE("text that is not UTF-8 is handled") {
+TEST_CASE("text functions accept invalid UTF-8") {
   const std::string s =
       "\xff\x80"
       "a\xc3";
@@ -37,25 +37,25 @@ TEST_CASE("white space is stripped as Python strips it") {
   CHECK(text::strip_right("abüüb", &chars) == "a");
 }
 
-TEST_CASE("case changes beyond ASCII") {
+TEST_CASE("case changes cover characters beyond ASCII") {
   CHECK(text::upper("grüße") == "GRÜSSE");
   CHECK(text::lower("ÄÖ ПРИВЕТ") == "äö привет");
   CHECK(text::title("it's ünder-way 3rd") == "It'S Ünder-Way 3Rd");
   CHECK(text::capitalize("éCOLE Nationale") == "École nationale");
 }
 
-TEST_CASE("reprs take the quotes that need no escapes") {
+TEST_CASE("a repr uses the quotes that need no escapes") {
   CHECK(text::repr("a") == "'a'");
   CHECK(text::repr("it's") == "\"it's\"");
   CHECK(text::repr("'\"\\\n\x01\u00ad") == "'\\'\"\\\\\\n\\x01\\xad'");
 }
 
-TEST_CASE("JSON escapes what it must, and all beyond ASCII if asked") {
+TEST_CASE("JSON escapes control characters and quotes, and all beyond ASCII on request") {
   CHECK(text::json("\"\\\n\x01ü</", false) == "\"\\\"\\\\\\n\\u0001ü</\"");
   CHECK(text::json("ü👋\x7f", true) == "\"\\u00fc\\ud83d\\udc4b\\u007f\"");
 }
 
-TEST_CASE("replacing an empty text puts the other around each code point") {
+TEST_CASE("replacing an empty text inserts the replacement around each code point") {
   CHECK(text::replace("üa", "", "-", -1) == "-ü-a-");
   CHECK(text::replace("üa", "", "-", 2) == "-ü-a");
   CHECK(text::replace("aaa", "a", "b", 2) == "bba");
@@ -74,7 +74,7 @@ TEST_CASE("texts are found and split from the left and from the right") {
   CHECK(text::split(" a  b c ", nullptr, 1, true) == std::vector<std::string_view>{" a  b", "c"});
 }
 
-TEST_CASE("a text that almost occurs everywhere is looked for in linear time") {
+TEST_CASE("a search with partial matches everywhere takes linear time") {
   std::string hay, needle;
   for (int i = 0; i < 1'000'000; ++i) hay += "ab";
   for (int i = 0; i < 500'000; ++i) needle += "ab";

@@ -61,7 +61,7 @@ TEST_CASE("keys for training or module selection are ignored") {
                         {"a_key_of_tomorrow", 1}}) == "no error");
 }
 
-TEST_CASE("adapters that would be computed otherwise are refused with the key") {
+TEST_CASE("adapters with unsupported settings are refused with the key") {
   CHECK(refused_config({{"peft_type", "IA3"}}) == "f: 'peft_type' is 'IA3': only LORA is supported");
   CHECK(refused_config({{"peft_type", nullptr}}) == "f: 'peft_type' is missing");
   CHECK(refused_config({{"bias", "lora_only"}}) ==
@@ -76,7 +76,7 @@ TEST_CASE("adapters that would be computed otherwise are refused with the key") 
   }
 }
 
-TEST_CASE("numbers that no adapter has are refused") {
+TEST_CASE("missing or out-of-range numbers of an adapter are refused") {
   CHECK(refused_config({{"r", 0}}) == "f: 'r' is 0: it must be an integer from 1 to 256");
   CHECK(refused_config({{"r", 257}}) == "f: 'r' is 257: it must be an integer from 1 to 256");
   CHECK(refused_config({{"r", nullptr}}) == "f: 'r' is missing");

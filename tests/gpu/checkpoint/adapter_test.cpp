@@ -127,7 +127,7 @@ TEST_CASE("weights may be F16 and BF16, and no other type") {
             ".lora_A.weight' has the type 'I8': save the weights as F32, F16 or BF16");
 }
 
-TEST_CASE("a half of an adapter's part is refused") {
+TEST_CASE("an A matrix without its B matrix, or a B without its A, is refused") {
   auto weights = small_adapter_weights();
   weights.erase(weights.begin() + 3);
   CHECK(refused_adapter(weights) == "a/adapter_model.safetensors: has '" + q0 + ".lora_A.weight' without '" +

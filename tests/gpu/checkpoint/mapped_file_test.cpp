@@ -7,7 +7,7 @@
 
 using namespace troupe::llm;
 
-TEST_CASE("a mapped file has its bytes, wherever the mapping is moved to") {
+TEST_CASE("a mapping keeps its bytes when it is moved") {
   const temporary_folder folder;
   folder.write("f", "abc");
   mapped_file first(folder.path / "f");

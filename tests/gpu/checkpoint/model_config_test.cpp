@@ -128,7 +128,7 @@ TEST_CASE("only a Llama configuration may place biases") {
   CHECK(all(config_of(other)) == std::vector<bool>{false, false, false});
 }
 
-TEST_CASE("a sliding window is every layer's in mistral and none in llama") {
+TEST_CASE("every layer of a Mistral has the sliding window, and no layer of a Llama") {
   CHECK(config_of(changed({{"model_type", "mistral"}, {"sliding_window", 5}})).window ==
         std::vector<uint32_t>{5, 5});
   CHECK(config_of(changed({{"model_type", "mistral"}, {"sliding_window", nullptr}})).window == no_window);
@@ -137,7 +137,7 @@ TEST_CASE("a sliding window is every layer's in mistral and none in llama") {
         "m/config.json: 'sliding_window' is 0: it must be an integer from 1 to 2147483648");
 }
 
-TEST_CASE("in qwen2 the layers from max_window_layers on slide, or those that layer_types names") {
+TEST_CASE("layers of a Qwen2 have the window from max_window_layers on, or by layer_types") {
   json qwen = {
       {"model_type", "qwen2"}, {"sliding_window", 5}, {"use_sliding_window", true}, {"max_window_layers", 1}};
   CHECK(config_of(changed(qwen)).window == std::vector<uint32_t>{0, 5});
@@ -164,7 +164,7 @@ TEST_CASE("in qwen2 the layers from max_window_layers on slide, or those that la
         "\"sliding_attention\"");
 }
 
-TEST_CASE("tokens of the generation's configuration prevail where it has any") {
+TEST_CASE("BOS and EOS of generation_config.json go before those of config.json") {
   const json as_it_is = json::object();
   const auto with = [](const json& config, const std::string& generation) {
     return parse_model_config(changed(config).dump(), generation, "m");
@@ -190,7 +190,7 @@ TEST_CASE("tokens of the generation's configuration prevail where it has any") {
         "m/config.json: 'eos_token_id' has more than 1024 tokens");
 }
 
-TEST_CASE("a checkpoint need not have a generation's configuration") {
+TEST_CASE("generation_config.json is optional") {
   const temporary_folder folder;
   folder.write("config.json", small_config().dump());
   CHECK(read_model_config(folder.path).eos == std::vector<token>{2});
@@ -200,7 +200,7 @@ TEST_CASE("a checkpoint need not have a generation's configuration") {
         (folder.path / "none/config.json").string() + ": No such file or directory");
 }
 
-TEST_CASE("models that would be computed otherwise are refused with what is supported") {
+TEST_CASE("unsupported models are refused with the supported alternatives") {
   CHECK(refused_model({{"model_type", "gemma2"}}) ==
         "m/config.json: 'model_type' is 'gemma2': llama, mistral and qwen2 are supported");
   CHECK(error_of([] { config_of(without(small_config(), "model_type")); }) ==
@@ -215,7 +215,7 @@ TEST_CASE("models that would be computed otherwise are refused with what is supp
         "m/config.json: 'rope_scaling.type' is 'yarn': only default, linear and llama3 are supported");
 }
 
-TEST_CASE("numbers that no model has are refused before anything is allocated for them") {
+TEST_CASE("missing or out-of-range numbers of a model are refused") {
   for (const char* key :
        {"num_hidden_layers", "hidden_size", "intermediate_size", "vocab_size", "max_position_embeddings",
         "num_attention_heads", "num_key_value_heads", "head_dim"}) {

@@ -24,7 +24,7 @@ std::string refused_key(const std::string& key, const ordered_json& value = 7) {
 
 }  // namespace
 
-TEST_CASE("a key matches the end of a module's name, from a dot on") {
+TEST_CASE("a key matches the end of a module's name, after a dot") {
   CHECK(key_matches("q_proj", q3));
   CHECK(key_matches("self_attn.q_proj", q3));
   CHECK(key_matches("layers.3.self_attn.q_proj", q3));
@@ -36,7 +36,7 @@ TEST_CASE("a key matches the end of a module's name, from a dot on") {
   CHECK(!key_matches("layers.3.self_attn.q_proj", "model.layers.13.self_attn.q_proj"));
 }
 
-TEST_CASE("a key is a regular expression for all of a name, or for its end from a dot on") {
+TEST_CASE("a key is a regular expression for a whole name, or for its end after a dot") {
   CHECK(key_matches(".*q_proj", q3));
   CHECK(key_matches(R"(layers\.(3|4)\..*_proj)", q3));
   CHECK(!key_matches(R"(layers\.(5|4)\..*_proj)", q3));
@@ -49,7 +49,7 @@ TEST_CASE("a key is a regular expression for all of a name, or for its end from 
   CHECK(!key_matches("self_attn.*k", q3));
 }
 
-TEST_CASE("a name may be written as an expression, and there may be many") {
+TEST_CASE("keys may be anchored names with escapes, and a thousand keys are accepted") {
   CHECK(key_matches("^model.layers.3.self_attn.q_proj", q3));
   CHECK(key_matches(R"(^model\.layers\.3\.self_attn\.q_proj$)", q3));
   CHECK(key_matches(R"(self_attn\.q_proj$)", q3));
@@ -62,7 +62,7 @@ TEST_CASE("a name may be written as an expression, and there may be many") {
   CHECK(read_patterns(many).find(q3) == 4);
 }
 
-TEST_CASE("the first key of the file that matches counts") {
+TEST_CASE("the first matching key of the file is used") {
   CHECK(read_patterns({{"z", 1}, {"q_proj", 2}, {"self_attn.q_proj", 3}}).find(q3) == 2);
   CHECK(read_patterns({{".*_proj", 4}, {"q_proj", 2}}).find(q3) == 4);
   CHECK(!read_patterns({{"z", 1}}).find(q3));
@@ -77,7 +77,7 @@ TEST_CASE("values out of range are refused with their key") {
         "f: 'rank_pattern.q_proj' is \"8\": it must be an integer from 1 to 256");
 }
 
-TEST_CASE("expressions that are none are refused") {
+TEST_CASE("invalid expressions are refused") {
   for (const std::string key : {"(q", "q)", "[q", "*q", "q\\", "(?P<n>q)(?P<n>q)"}) {
     CAPTURE(key);
     const auto said = refused_key(key);
@@ -96,7 +96,7 @@ TEST_CASE("expressions that are too long are refused") {
   CHECK(error_of([&] { read_patterns(many); }).ends_with(costly));
 }
 
-TEST_CASE("an expression that would go back and forth for ever is an error that names it") {
+TEST_CASE("an expression with unbounded backtracking is an error that names it") {
   const std::string module = "model.layers.3.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
   for (const std::string key :
        {"(((a*)*)*)*b|((.*)*)*x", ".*.*.*.*.*.*.*.*.*.*.*.*.*.*[xy]", "(?:a|aa)+[bc]"}) {

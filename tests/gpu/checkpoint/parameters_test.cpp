@@ -138,7 +138,7 @@ TEST_CASE("a file may contain unused tensors of any type") {
   CHECK(refused_checkpoint(small_config(), weights) == "no error");
 }
 
-TEST_CASE("a tied model needs no head and leaves alone one that its file has") {
+TEST_CASE("a tied model needs no head, and ignores one in its file") {
   auto config = small_config();
   config["tie_word_embeddings"] = true;
   auto weights = small_weights();
@@ -150,7 +150,7 @@ TEST_CASE("a tied model needs no head and leaves alone one that its file has") {
         "lacks 'lm_head.weight' [10, 8], which config.json needs");
 }
 
-TEST_CASE("every parameter must be there in the shape that the configuration asks for") {
+TEST_CASE("a missing parameter, or one of the wrong shape, is refused") {
   for (const auto& gone : small_weights()) {
     auto weights = small_weights();
     std::erase_if(weights, [&](const tensor& t) { return t.name == gone.name; });
@@ -181,7 +181,7 @@ TEST_CASE("a damaged file is refused when the checkpoint is opened") {
   CHECK(error_of([&] { checkpoint{folder.path}; }).find("truncated") != std::string::npos);
 }
 
-TEST_CASE("layers can be read by several threads at once, and from where the checkpoint was moved to") {
+TEST_CASE("concurrent threads read layers of a moved checkpoint") {
   checkpoint first(fixtures / "random-llms/llama2-mha");
   const auto expected = hashes_of(first);
   const checkpoint c(std::move(first));

@@ -31,7 +31,7 @@ TEST_CASE("an expression matches all of a text or not at all") {
   CHECK(!matches("a.c", "a\nc"));
 }
 
-TEST_CASE("counts, groups, looking around and looking back are Python's") {
+TEST_CASE("counts, groups, lookaround and back-references work as in Python") {
   CHECK(matches("a{2,3}", "aaa"));
   CHECK(!matches("a{2,3}", "aaaa"));
   CHECK(matches("a{b}", "a{b}"));

@@ -55,7 +55,7 @@ TEST_CASE("linear scaling divides every frequency, under its old and its new nam
       quarter);
 }
 
-TEST_CASE("llama3 scaling keeps short waves, stretches long ones and mixes those between") {
+TEST_CASE("llama3 scaling keeps short waves, stretches long ones and interpolates those between") {
   check_close(
       frequencies_of(R"({"rope_parameters": {"factor": 8.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0,
                        "original_max_position_embeddings": 64, "rope_theta": 500000.0, "rope_type": "llama3"}})",
@@ -71,7 +71,7 @@ TEST_CASE("llama3 scaling keeps short waves, stretches long ones and mixes those
                3.428102195952591e-05, 3.068925988914511e-07});
 }
 
-TEST_CASE("the positions that llama3 scaling starts from may stand outside or be left out") {
+TEST_CASE("original_max_position_embeddings of llama3 scaling may be outside of it or absent") {
   const std::string rope = R"("rope_theta": 500000, "rope_scaling": {"factor": 8, "low_freq_factor": 1,
                               "high_freq_factor": 4, "rope_type": "llama3")";
   check_close(frequencies_of("{" + rope + "}}", 16, 64), llama3);
@@ -83,7 +83,7 @@ TEST_CASE("the positions that llama3 scaling starts from may stand outside or be
       llama3);
 }
 
-TEST_CASE("rotary embeddings that would be computed otherwise are refused") {
+TEST_CASE("unsupported rotary embeddings are refused") {
   const std::string supported = "only default, linear and llama3 are supported";
   for (const std::string kind : {"dynamic", "yarn", "longrope", "su", "mrope"}) {
     CHECK(refused_rope(R"({"rope_scaling": {"type": ")" + kind + R"(", "factor": 4}})") ==
@@ -100,7 +100,7 @@ TEST_CASE("rotary embeddings that would be computed otherwise are refused") {
         "supported");
 }
 
-TEST_CASE("numbers that make no rotary embedding are refused") {
+TEST_CASE("invalid numbers of a rotary embedding are refused") {
   CHECK(refused_rope(R"({"rope_theta": 0})") ==
         "f: 'rope_theta' is 0: it must be a number from 1 to 1000000000000");
   CHECK(refused_rope(R"({"rope_scaling": 7})") == "f: 'rope_scaling' is 7: it must be an object");

@@ -56,7 +56,7 @@ TEST_CASE("a mapped file can be moved and keeps its tensors") {
   CHECK(moved.name() == (folder.path / "f").string());
 }
 
-TEST_CASE("a file that is cut off or is none at all is refused") {
+TEST_CASE("a truncated file, or one of another format, is refused") {
   CHECK(error_in("") == "f: has 0 bytes and is not a safetensors file (damaged or truncated)");
   CHECK(error_in("1234567") == "f: has 7 bytes and is not a safetensors file (damaged or truncated)");
   CHECK(error_in(std::string(8, '\xff') + "{}") ==
@@ -77,7 +77,7 @@ TEST_CASE("a header that is not JSON is refused with the place, at any depth") {
         "f: tensor 'a' is a list in the header, not an object");
 }
 
-TEST_CASE("a header of another form is refused with the tensor and the key") {
+TEST_CASE("a malformed header is refused with the tensor and the problem") {
   CHECK(error_with(R"("a": 5)") == "f: tensor 'a' is a number in the header, not an object");
   CHECK(error_with(R"("a": {"dtype": 5})") == "f: tensor 'a' has a number in its dtype");
   CHECK(error_with(R"("a": {"dtype": ["F32"]})") == "f: tensor 'a' has a list in its dtype");
@@ -141,7 +141,7 @@ TEST_CASE("a shape must give the bytes that the tensor has, also where the produ
   CHECK(shaped("F4", "[33]") == "f: tensor 'a' has an impossible shape");
 }
 
-TEST_CASE("a name in a message is shown without control characters and cut where it is absurdly long") {
+TEST_CASE("a name in a message has no control characters and a bounded length") {
   CHECK(error_with(R"("a\u0007\nb": 5)") == "f: tensor 'a??b' is a number in the header, not an object");
   CHECK(error_with("\"" + std::string(10000, 'x') + "\": 5").size() < 200);
 }

@@ -52,7 +52,7 @@ TEST_CASE("a sharded checkpoint has the layers of a whole one") {
   for (uint32_t i = 0; i < a.layers(); ++i) CHECK(a.read(i).hash == b.read(i).hash);
 }
 
-TEST_CASE("a shard may be a link to where a cache keeps it") {
+TEST_CASE("a shard may be a symbolic link to a file in a cache") {
   const sharded_model m;
   const temporary_folder cache;
   std::filesystem::rename(m.path / second, cache.path / "blob");
@@ -60,7 +60,7 @@ TEST_CASE("a shard may be a link to where a cache keeps it") {
   CHECK(m.refused() == "no error");
 }
 
-TEST_CASE("a whole file prevails over an index of shards") {
+TEST_CASE("model.safetensors goes before an index of shards") {
   const sharded_model m;
   m.write("model.safetensors", file_of(small_weights()));
   m.write(index_file, "damaged");
@@ -93,7 +93,7 @@ TEST_CASE("a shard that is missing, damaged or without its tensor is refused") {
   CHECK(m.refused() == std::string(index_file) + ": lacks 'model.norm.weight' [8], which config.json needs");
 }
 
-TEST_CASE("a shard outside the folder is refused, whether or not it is there") {
+TEST_CASE("a shard outside the folder is refused, whether or not it exists") {
   sharded_model m;
   for (const std::string file : {"../x.safetensors", "/etc/passwd", "sub/x", "..", ".", "", "a/../../x"}) {
     m.index["weight_map"]["model.norm.weight"] = file;

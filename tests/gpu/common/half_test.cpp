@@ -19,7 +19,7 @@ constexpr float infinite_float = std::numeric_limits<float>::infinity();
 
 }  // namespace
 
-TEST_CASE("every FP16 number is its definition as a float, and comes back from it") {
+TEST_CASE("every FP16 number converts to float by its definition, and back") {
   int wrong = 0;
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {
     const int exponent = static_cast<int>(bits >> 10 & 0x1f), fraction = static_cast<int>(bits & 0x3ff);
@@ -36,7 +36,7 @@ TEST_CASE("every FP16 number is its definition as a float, and comes back from i
   CHECK(wrong == 0);
 }
 
-TEST_CASE("between two FP16 numbers the nearer is taken, halfway the even one") {
+TEST_CASE("a float rounds to the nearest FP16 number, ties to even") {
   int wrong = 0;
   for (uint16_t bits = 0; bits < 0x7bff; ++bits) {
     const float low = widened(bits), high = widened(static_cast<uint16_t>(bits + 1)),
@@ -53,7 +53,7 @@ TEST_CASE("between two FP16 numbers the nearer is taken, halfway the even one") 
   CHECK(half(-0.0F).bits == 0x8000);
 }
 
-TEST_CASE("BF16 takes the nearer of two, halfway the even one, and keeps NaN and infinity") {
+TEST_CASE("a float rounds to the nearest BF16 number, ties to even, and NaN and infinity are kept") {
   const auto from = [](uint32_t bits) { return bfloat(std::bit_cast<float>(bits)).bits; };
   CHECK(bfloat(1).bits == 0x3f80);
   CHECK(from(0x3f808000) == 0x3f80);

@@ -160,7 +160,7 @@ TEST_CASE("computing device: an unknown latency is measured") {
   CHECK(s.load("m", {}, 1).latency(1) > 0ns);
 }
 
-TEST_CASE("computing device: a part that fails gets an error, the others of its batch and the next one run") {
+TEST_CASE("computing device: a failed part gets an error, the other parts and the next batch run") {
   stage s;
   s.load();
   const auto out = s.run({1_b, fails, 3_b});
@@ -170,7 +170,7 @@ TEST_CASE("computing device: a part that fails gets an error, the others of its 
   CHECK(s.run({5_b}).errors.empty());
 }
 
-TEST_CASE("computing device: a batch for which there is no room runs part by part") {
+TEST_CASE("computing device: a batch without room runs part by part") {
   stage s;
   s.load();
   s.said.too_large = 2;
@@ -187,7 +187,7 @@ TEST_CASE("computing device: after a loss no part is tried again, and the loss i
   CHECK(s.said.taken() == std::vector<std::string>{"ran 2", "ready"});
 }
 
-TEST_CASE("computing device: lost over a part that is tried again, it tries no other one") {
+TEST_CASE("computing device: after a loss in a retried part no other part is retried") {
   stage s;
   s.load();
   CHECK(s.run({fails, loses, 1_b}).lost == "an illegal address");
@@ -202,7 +202,7 @@ TEST_CASE("computing device: a loss during a load is reported by the load") {
   CHECK_THROWS_WITH_AS(d.load(scripted_id, {"m", "m.onnx", {}, {1ms, 1ms}, 1}), "gone", device_lost);
 }
 
-TEST_CASE("computing device: a batch that is stopped ends without output, and the next one runs") {
+TEST_CASE("computing device: a stopped batch ends without output, and the next one runs") {
   stage s;
   s.load();
   s.device.stop(s.time.now());  // nothing runs
@@ -228,14 +228,14 @@ TEST_CASE("computing device: a replacement is loaded beside the old model, which
   CHECK(s.run({1_b}).errors.empty());
 }
 
-TEST_CASE("computing device: a model that cannot be loaded leaves the old one in its place") {
+TEST_CASE("computing device: a failed load leaves the old model in place") {
   stage s;
   s.load();
   CHECK_THROWS_WITH_AS(s.device.load(scripted_id, {"n", "", {}, {1ms, 1ms}, 1}), "no file", model_error);
   CHECK(s.run({1_b}).errors.empty());
 }
 
-TEST_CASE("computing device: a model that is unloaded is freed at once, and its batches fail") {
+TEST_CASE("computing device: an unloaded model is freed at once, and its batches fail") {
   stage s;
   s.load();
   s.said.taken();

@@ -57,7 +57,7 @@ struct batch {
 
 }  // namespace
 
-TEST_CASE("a batch started on a cpu device rings when it is done, and its outputs are right") {
+TEST_CASE("a cpu device notifies its owner of a finished batch, with correct outputs") {
   const machine_clock c;
   bell done;
   cpu_device d(c, [&] { done.ring(); });
@@ -87,7 +87,7 @@ TEST_CASE("a batch started on a cpu device rings when it is done, and its output
   }
 }
 
-TEST_CASE("two cpu devices that share a library run at the same time, with the same results") {
+TEST_CASE("two cpu devices with a shared library run concurrently, with correct outputs") {
   const machine_clock c;
   bell done;
   const cpu_options options{1, std::make_shared<model_library>()};
@@ -123,7 +123,7 @@ TEST_CASE("an unknown latency is measured") {
   CHECK(loaded.latency(4) < 1s);
 }
 
-TEST_CASE("a request that fails its batch gets an error, the others of the batch and the next batch run") {
+TEST_CASE("a failed request gets an error, the other requests of its batch and the next batch run") {
   const machine_clock c;
   bell done;
   cpu_device d(c, [&] { done.ring(); });
@@ -159,7 +159,7 @@ TEST_CASE("a file that cannot be loaded is refused by name, and the device conti
   CHECK(d.load(fixture_id, source_of("mlp", {1ms, 1ms})).layers == 3);
 }
 
-TEST_CASE("a device that is destroyed lets its batch finish first") {
+TEST_CASE("destruction of a cpu device waits for its batch") {
   const machine_clock c;
   bell done;
   const fixture f("resnet_b");
@@ -172,7 +172,7 @@ TEST_CASE("a device that is destroyed lets its batch finish first") {
   CHECK(relative_l2(b.output, f.output_rows(8)) < 1e-4);
 }
 
-TEST_CASE("a batch of a model that a cpu device has not loaded fails, and the next one runs") {
+TEST_CASE("a batch of an unloaded model fails on a cpu device, and the next one runs") {
   const machine_clock c;
   bell done;
   cpu_device d(c, [&] { done.ring(); });
@@ -190,7 +190,7 @@ TEST_CASE("a batch of a model that a cpu device has not loaded fails, and the ne
   CHECK(out.errors.empty());
 }
 
-TEST_CASE("a batch that is stopped on a cpu device ends early and writes nothing, and the next one runs") {
+TEST_CASE("a stopped batch on a cpu device ends early and writes nothing, and the next one runs") {
   const machine_clock c;
   bell done;
   cpu_device d(c, [&] { done.ring(); });

@@ -89,7 +89,7 @@ TEST_CASE("cuda tensor model: golden outputs within 1e-5 when products are exact
   }
 }
 
-TEST_CASE("cuda tensor model: a graph for each batch size, until the memory that all share has to grow") {
+TEST_CASE("cuda tensor model: each batch size has a graph, until the shared memory grows") {
   const onnx::fixture f("mlp");
   emulated_machine* machine = nullptr;
   const auto m = on_gpu(f.loaded, {}, true, &machine);
@@ -103,7 +103,7 @@ TEST_CASE("cuda tensor model: a graph for each batch size, until the memory that
   CHECK(onnx::relative_l2(run_rows(*m, f, 8), f.output_rows(8)) < 1e-3);
 }
 
-TEST_CASE("cuda tensor model: convolutions of a batch size that was not warmed are not tried") {
+TEST_CASE("cuda tensor model: convolutions of a batch size without a warm-up are not tried") {
   const onnx::fixture f("resnet_a");
   tensor_model_options options;
   options.convolutions = tensor_model_options::layout::channels_last;
@@ -117,7 +117,7 @@ TEST_CASE("cuda tensor model: convolutions of a batch size that was not warmed a
   CHECK(machine->trials() == tried);
 }
 
-TEST_CASE("cuda tensor model: several inputs and outputs, one of which is an input, and several parts") {
+TEST_CASE("cuda tensor model: several inputs, outputs and parts are correct, with an input as an output") {
   onnx::graph g;
   g.file = "two", g.opset = 17;
   g.inputs = {{"x", data_type::fp32, {-1, 3}}, {"i", data_type::int64, {-1, 2}}};
@@ -162,7 +162,7 @@ TEST_CASE("cuda tensor model: several inputs and outputs, one of which is an inp
   }
 }
 
-TEST_CASE("cuda tensor model: batch sizes beyond those that stay prepared are prepared again") {
+TEST_CASE("cuda tensor model: batch sizes beyond the plan limit are prepared again") {
   const onnx::fixture f("mlp");
   tensor_model_options options;
   options.max_plans = 2;
@@ -171,7 +171,7 @@ TEST_CASE("cuda tensor model: batch sizes beyond those that stay prepared are pr
     CHECK(onnx::relative_l2(run_rows(*m, f, rows), f.output_rows(rows)) < 1e-3);
 }
 
-TEST_CASE("cuda tensor model: parts get the rows that are theirs") {
+TEST_CASE("cuda tensor model: each part gets its own rows") {
   const onnx::fixture f("encoder");
   const auto m = on_gpu(f.loaded);
   const auto in = f.input_rows(4);
@@ -200,7 +200,7 @@ TEST_CASE("cuda tensor model: an index out of range is reported, and the model c
   CHECK(look_up({1, 0}) == std::vector<float>{10, 11, 0, 1});
 }
 
-TEST_CASE("cuda tensor model: a batch that is stopped before it begins writes nothing") {
+TEST_CASE("cuda tensor model: a batch stopped before it begins writes nothing") {
   const onnx::fixture f("mlp");
   const auto m = on_gpu(f.loaded);
   const auto in = f.input_rows(1);
@@ -211,7 +211,7 @@ TEST_CASE("cuda tensor model: a batch that is stopped before it begins writes no
   CHECK(out == std::vector<float>(out.size(), 7));
 }
 
-TEST_CASE("cuda tensor model: batches that are not of the model are refused") {
+TEST_CASE("cuda tensor model: a batch with the wrong size of input is refused") {
   const onnx::fixture f("mlp");
   const auto m = on_gpu(f.loaded);
   const auto in = f.input_rows(2);
@@ -220,7 +220,7 @@ TEST_CASE("cuda tensor model: batches that are not of the model are refused") {
   CHECK_THROWS_AS(m->run(1, {&part, 1}, nullptr), model_error);
 }
 
-TEST_CASE("cuda tensor model: the layout in which convolutions are faster is kept") {
+TEST_CASE("cuda tensor model: the faster layout of convolutions is kept, channels first on a tie") {
   const onnx::fixture f("resnet_a");
   const auto chosen = [&](std::chrono::nanoseconds channels_first, std::chrono::nanoseconds channels_last) {
     auto machine = std::make_unique<emulated_machine>(3);
@@ -256,7 +256,7 @@ TEST_CASE("cuda tensor model: the reported memory is the device memory in use, w
   check(convolution_and_relu());
 }
 
-TEST_CASE("cuda tensor model: it works in memory of its own until it takes turns, then in what all share") {
+TEST_CASE("cuda tensor model: take_turns() replaces the model's own workspace with the shared one") {
   for (const char* name : {"resnet_a", "encoder"}) {
     CAPTURE(name);
     const onnx::fixture f(name);

@@ -28,7 +28,7 @@ std::vector<std::byte> bytes(size_t n, int fill) {
 
 }  // namespace
 
-TEST_CASE("an input that a test has marked makes it throw, others do not") {
+TEST_CASE("an emulated device throws on the input marked by throw_on, and on no other") {
   emulated_device d({.throw_on = "bad"});
   d.load(emulated_id, emulated_source);
   const auto start = [&](std::string_view input) {
@@ -40,7 +40,7 @@ TEST_CASE("an input that a test has marked makes it throw, others do not") {
   CHECK_NOTHROW(start("good input"));
 }
 
-TEST_CASE("an emulated batch takes exactly alpha times its rows plus beta, whenever it is polled") {
+TEST_CASE("an emulated batch takes alpha times its rows plus beta, at any time of the poll") {
   emulated_device d;
   CHECK(d.load(emulated_id, emulated_source).latency == emulated_source.latency);
   CHECK(d.poll_at() == never);
@@ -109,7 +109,7 @@ TEST_CASE("an emulated model needs a signature and a latency") {
   CHECK_THROWS_AS(d.load(emulated_id, unknown), model_error);
 }
 
-TEST_CASE("an emulated batch of a model that is not loaded ends at once, and every part fails") {
+TEST_CASE("an emulated batch of an unloaded model ends at once, and every part fails") {
   emulated_device d;
   auto out_bytes = bytes(4, 0);
   const auto in = bytes(4, 1);
@@ -120,7 +120,7 @@ TEST_CASE("an emulated batch of a model that is not loaded ends at once, and eve
   CHECK(out_bytes == bytes(4, 0));
 }
 
-TEST_CASE("an emulated batch that is stopped ends at once and writes nothing") {
+TEST_CASE("a stopped emulated batch ends at once and writes nothing") {
   emulated_device d;
   d.load(emulated_id, emulated_source);
   const time_point begin{1h};

@@ -8,7 +8,7 @@
 
 using namespace troupe;
 
-TEST_CASE("model library: devices that have the same file have one copy, on CPUs and GPUs") {
+TEST_CASE("model library: devices with the same file share one copy, on CPUs and GPUs") {
   model_library library;
   const auto path = troupe::onnx::fixture_path("mlp");
   const auto first = library.model(path);
@@ -18,7 +18,7 @@ TEST_CASE("model library: devices that have the same file have one copy, on CPUs
   CHECK(library.model_on_cpu(path).weights == on_cpu.weights);
 }
 
-TEST_CASE("model library: an unused model is released, even if its weights were shared") {
+TEST_CASE("model library: a model is released after its last use, and opened again on request") {
   model_library library;
   auto on_cpu = library.model_on_cpu(troupe::onnx::fixture_path("mlp"));
   const std::weak_ptr<const troupe::onnx::model> model = on_cpu.model;
@@ -27,7 +27,7 @@ TEST_CASE("model library: an unused model is released, even if its weights were 
   CHECK(library.model(troupe::onnx::fixture_path("mlp")) != nullptr);
 }
 
-TEST_CASE("model library: a file that was written anew is opened anew") {
+TEST_CASE("model library: a modified file is opened again") {
   const auto path = std::filesystem::temp_directory_path() / ("library" + std::to_string(getpid()) + ".onnx");
   std::filesystem::copy_file(troupe::onnx::fixture_path("mlp"), path);
   model_library library;

@@ -28,7 +28,7 @@ TEST_CASE("points on a line give that line exactly") {
   CHECK(fit.r_squared == doctest::Approx(1.0));
 }
 
-TEST_CASE("a line through the origin and a constant are lines, too") {
+TEST_CASE("a line through the origin and a constant are fitted exactly") {
   CHECK(fit_latency(on_line(7ms, 0ms)).model == latency_model{7ms, 0ms});
   CHECK(fit_latency(on_line(0ms, 7ms)).model == latency_model{0ms, 7ms});
 }
@@ -41,12 +41,12 @@ TEST_CASE("neither slope nor intercept becomes negative") {
   CHECK(fit_latency(falling).model.alpha == 0ns);
 }
 
-TEST_CASE("one sample is all per-row time") {
+TEST_CASE("one sample is attributed to the time per row") {
   const std::vector<latency_sample> one{{4, 8ms}};
   CHECK(fit_latency(one).model == latency_model{2ms, 0ms});
 }
 
-TEST_CASE("errors count relatively: a small batch that is off by half is not outvoted by large ones") {
+TEST_CASE("the fit minimises relative errors, so a small batch weighs as much as large ones") {
   auto samples = on_line(1ms, 0ms);
   samples.front().latency = 1500us;
   const auto fit = fit_latency(samples);
@@ -73,7 +73,7 @@ TEST_CASE("the weighted fit is the minimum of the relative error") {
   }
 }
 
-TEST_CASE("measuring takes the median of repeated runs after one that does not count") {
+TEST_CASE("a measured latency is the median of repeated runs after a warm-up run") {
   stepping_clock c;
   int runs = 0;
   const std::vector<uint32_t> sizes{2, 5};

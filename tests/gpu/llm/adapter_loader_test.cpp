@@ -48,7 +48,7 @@ std::string folder_of(const std::string& name) { return (fixtures / "llama-tasks
 
 }  // namespace
 
-TEST_CASE("orders wait for the model, and are carried out first come, first served") {
+TEST_CASE("orders wait for the model, and run in their order of arrival") {
   inbox in;
   adapter_loader loader(1 << 30, in.callback());
   loader.add({adapter_id{3}, 1, folder_of("sort")});
@@ -91,7 +91,7 @@ TEST_CASE("reading and packing of adapters alternate") {
   CHECK(order == std::vector<uint64_t>{4, 1, 5, 2, 3});
 }
 
-TEST_CASE("an adapter that is discarded is freed") {
+TEST_CASE("a discarded adapter is freed") {
   inbox in;
   adapter_loader loader(0, in.callback());
   loader.open(model, as(element::f32));
@@ -104,7 +104,7 @@ TEST_CASE("an adapter that is discarded is freed") {
   CHECK(seen.expired());
 }
 
-TEST_CASE("a loader with orders that wait can be stopped and destroyed") {
+TEST_CASE("a loader with waiting orders can be stopped and destroyed") {
   inbox in;
   {
     adapter_loader never_opened(0, in.callback());

@@ -25,7 +25,7 @@ constexpr uint64_t plenty = 1 << 30;
 
 }  // namespace
 
-TEST_CASE("an adapter is read once as long as its files stay as they are") {
+TEST_CASE("an adapter with unchanged files is read once") {
   const adapters files;
   const auto sort = files.add("sort", "sort");
   adapter_store store(files.model, plenty);
@@ -42,7 +42,7 @@ TEST_CASE("an adapter is read once as long as its files stay as they are") {
   CHECK(store.count() == 1);
 }
 
-TEST_CASE("the least recently used adapters go when the budget is exceeded, and live on with their users") {
+TEST_CASE("the least recently used adapters are evicted beyond the budget, and stay valid for their users") {
   const adapters files;
   const auto a = files.add("sort", "a"), b = files.add("sort", "b"), c = files.add("sort", "c");
   const auto one = read_adapter(a, files.model).bytes();
@@ -85,17 +85,17 @@ TEST_CASE("changed files are read again") {
   adapter_store store(files.model, plenty);
   store.get(folder);
 
-  SUBCASE("of another size") {
+  SUBCASE("files of another size") {
     files.add("reverse", "a");
     const auto found = store.get(folder);
     CHECK(found.from_disk);
     CHECK(found.what->max_rank == 8);
   }
-  SUBCASE("written later, the configuration alone") {
+  SUBCASE("a configuration with a later time") {
     fs::last_write_time(config, fs::last_write_time(config) + std::chrono::milliseconds(1));
     CHECK(store.get(folder).from_disk);
   }
-  SUBCASE("put in the place of the old ones, of the same size and time") {
+  SUBCASE("weights replaced by a file of the same size and time") {
     const auto other = fs::path(files.add("sort", "b")) / "adapter_model.safetensors";
     fs::last_write_time(other, fs::last_write_time(weights));
     fs::rename(other, weights);
@@ -112,11 +112,11 @@ TEST_CASE("an adapter with missing or damaged files is refused and dropped") {
   const auto weights = fs::path(folder) / "adapter_model.safetensors";
   adapter_store store(files.model, plenty);
   store.get(folder);
-  SUBCASE("gone") {
+  SUBCASE("the weights are missing") {
     fs::remove(weights);
     CHECK(error_of([&] { store.get(folder); }) == weights.string() + ": No such file or directory");
   }
-  SUBCASE("damaged") {
+  SUBCASE("the weights are damaged") {
     fs::remove(weights);
     files.folder.write("a/adapter_model.safetensors", "PK");
     CHECK(error_of([&] { store.get(folder); }).find("damaged or truncated") != std::string::npos);

@@ -7,7 +7,7 @@
 using namespace troupe;
 using namespace troupe::llm;
 
-TEST_CASE("an adapter lies on the device with its second matrix transposed") {
+TEST_CASE("an adapter's second matrix is transposed on the device") {
   const std::filesystem::path folder =
       std::filesystem::path(TROUPE_FIXTURES) / "random-llms" / "llama3-gqa-tied";
   const auto model = read_model_config(folder);
@@ -40,7 +40,7 @@ TEST_CASE("an adapter lies on the device with its second matrix transposed") {
   }
 }
 
-TEST_CASE("an adapter leaves alone what it does not name") {
+TEST_CASE("an adapter changes only the projections in its file") {
   const std::filesystem::path folder = std::filesystem::path(TROUPE_FIXTURES) / "random-llms" / "llama2-mha";
   const auto model = read_model_config(folder);
   const adapter_weights device(read_adapter(folder / "adapter", model), model.layers, element::f32);

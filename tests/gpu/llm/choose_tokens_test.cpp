@@ -27,7 +27,7 @@ float logprob_of(size_t token) {
 
 }  // namespace
 
-TEST_CASE("each sampling gets its choice from its own row") {
+TEST_CASE("each sampling uses its own row of logits") {
   const sampling_params greedy{.temperature = 0, .biases = {}};
   std::vector<float> logits(100'000 * 3);
   logits[7] = 1;
@@ -74,7 +74,7 @@ TEST_CASE("biases and penalties change the sampled token, not the reported proba
   CHECK(with({.temperature = 0, .frequency_penalty = 1, .biases = {{1, -2.8F}}}) == 3);
 }
 
-TEST_CASE("the sampling's seed and the position decide a draw, and the range of what is drawn from is kept") {
+TEST_CASE("a draw depends on seed and position, and stays within top_k, top_p and min_p") {
   const sampling_params params{.temperature = 2, .top_k = 3, .seed = 7, .biases = {}};
   std::set<token> drawn;
   for (uint64_t seed = 0; seed < 100; ++seed) {
@@ -97,7 +97,7 @@ TEST_CASE("the sampling's seed and the position decide a draw, and the range of 
   CHECK(drawn == std::set<token>{1});
 }
 
-TEST_CASE("a row without numbers to choose from gives no token, beside others that do") {
+TEST_CASE("a row with NaN gives no token, and the other rows do") {
   const sampling_params greedy{.temperature = 0, .biases = {}};
   std::vector<float> logits{0, std::numeric_limits<float>::quiet_NaN(), 1, 5};
   const std::vector<token_sampling> samplings(2, token_sampling{.params = &greedy, .counts = {}, .top = 1});

@@ -234,7 +234,7 @@ TEST_CASE("a failed step fails the steps behind it, which are not reported") {
   CHECK(d.device.quiet(more));
 }
 
-TEST_CASE("a step that cannot be begun fails when the one before it has ended") {
+TEST_CASE("a step that fails to begin is reported after the step before it") {
   slow_model::control control{.fails_to_begin = 2};
   slow_device d(control);
   d.start(1), d.start(2);

@@ -15,7 +15,7 @@ using namespace troupe;
 using namespace troupe::llm;
 using kind = engine_event::kind;
 
-TEST_CASE("with fewer slots than adapters they take turns, and the tokens are the same") {
+TEST_CASE("adapters take turns in fewer slots, and the tokens are the golden ones") {
   for (const uint64_t kept : {uint64_t{1} << 30, uint64_t{0}}) {
     CAPTURE(kept);
     auto o = options_of(2);
@@ -30,7 +30,7 @@ TEST_CASE("with fewer slots than adapters they take turns, and the tokens are th
   }
 }
 
-TEST_CASE("adapters that come and go beside a sequence leave its bits alone") {
+TEST_CASE("loads and unloads of other adapters do not change a sequence's bits") {
   const asked_sequence long_sequence{
       .prompt = {1, 265, 260, 274}, .adapter = adapter_of("sort"), .max_tokens = 300};
   small_engine quiet(options_of(4), {});
@@ -78,7 +78,7 @@ TEST_CASE("an adapter that is unloaded during its load is not reported, and its 
   CHECK(d.quiet(e));
 }
 
-TEST_CASE("an adapter that is only read takes no slot, and is not read again when it is loaded") {
+TEST_CASE("an adapter that is only read takes no slot, and its later load reads no files") {
   waited_device d(options_of(1));
   d->read_adapter(adapter_id{1}, adapter_of("sort"));
   d->read_adapter(adapter_id{2}, "/nowhere");

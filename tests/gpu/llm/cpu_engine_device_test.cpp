@@ -30,7 +30,7 @@ TEST_CASE("a device describes its model") {
   CHECK(e.facts.weight_bytes < 3 * stored);
 }
 
-TEST_CASE("all tasks with their adapters mixed in one batch get the tokens of Transformers") {
+TEST_CASE("sequences of all adapters in one batch get the tokens of Transformers, also with preemptions") {
   for (const uint32_t blocks : {256U, 16U}) {
     CAPTURE(blocks);
     small_engine engine(options_of(4, blocks), {.max_sequences = 32, .prefill_chunk = 7});
@@ -43,7 +43,7 @@ TEST_CASE("all tasks with their adapters mixed in one batch get the tokens of Tr
   }
 }
 
-TEST_CASE("layers come one by one, and those that are there run a step while the others come") {
+TEST_CASE("a step runs on the loaded layers while the others load") {
   const auto step = one_row_step(265, 0);
   waited_device whole(options_of(0));
   const auto facts = whole.next().facts;
@@ -102,7 +102,7 @@ TEST_CASE("a sequence continues on another device with copied KV blocks") {
   CHECK(without != expected);
 }
 
-TEST_CASE("a chunk of a prefill after which nothing is chosen is done without tokens") {
+TEST_CASE("a prefill chunk without sampled rows ends without tokens") {
   waited_device d(options_of(0));
   REQUIRE(d.next().what == kind::loaded);
   auto step = one_row_step(1, 0);
@@ -150,7 +150,7 @@ TEST_CASE("a model that cannot be loaded makes the device unusable, with the rea
   CHECK(problem(o).starts_with((truncated.path / "model.safetensors").string()));
 }
 
-TEST_CASE("a device can be destroyed at any moment") {
+TEST_CASE("a device can be destroyed during loads and steps") {
   const auto o = options_of(4);
   llm_step step = one_row_step(1, 0);
   for (uint32_t p = 1; p < 200; ++p) {
@@ -182,7 +182,7 @@ TEST_CASE("a device can be destroyed at any moment") {
   }
 }
 
-TEST_CASE("chances of the chosen and the most likely tokens come with each token, and fit each other") {
+TEST_CASE("log-probabilities of the sampled and the most likely tokens come with each token") {
   small_engine engine(options_of(0), {});
   const auto sequence = engine.add({.prompt = {1, 265, 260}, .max_tokens = 12, .top = 5});
   const auto plain = engine.add({.prompt = {1, 265, 260}, .max_tokens = 12});
@@ -224,7 +224,7 @@ TEST_CASE("a sampled token depends on the seed, not on the rest of the batch") {
   CHECK(different.size() == 6);
 }
 
-TEST_CASE("weights and KV cache in 16 bits give sequences, too, from fewer bytes") {
+TEST_CASE("weights and KV cache in 16 bits take less memory, and most sequences are the golden ones") {
   auto o = options_of(4);
   small_engine wide(o, {});
   o.weights = o.kv = element::bf16;

@@ -56,7 +56,7 @@ const std::vector<uint32_t> some_blocks{9, 2, 14, 3, 0, 7, 11};
 
 }  // namespace
 
-TEST_CASE("layers run in ranges give the bits of all of them at once") {
+TEST_CASE("ranges of layers give the same bits as all layers at once") {
   const checkpoint files(folder);
   const auto sequence = some_sequence(20);
   const auto step = step_of(sequence, 0, 20, some_blocks);
@@ -70,7 +70,7 @@ TEST_CASE("layers run in ranges give the bits of all of them at once") {
   CHECK(logits == expected);
 }
 
-TEST_CASE("layers count as ready once all before them are loaded") {
+TEST_CASE("a layer is ready when all layers up to it are loaded") {
   const checkpoint files(folder);
   decoder d(files.config(), {.blocks = 1, .block_tokens = block_tokens});
   CHECK(d.ready_layers() == 0);
@@ -96,7 +96,7 @@ TEST_CASE("a sequence continues in another decoder with copied KV blocks") {
         logits_after(here, step_of(sequence, 24, 1, some_blocks)));
 }
 
-TEST_CASE("rows beyond the sliding window do not count") {
+TEST_CASE("tokens beyond the sliding window have no effect") {
   const checkpoint files(folder);
   REQUIRE(files.config().window[0] == 16);
   auto d = loaded(files);
@@ -114,7 +114,7 @@ TEST_CASE("rows beyond the sliding window do not count") {
   CHECK(layer_of(sequence) != before);
 }
 
-TEST_CASE("the memory of adapters comes back when they are unloaded") {
+TEST_CASE("unloaded adapters free their memory") {
   const auto llama = std::filesystem::path(TROUPE_FIXTURES) / "llama-tasks";
   decoder d(read_model_config(llama / "base"), {.blocks = 1});
   const auto a = read_adapter(llama / "adapters" / "sort", d.config());

@@ -142,7 +142,7 @@ TEST_CASE("emulated engine: a step takes the time of the profile, and sequences 
   CHECK(e.device.poll_at() == never);
 }
 
-TEST_CASE("emulated engine: a sequence is the same beside others, in chunks, preempted and resumed") {
+TEST_CASE("emulated engine: a sequence does not depend on its batch, its chunks or preemptions") {
   const auto alone = each_alone();
   emulated_engine roomy(emulated_options());
   CHECK(roomy.run(some_sequences(), tokens_of_each) == alone);
@@ -153,7 +153,7 @@ TEST_CASE("emulated engine: a sequence is the same beside others, in chunks, pre
   CHECK(tight.scheduler->blocks().free() == 14);
 }
 
-TEST_CASE("emulated engine: sequences are the same whether it takes a step ahead or not, and as fast") {
+TEST_CASE("emulated engine: steps ahead change neither the sequences nor their time") {
   const auto run = [](uint32_t steps_ahead) {
     auto o = emulated_options();
     o.steps_ahead = steps_ahead;
@@ -176,14 +176,14 @@ TEST_CASE("emulated engine: sequences differ by prompt, adapter and seed") {
   CHECK(out[4] == out[0]);
 }
 
-TEST_CASE("emulated engine: a planted mistake in a page, a slot or a resumed sequence shows in its tokens") {
+TEST_CASE("emulated engine: a planted bug in a page, a slot or a resumed sequence changes tokens") {
   const auto alone = each_alone();
   int planted = 0;
   const auto spoiled = [&](uint32_t blocks, const std::function<void(llm_step&)>& spoil) {
     planted = 0;
     return emulated_engine(emulated_options(blocks), 64).run(some_sequences(), tokens_of_each, spoil);
   };
-  SUBCASE("two pages of a sequence change places once") {
+  SUBCASE("two pages of a sequence are swapped once") {
     CHECK(spoiled(64, [&](llm_step& s) {
             for (size_t i = 0; i + 1 < s.block_start.size() && planted == 0; ++i)
               if (s.positions[s.sampled.back()] > 8 && s.block_start[i + 1] - s.block_start[i] > 2)
@@ -197,7 +197,7 @@ TEST_CASE("emulated engine: a planted mistake in a page, a slot or a resumed seq
             ++planted;
           }) != alone);
   }
-  SUBCASE("a step that is started ahead takes another sequence's token once") {
+  SUBCASE("a step started ahead uses another sequence's token once") {
     CHECK(spoiled(64, [&](llm_step& s) {
             if (planted > 0 || std::ranges::count_if(s.tokens, is_chosen_before) < 3) return;
             const auto last = std::ranges::find_if(s.tokens.rbegin(), s.tokens.rend(), is_chosen_before);
@@ -212,7 +212,7 @@ TEST_CASE("emulated engine: a planted mistake in a page, a slot or a resumed seq
             ++planted;
           }) != alone);
   }
-  SUBCASE("a resumed sequence comes back with its last token doubled") {
+  SUBCASE("a resumed sequence has its last token twice") {
     std::map<uint64_t, uint32_t> prefilled;
     CHECK(spoiled(14, [&](llm_step& s) {
             const auto first = s.row_sequence[0];
@@ -288,7 +288,7 @@ TEST_CASE("emulated engine: steps started behind a failed one are not reported")
   CHECK(e.device.poll_at() == never);
 }
 
-TEST_CASE("emulated engine: adapters come after their time, and one that is not there fails the step") {
+TEST_CASE("emulated engine: an adapter loads in its load time, and a step before that fails") {
   stepped_clock time;
   emulated_engine_device d(time, emulated_options());
   engine_event e;
@@ -313,7 +313,7 @@ TEST_CASE("emulated engine: adapters come after their time, and one that is not 
   CHECK(d.poll_at() == never);
 }
 
-TEST_CASE("emulated engine: jitter only lengthens steps, by its fraction at most, and comes from the seed") {
+TEST_CASE("emulated engine: jitter lengthens steps by at most its fraction, determined by the seed") {
   const auto took = [](double jitter, uint64_t seed) {
     auto o = emulated_options();
     o.jitter = jitter;
@@ -345,8 +345,7 @@ TEST_CASE("emulated engine: a model without room for a block, or with a problem,
   CHECK(said(o) == "no config.json");
 }
 
-TEST_CASE(
-    "emulated engine: with penalties a token depends on the counts, and on the one that is still to come") {
+TEST_CASE("emulated engine: with penalties a token depends on the counts, pending token included") {
   sampling_params params = greedy_sampling;
   params.presence_penalty = 1;
   const auto third = [&](std::vector<token_frequency> counts, bool ahead) {

@@ -73,7 +73,7 @@ constexpr auto done = engine_event::kind::step_done, failed = engine_event::kind
 
 }  // namespace
 
-TEST_CASE("steps in flight: a step has taken from its beginning, or the end of the one before it") {
+TEST_CASE("steps in flight: a step's time starts at its beginning, or at the end of the step before it") {
   stage s;
   s.pass(1h);
   s.begin();
@@ -106,7 +106,7 @@ TEST_CASE("steps in flight: sampled tokens replace the contents of the given mem
   CHECK(e.chosen[0].which == 1);
 }
 
-TEST_CASE("steps in flight: layers end where the model does") {
+TEST_CASE("steps in flight: a range of layers is cut at the model's last layer") {
   stage s;
   s.begin();
   s.begin({}, {1, 3, nullptr});
@@ -133,7 +133,7 @@ TEST_CASE("steps in flight: a failed step fails those behind it, with one report
   CHECK(s.events.empty());
 }
 
-TEST_CASE("steps in flight: a step with a problem does not begin, and fails behind those that have") {
+TEST_CASE("steps in flight: a step with a problem does not begin, and fails after the steps before it") {
   stage s;
   s.begin("no such adapter");  // there is no step before it
   CHECK(s.event().problem == "no such adapter");
@@ -175,7 +175,7 @@ TEST_CASE("steps in flight: stopped steps are not reported") {
   CHECK(s.events.empty());
 }
 
-TEST_CASE("steps in flight: that the device is lost is for the caller") {
+TEST_CASE("steps in flight: the loss of the device is thrown to the caller") {
   stage s;
   s.model.on_begin = [] { throw device_lost("it has fallen off the bus"); };
   CHECK_THROWS_AS(s.begin(), device_lost);

@@ -51,7 +51,7 @@ std::vector<double> adapted(const adapter_part& p, const std::vector<double>& x,
 
 }  // namespace
 
-TEST_CASE("shards of a layer are the parts of its matrices, and together all of them") {
+TEST_CASE("a shard of a layer has its rank's rows or columns of each matrix") {
   const checkpoint files(fixtures / "random-llms" / "qwen2-bias");  // 4 heads, 2 kv heads, MLP 288
   const model_config& config = files.config();
   const layer_parameters whole = files.read(1);
@@ -88,8 +88,7 @@ TEST_CASE("shards of a layer are the parts of its matrices, and together all of 
   }
 }
 
-TEST_CASE(
-    "shards of a head are ranges of its rows, also where they do not come out even, and norms are whole") {
+TEST_CASE("shards of a head are ranges of its rows, also of unequal size, and norms are complete") {
   const checkpoint files(fixtures / "random-llms" / "mistral-swa");  // 300 tokens
   const layer_parameters whole = files.read(files.layers() - 1);
   for (uint32_t rank = 0; rank < 4; ++rank) {
@@ -105,7 +104,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("biases that are added after the sum belong to the first rank") {
+TEST_CASE("only the first rank has biases that are added after the all-reduce") {
   model_config config = checkpoint(fixtures / "random-llms" / "llama2-mha").config();
   layer_parameters layer;
   layer.parameters = {{"self_attn.o_proj.bias", element::f32, {config.hidden}, 0},
@@ -146,7 +145,7 @@ TEST_CASE("the shards of an adapter, concatenated or summed, give the adapter's 
   }
 }
 
-TEST_CASE("fewer kv heads than ranks: neighbours have the same one") {
+TEST_CASE("adjacent ranks share a kv head if there are fewer kv heads than ranks") {
   const checkpoint files(fixtures / "random-llms" / "mistral-swa");  // 4 heads, 2 kv heads
   const layer_parameters whole = files.read(1);
   for (uint32_t rank = 0; rank < 4; ++rank) {
@@ -158,7 +157,7 @@ TEST_CASE("fewer kv heads than ranks: neighbours have the same one") {
   }
 }
 
-TEST_CASE("a model that cannot be shared out evenly is refused") {
+TEST_CASE("a model that cannot be divided evenly over its devices is refused") {
   model_config config = checkpoint(fixtures / "random-llms" / "llama2-mha").config();
   CHECK_THROWS_WITH_AS(tensor_shard(config, 0, 3), "4 heads cannot be divided over 3 devices", model_error);
   config.heads = config.kv_heads = 6, config.intermediate = 320;

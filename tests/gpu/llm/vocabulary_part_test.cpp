@@ -6,7 +6,7 @@
 
 using troupe::llm::vocabulary_part;
 
-TEST_CASE("parts of a vocabulary follow one another, are all of it, and equal but for the last ones") {
+TEST_CASE("parts of a vocabulary are consecutive, cover it, and have equal sizes except the last ones") {
   for (const uint32_t vocabulary : {1U, 9U, 256U, 300U, 32000U, 128257U})
     for (const uint32_t ranks : {1U, 2U, 3U, 4U, 16U}) {
       CAPTURE(vocabulary);

@@ -41,7 +41,7 @@ TEST_CASE("batch parts: each part gets its rows of all tensors") {
   CHECK(second == "qr456789");
 }
 
-TEST_CASE("batch parts: rows and bytes must be as the signature says") {
+TEST_CASE("batch parts: rows and bytes must match the signature") {
   std::string out(8, '-');
   const auto check = [&](uint32_t rows, std::vector<batch_part> parts) {
     check_parts(signature(), "m.onnx", rows, parts);
@@ -58,7 +58,7 @@ TEST_CASE("batch parts: rows and bytes must be as the signature says") {
   CHECK_THROWS_AS(check(0, {}), model_error);
 }
 
-TEST_CASE("batch parts: the rows of parts are counted further than 32 bits") {
+TEST_CASE("batch parts: the sum of rows may exceed 32 bits") {
   const model_signature nothing{{{"a", data_type::uint8, {0}}}, {}};
   const batch_part max{UINT32_MAX, {}, {}}, parts[] = {max, {2, {}, {}}};
   CHECK_THROWS_WITH_AS(check_parts(nothing, "m.onnx", 1, parts), "a batch of 1 rows has parts of 4294967297",

@@ -36,7 +36,7 @@ TEST_CASE("scalars are one run of one") {
   CHECK(w->dims == shape{1});
 }
 
-TEST_CASE("shapes that do not fit have no broadcast") {
+TEST_CASE("incompatible shapes have no broadcast") {
   CHECK_FALSE(broadcast::of({2, 3}, {2}));
   CHECK_FALSE(broadcast::of({4}, {3}));
 }

@@ -10,7 +10,7 @@
 using namespace troupe;
 using namespace troupe::onnx;
 
-TEST_CASE("Cast converts, saturating integers, and NaN becomes 0") {
+TEST_CASE("Cast to an integer type truncates and saturates, and NaN becomes 0") {
   const auto to = [](int64_t type) { return attributes{{"to", type}}; };
   const auto x = floats({5}, {1.9F, -1.9F, 1e30F, -1e30F, std::nanf("")});
   CHECK(int_values(fold("Cast", {x}, to(7))) == std::vector<int64_t>{1, -1,
@@ -24,7 +24,7 @@ TEST_CASE("Cast converts, saturating integers, and NaN becomes 0") {
   CHECK_THROWS_AS(fold("Cast", {x}, to(8)), model_error);
 }
 
-TEST_CASE("Cast takes every type to every other, and small numbers come back as they were") {
+TEST_CASE("Cast between any two types keeps 0 and 1") {
   const std::vector<int64_t> numbers{2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 16, 1};  // of all types but STRING
   for (const int64_t first : numbers) {
     for (const int64_t second : numbers) {
@@ -37,7 +37,7 @@ TEST_CASE("Cast takes every type to every other, and small numbers come back as 
   }
 }
 
-TEST_CASE("Cast of numbers outside of an integer type") {
+TEST_CASE("Cast saturates floats and wraps integers outside of an integer type") {
   const auto through = [](const tensor& x, std::initializer_list<int64_t> types) {
     auto t = x;
     for (const int64_t type : types) t = fold("Cast", {t}, {{"to", type}});

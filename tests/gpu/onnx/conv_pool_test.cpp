@@ -181,7 +181,7 @@ TEST_CASE("a global average pool is the mean over all spatial positions") {
   }
 }
 
-TEST_CASE("layouts that the library chooses pass through a chain of operators unharmed") {
+TEST_CASE("memory layouts chosen by oneDNN do not change the result of a chain of operators") {
   std::mt19937 random(14);
   const int64_t one = 1;
   const auto k1 = random_floats(random, {19, 3, 3, 3}), k2 = random_floats(random, {19, 19, 1, 1});
@@ -208,7 +208,7 @@ TEST_CASE("layouts that the library chooses pass through a chain of operators un
   CHECK(difference(values(y), values(expected)) < 1e-5);
 }
 
-TEST_CASE("windows that make no sense are refused") {
+TEST_CASE("invalid windows are refused") {
   std::mt19937 random(15);
   const auto x = random_floats(random, {1, 2, 5, 5}), k = random_floats(random, {2, 2, 3, 3});
   const auto refused = [&](const char* op, const std::vector<tensor>& in, const attributes& a) {
@@ -225,7 +225,7 @@ TEST_CASE("windows that make no sense are refused") {
   refused("AveragePool", {x}, {{"kernel_shape", shape{1, 1}}, {"pads", shape{1, 1, 1, 1}}});
 }
 
-TEST_CASE("a pool over constants that would take minutes is refused, not folded") {
+TEST_CASE("a pool over constants with too many operations is refused, not folded") {
   const attributes huge{{"kernel_shape", shape{100'000, 1}},
                         {"pads", shape{99'999, 0, 99'999, 0}},
                         {"ceil_mode", int64_t{1}},

@@ -25,7 +25,7 @@ TEST_CASE("every fixture gives its golden outputs at batch sizes 1, 3 and its ow
   }
 }
 
-TEST_CASE("a row's output does not depend on the batch that it is in, bit by bit") {
+TEST_CASE("the bits of a row's output do not depend on the batch") {
   for (const auto& name : fixture_names) {
     CAPTURE(name);
     const fixture f(name);
@@ -39,7 +39,7 @@ TEST_CASE("a row's output does not depend on the batch that it is in, bit by bit
   }
 }
 
-TEST_CASE("a batch of several parts gives each part the rows of its own") {
+TEST_CASE("each part of a batch gets its own rows") {
   const fixture f("encoder");
   executor e(f.loaded, load_weights(*f.loaded));
   const auto whole = run_rows(e, f, 5);
@@ -53,7 +53,7 @@ TEST_CASE("a batch of several parts gives each part the rows of its own") {
   CHECK(first == whole);
 }
 
-TEST_CASE("running layers up to k and then the others elsewhere gives the bytes of running them all") {
+TEST_CASE("running the layers on two executors gives the same bytes as on one") {
   for (const auto& name : fixture_names) {
     CAPTURE(name);
     const fixture f(name);
@@ -109,7 +109,7 @@ TEST_CASE("executors in several threads share weights") {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("plans beyond the limit are forgotten, least recently used first, and made again") {
+TEST_CASE("plans beyond the limit are dropped and made again") {
   const fixture f("mlp");
   executor e(f.loaded, load_weights(*f.loaded), 2);
   for (const uint32_t rows : {1U, 2U, 3U, 1U, 2U, 1U}) {
@@ -118,7 +118,7 @@ TEST_CASE("plans beyond the limit are forgotten, least recently used first, and 
   }
 }
 
-TEST_CASE("a batch size at which an output does not have the batch's rows, or other columns, is refused") {
+TEST_CASE("a batch size that changes an output's rows or columns is refused") {
   // y = x[0:end] along an axis
   const auto sliced = [](const std::string& axis, const std::string& end) {
     return std::make_shared<const model>(
@@ -144,7 +144,7 @@ TEST_CASE("a batch size at which an output does not have the batch's rows, or ot
   CHECK_THROWS_AS(f.warm(2), model_error);
 }
 
-TEST_CASE("a batch whose sizes are wrong, or an index that is out of range, is refused with a message") {
+TEST_CASE("a batch with wrong sizes, or with an index out of range, is refused") {
   const fixture f("encoder");
   executor e(f.loaded, load_weights(*f.loaded));
   auto in = f.input_rows(1);

@@ -87,27 +87,27 @@ TEST_CASE("fusion changes no output of a fixture beyond rounding") {
   }
 }
 
-TEST_CASE("a normalisation behind a convolution becomes part of its weights") {
+TEST_CASE("a normalisation after a convolution is folded into its weights") {
   const std::vector<node> nodes{conv("x", "w", "a"), norm("a", "b"), simple("Relu", {"b"}, "y")};
   CHECK(size_of_fused(nodes, {"y"}).nodes == 2);
   CHECK(size_of_fused(nodes, {"y"}).parameters == 2);  // weights and bias
   check_same(nodes, {"y"});
 }
 
-TEST_CASE("constants for whole channels are folded one after the other") {
+TEST_CASE("consecutive per-channel constants are folded") {
   const std::vector<node> nodes{conv("x", "w", "a"), simple("Add", {"per_channel", "a"}, "b"), norm("b", "c"),
                                 simple("Mul", {"c", "per_channel"}, "y")};
   CHECK(size_of_fused(nodes, {"y"}).nodes == 1);
   check_same(nodes, {"y"});
 }
 
-TEST_CASE("weights that two convolutions share are folded for the one alone") {
+TEST_CASE("weights shared by two convolutions are folded for one only") {
   const std::vector<node> nodes{conv("x", "w", "a"), norm("a", "b"), conv("b", "w", "y")};
   CHECK(size_of_fused(nodes, {"y"}).nodes == 2);
   check_same(nodes, {"y"});
 }
 
-TEST_CASE("nothing is folded over a value that is an output or has another reader") {
+TEST_CASE("a value that is an output or has another reader prevents folding") {
   const std::vector<node> both{conv("x", "w", "a"), norm("a", "b")};
   CHECK(size_of_fused(both, {"a", "b"}).nodes == 2);
   check_same(both, {"a", "b"});
@@ -125,7 +125,7 @@ TEST_CASE("factors that vary within a channel are not folded") {
   CHECK(model(g).program().nodes.size() == 2);
 }
 
-TEST_CASE("idle nodes are taken out, outputs keep their names") {
+TEST_CASE("nodes without effect are removed, and outputs keep their names") {
   const std::vector<node> nodes{simple("Identity", {"x"}, "a"), simple("Dropout", {"a"}, "b"),
                                 conv("b", "w", "c"), simple("Identity", {"c"}, "y")};
   CHECK(size_of_fused(nodes, {"y"}).nodes == 2);
@@ -151,7 +151,7 @@ TEST_CASE("a residual is overwritten only by its last reader") {
              {"y"});  // another name for it is read later
 }
 
-TEST_CASE("a residual saves the memory of the sum") {
+TEST_CASE("a fused residual saves the memory of the sum") {
   std::mt19937 random(75);
   auto c = some_constants();
   c["first"] = random_floats(random, {8, 1, 3, 3});
@@ -168,7 +168,7 @@ TEST_CASE("a residual saves the memory of the sum") {
   CHECK(bytes(fusion::on) + map <= bytes(fusion::off));
 }
 
-TEST_CASE("feature maps of odd channel counts can be joined, pooled and squashed") {
+TEST_CASE("concatenation, pooling and sigmoid of feature maps with odd channel counts are correct") {
   // a layout chosen by oneDNN for the joined maps made its sigmoid wrong
   std::mt19937 random(74);
   auto c = some_constants();

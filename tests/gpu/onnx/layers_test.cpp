@@ -25,7 +25,7 @@ std::map<std::string, tensor, std::less<>> some_weights() {
 
 }  // namespace
 
-TEST_CASE("layers follow one another without gaps, each with the one activation that enters it") {
+TEST_CASE("layers cover all nodes without gaps, and all but the first have an input activation") {
   for (const auto& name : fixture_names) {
     CAPTURE(name);
     const auto m = model::load(fixture_path(name));
@@ -46,11 +46,11 @@ TEST_CASE("layers follow one another without gaps, each with the one activation 
   }
 }
 
-TEST_CASE("the residual blocks of a transformer are its layers") {
+TEST_CASE("a transformer is cut into at least six layers") {
   CHECK(model::load(fixture_path("encoder"))->layers().size() >= 6);
 }
 
-TEST_CASE("a chain is cut before every node that heads a layer, and what follows such a node stays with it") {
+TEST_CASE("a chain is cut before each product, and other nodes stay in the layer before it") {
   auto g = make_graph({4}, {matmul("x", "w", "a"), {"r", "Relu", {"a"}, {"r"}, {}}, matmul("r", "v", "y")},
                       {"y"}, some_weights());
   const auto cut = cut_into_layers(g);
@@ -61,7 +61,7 @@ TEST_CASE("a chain is cut before every node that heads a layer, and what follows
   CHECK(g.constants.contains("one"));      // a scalar belongs to the graph
 }
 
-TEST_CASE("there is no cut where two activations cross") {
+TEST_CASE("a boundary with two activations is not cut") {
   auto g =
       make_graph({4}, {matmul("x", "w", "a"), matmul("a", "v", "b"), {"y", "Add", {"a", "b"}, {"y"}, {}}},
                  {"y"}, some_weights());
@@ -78,7 +78,7 @@ TEST_CASE("an early output of the graph prevents cuts behind it") {
   CHECK(cut_into_layers(g).layers.size() == 2);
 }
 
-TEST_CASE("a parameter that two layers read is in both blobs, aligned and unchanged") {
+TEST_CASE("a parameter of two layers is in both blobs, unchanged") {
   const auto constants = some_weights();
   auto g =
       make_graph({4}, {matmul("x", "w", "a"), matmul("a", "w", "b"), {"y", "Add", {"b", "one"}, {"y"}, {}}},
@@ -92,7 +92,7 @@ TEST_CASE("a parameter that two layers read is in both blobs, aligned and unchan
   }
 }
 
-TEST_CASE("values that follow from shapes alone are no activations") {
+TEST_CASE("values that depend only on shapes are not activations") {
   auto g = make_graph({4},
                       {{"s", "Shape", {"x"}, {"s"}, {}},
                        {"c", "Cast", {"s"}, {"c"}, {{"to", int64_t{1}}}},

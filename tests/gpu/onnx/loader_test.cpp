@@ -162,7 +162,7 @@ TEST_CASE("an invalid graph is refused with a message that names the place") {
   CHECK(error_of(m) == "f.onnx: the file holds no graph");
 }
 
-TEST_CASE("a file that is missing, or is no model, is refused by name") {
+TEST_CASE("a missing file, or one that is not a model, is refused by name") {
   CHECK_THROWS_WITH_AS(load_graph("/nowhere/m.onnx"), "/nowhere/m.onnx: No such file or directory",
                        model_error);
   CHECK_THROWS_AS(load_graph(fixture_path("mlp", ".in.bin")), model_error);

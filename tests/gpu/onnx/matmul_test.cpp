@@ -104,7 +104,7 @@ TEST_CASE("Gemm: both transpositions, alpha, beta, and every shape of C that bro
   }
 }
 
-TEST_CASE("a bias and an activation behind a product are fused without changing it") {
+TEST_CASE("a fused bias and activation of a product give the right result") {
   std::mt19937 random(24);
   const auto w = random_floats(random, {8, 6}), bias = random_floats(random, {6}),
              x = random_floats(random, {3, 8});
@@ -135,7 +135,7 @@ TEST_CASE("a bias and an activation behind a product are fused without changing 
   }
 }
 
-TEST_CASE("a GELU in five nodes is fused, but not with one more reader inside, or another constant") {
+TEST_CASE("a GELU of five nodes is fused, unless it has another reader inside or another constant") {
   std::mt19937 random(27);
   const auto w = random_floats(random, {8, 6}, -2, 2), x = random_floats(random, {3, 8}, -2, 2);
   for (const float half : {0.5F, 0.75F}) {
@@ -161,7 +161,7 @@ TEST_CASE("a GELU in five nodes is fused, but not with one more reader inside, o
   }
 }
 
-TEST_CASE("a GELU is not fused if its constants, and so its result, have more dimensions than the product") {
+TEST_CASE("a GELU is not fused if its constants have more dimensions than the product") {
   std::mt19937 random(28);
   const auto w = random_floats(random, {8, 6}, -2, 2), x = random_floats(random, {3, 8}, -2, 2);
   for (const shape& dims : {shape{}, shape{1}, shape{1, 1}, shape{1, 1, 1}}) {

@@ -6,7 +6,7 @@
 
 using namespace troupe::onnx;
 
-TEST_CASE("buffers share memory exactly if they are not needed at the same time") {
+TEST_CASE("buffers with overlapping lifetimes do not share memory, and others do") {
   std::mt19937 random(51);
   for (int round = 0; round < 50; ++round) {
     std::deque<buffer> buffers;
@@ -31,7 +31,7 @@ TEST_CASE("buffers share memory exactly if they are not needed at the same time"
   }
 }
 
-TEST_CASE("a chain of equal buffers needs room for two") {
+TEST_CASE("a chain of equal buffers takes the memory of two") {
   std::deque<buffer> chain;
   for (size_t i = 0; i < 10; ++i) chain.push_back({256, i, i + 1, 0, nullptr});
   CHECK(lay_out(chain) == 512);

@@ -29,7 +29,7 @@ bool contains(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("the signature leaves the batch dimension out") {
+TEST_CASE("the signature omits the batch dimension") {
   const auto m = model::load(fixture_path("encoder"));
   CHECK(m->signature() ==
         model_signature{{{"input", data_type::int64, {16}}}, {{"output", data_type::fp32, {3}}}});
@@ -44,7 +44,7 @@ TEST_CASE("unsupported operators are named together, with the file, the nodes an
   CHECK(contains(e, "LayerNormalization"));
 }
 
-TEST_CASE("only the leading dimension of an input is dynamic, and it must be") {
+TEST_CASE("the leading dimension of an input must be dynamic, and no other") {
   auto fixed = make_graph({4}, {{"r", "Relu", {"x"}, {"y"}, {}}}, {"y"});
   fixed.inputs[0].dims[0] = 1;
   CHECK(error_of(fixed) ==
@@ -62,7 +62,7 @@ TEST_CASE("an output that does not keep the batch is refused") {
   CHECK(contains(error_of(flat), "output 'y' has shape [12]"));
 }
 
-TEST_CASE("an output that has no elements is refused") {
+TEST_CASE("an output without elements is refused") {
   const auto nothing = make_graph({4},
                                   {{"c", "Cast", {"x"}, {"n"}, {{"to", int64_t{7}}}},
                                    {"s", "Slice", {"n", "four", "four", "one"}, {"y"}, {}}},
@@ -82,7 +82,7 @@ TEST_CASE("messages name the node: missing inputs, wrong attributes, second outp
                  "input 1 is missing"));
 }
 
-TEST_CASE("constants are folded and what no output needs is dropped") {
+TEST_CASE("constants are folded, and nodes without a use are dropped") {
   const auto g = make_graph({4},
                             {{"n", "Sqrt", {"w"}, {"v"}, {}},
                              {"dead", "Relu", {"x"}, {"nobody"}, {}},
@@ -94,7 +94,7 @@ TEST_CASE("constants are folded and what no output needs is dropped") {
   CHECK(values(e.run({0, 1}, {floats({1, 4}, {0, 0, 0, 0})}).at(0)) == std::vector<float>{1, 2, 3, 4});
 }
 
-TEST_CASE("several inputs and outputs, of different types") {
+TEST_CASE("a model may have several inputs and outputs of different types") {
   auto g = make_graph({2},
                       {{"c", "Cast", {"n"}, {"f"}, {{"to", int64_t{1}}}},
                        {"a", "Add", {"x", "f"}, {"y"}, {}},

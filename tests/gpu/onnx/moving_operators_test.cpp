@@ -11,7 +11,7 @@
 using namespace troupe;
 using namespace troupe::onnx;
 
-TEST_CASE("Transpose by any permutation, of any type, and reversed by default") {
+TEST_CASE("Transpose permutes by any order, and reverses the dimensions by default") {
   std::mt19937 random(38);
   shape order{0, 1, 2, 3};
   const auto x = random_floats(random, {2, 3, 4, 5});
@@ -88,7 +88,7 @@ TEST_CASE("Concat joins along any axis") {
                   model_error);
 }
 
-TEST_CASE("reshaping operators") {
+TEST_CASE("reshaping operators change the dimensions and keep the values") {
   std::mt19937 random(41);
   const auto x = random_floats(random, {2, 3, 1, 4});
   const auto reshaped = [&](const std::string& op, const std::vector<tensor>& in, const attributes& a = {},

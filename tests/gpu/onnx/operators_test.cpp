@@ -97,13 +97,13 @@ TEST_CASE("integer arithmetic wraps around, and a division by zero is an error")
   CHECK_THROWS_AS(fold("Pow", {ints({1}, {10}), ints({1}, {40})}), model_error);
 }
 
-TEST_CASE("operands that do not broadcast or differ in type are refused") {
+TEST_CASE("operands of incompatible shapes or different types are refused") {
   std::mt19937 random(32);
   CHECK_THROWS_AS(fold("Add", {random_floats(random, {2, 3}), random_floats(random, {2})}), model_error);
   CHECK_THROWS_AS(fold("Add", {random_floats(random, {2}), ints({2}, {1, 2})}), model_error);
 }
 
-TEST_CASE("elementwise functions") {
+TEST_CASE("elementwise functions equal their definitions") {
   std::mt19937 random(33);
   const auto x = random_floats(random, {4, 77}, -5, 5), positive = random_floats(random, {4, 77}, 0, 9);
   const auto expect = [](const tensor& in, auto f) {
@@ -219,7 +219,7 @@ TEST_CASE("ReduceMean over any axes, kept or not") {
   CHECK(all.dims == shape{});
 }
 
-TEST_CASE("an unsupported operator is refused with its node, its name and a fix") {
+TEST_CASE("an unsupported or invalid use of an operator is refused with its node, its name and the reason") {
   const auto x = floats({2, 4}, {1, 2, 3, 4, 5, 6, 7, 8});
   const auto error = [](const std::string& op, const std::vector<tensor>& inputs, const attributes& a = {},
                         int64_t opset = 17) -> std::string {
@@ -263,7 +263,7 @@ TEST_CASE("an unsupported operator is refused with its node, its name and a fix"
   CHECK_THROWS_AS(fold("Expand", {half, ints({2}, {1 << 15, 1 << 14})}), model_error);
 }
 
-TEST_CASE("ConvTranspose refuses weights and sizes that do not fit") {
+TEST_CASE("ConvTranspose refuses inconsistent weights and sizes") {
   std::mt19937 random(36);
   const auto x = random_floats(random, {2, 4, 5, 5}), w = random_floats(random, {4, 3, 2, 2});
   CHECK(run("ConvTranspose", {x, w}).dims == shape{2, 3, 6, 6});

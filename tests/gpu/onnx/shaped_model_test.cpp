@@ -44,7 +44,7 @@ TEST_CASE("shaped model: every value has its shape at the batch size") {
   }
 }
 
-TEST_CASE("shaped model: values that follow from shapes are constant, and do not run") {
+TEST_CASE("shaped model: values computed from shapes are constants, and their nodes do not run") {
   const model m(reshaped());
   shaped_model s(m, 5);
   REQUIRE(s.of("wanted").constant);
@@ -53,7 +53,7 @@ TEST_CASE("shaped model: values that follow from shapes are constant, and do not
   for (const auto& name : {"m", "r"}) CHECK_FALSE(s.is_known(named(m, name)));
 }
 
-TEST_CASE("shaped model: the numbers of constants and parameters are known, those of activations are not") {
+TEST_CASE("shaped model: fp32 numbers of constants and parameters are known, those of activations are not") {
   const model m(make_graph({2},
                            {{"a", "Add", {"x", "v"}, {"p"}, {}},
                             {"b", "Mul", {"p", "one"}, {"q"}, {}},
@@ -90,7 +90,7 @@ TEST_CASE("shaped model: attributes of a node are read by name") {
   CHECK(s.at(named(m, "s")).number("alpha", 3) == 3);
 }
 
-TEST_CASE("shaped model: a batch size at which shapes do not fit is refused with the node") {
+TEST_CASE("shaped model: a batch size with incompatible shapes is refused with the node") {
   const model m(make_graph({4}, {{"a", "Add", {"x", "three"}, {"y"}, {}}}, {"y"},
                            {{"three", floats({3, 4}, std::vector<float>(12, 1))}}));
   shaped_model(m, 3);

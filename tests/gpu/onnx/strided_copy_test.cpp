@@ -37,7 +37,7 @@ void check(const shape& dims, const strided_copy::side& from, const strided_copy
 
 }  // namespace
 
-TEST_CASE("a box is copied turned, repeated, reversed and cut out, for every size of element") {
+TEST_CASE("a box is copied transposed, broadcast, reversed and sliced, for every element size") {
   const shape dims{3, 4, 5};
   const auto whole = strides_of(dims);
   const std::vector<strided_copy::side> sources{{whole, 0},      {whole, 7},     {{1, 3, 12}, 0},
@@ -55,7 +55,7 @@ TEST_CASE("a box is copied turned, repeated, reversed and cut out, for every siz
   }
 }
 
-TEST_CASE("no dimension is one element, an empty one is none") {
+TEST_CASE("a copy without dimensions has one element, and with an empty dimension none") {
   check<float>({}, {{}, 4}, {{}, 6});
   check<float>({1, 1}, {{9, 9}, 4}, {{7, 7}, 6});
   check<float>({2, 0, 3}, {{3, 3, 1}, 0}, {{3, 3, 1}, 0});

@@ -7,7 +7,7 @@
 using namespace troupe;
 using namespace troupe::onnx;
 
-TEST_CASE("tensor: shapes have a number of elements as long as they are not too large, or negative") {
+TEST_CASE("tensor: the element count of a shape is -1 if a dimension is negative or the shape too large") {
   CHECK(element_count(shape{}) == 1);
   CHECK(element_count(shape{3}) == 3);
   CHECK(element_count(shape{2, 3, 4}) == 24);
@@ -28,7 +28,7 @@ TEST_CASE("tensor: strides are row-major") {
   CHECK(strides_of(shape{2, 0, 4}) == shape{0, 4, 1});
 }
 
-TEST_CASE("tensor: shapes are joined and named") {
+TEST_CASE("tensor: shapes are joined and printed") {
   CHECK(joined(shape{2, 3}, shape{4}) == shape{2, 3, 4});
   CHECK(joined(shape{}, shape{4}) == shape{4});
   CHECK(joined(shape{2}, shape{}) == shape{2});
@@ -36,7 +36,7 @@ TEST_CASE("tensor: shapes are joined and named") {
   CHECK(to_string(shape{2, -1}) == "[2, -1]");
 }
 
-TEST_CASE("tensor: one that is made has a copy of its bytes, copies of it share them") {
+TEST_CASE("tensor: make_tensor copies the bytes, and copies of the tensor share them") {
   std::vector<float> given{1, 2, 3, 4};
   const auto t = make_tensor(data_type::fp32, {2, 2}, std::as_bytes(std::span{given}));
   given[0] = 7;
@@ -49,7 +49,7 @@ TEST_CASE("tensor: one that is made has a copy of its bytes, copies of it share 
   CHECK(values(none).empty());
 }
 
-TEST_CASE("tensor: integers are a vector of them") {
+TEST_CASE("tensor: make_ints gives a vector of int64") {
   const auto t = make_ints({5, -6});
   CHECK(t.type == data_type::int64);
   CHECK(t.dims == shape{2});

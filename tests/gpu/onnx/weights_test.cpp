@@ -44,7 +44,7 @@ TEST_CASE("a layout is packed once, requested before or after its layer is loade
   CHECK(packed[dims[0] * 3 + 2] == plain[dims[1] * 2 + 3]);
 }
 
-TEST_CASE("a blob that is not the layer's is refused") {
+TEST_CASE("a blob of another layer, or a damaged one, is refused") {
   const auto m = model::load(fixture_path("mlp"));
   weights w(m->layers());
   CHECK_THROWS_AS(w.load_layer(0, m->parameters(1)), model_error);

@@ -28,7 +28,7 @@ std::string parts(const added_tokens& tokens, std::string_view text, bool parse_
 
 }  // namespace
 
-TEST_CASE("the leftmost token is taken, and of those the longest one") {
+TEST_CASE("the leftmost token is matched, and the longest one at its place") {
   const added_tokens t({named(1, "<a>"), named(2, "<a>b"), named(3, "a>b"), named(4, "<"), named(5, "é")},
                        same);
   CHECK(parts(t, "") == "");
@@ -47,7 +47,7 @@ TEST_CASE("special tokens are text unless requested") {
   CHECK(parts(t, "a<eot><tool>", false) == "'a<eot>'(2)");
 }
 
-TEST_CASE("tokens that are words are not found inside of others") {
+TEST_CASE("single-word tokens are not matched inside of words") {
   auto word = named(1, "the");
   word.single_word = true;
   const added_tokens t({word}, same);
@@ -66,7 +66,7 @@ TEST_CASE("tokens strip the white space beside them if configured") {
   CHECK(parts(t, "<r>  s") == "(2)(3)");  // its spaces are consumed already
 }
 
-TEST_CASE("normalized tokens are looked for apart from the others") {
+TEST_CASE("normalized tokens are matched in the normalized text, others before it") {
   auto normal = named(1, "b");
   normal.normalized = true;
   const added_tokens t({normal, named(2, "a")}, [](std::string_view s) { return std::string(s) + "!"; });

@@ -12,7 +12,7 @@ using namespace troupe;
 using namespace troupe::llm;
 using namespace std::string_literals;
 
-TEST_CASE("the merge of the best rank comes first, and of its places the leftmost") {
+TEST_CASE("the merge of the best rank is applied first, at its leftmost place") {
   // 256 bc, 257 ab, 258 aa, 259 aaaa
   const auto t = make(byte_level_document({{"b", "c"}, {"a", "b"}, {"a", "a"}, {"aa", "aa"}}));
   CHECK(t->encode("abc", false, false) == token_ids{'a', 256});
@@ -30,12 +30,12 @@ TEST_CASE("a word that is a token may be exempt from merges") {
   CHECK(make(d)->encode("abc", false, false) == token_ids{300});
 }
 
-TEST_CASE("words are merged apart") {
+TEST_CASE("merges do not cross words") {
   const auto t = make(byte_level_document({{" ", "a"}, {"a", " "}}));
   CHECK(t->encode("a a", false, false) == token_ids{'a', 256});
 }
 
-TEST_CASE("any bytes come back from their tokens") {
+TEST_CASE("encoding and decoding keep valid UTF-8, and replace invalid bytes") {
   const auto t = make(byte_level_document({{"\xf0", "\x9f"}, {"\xc3", "\xa9"}, {"e", "\xcc"}}));
   for (const auto& text : {"é😀 漢 e\u0301\0 \t\n"s, "\u00ad\u0100\u0143Ġ"s}) {
     CHECK(t->decode(t->encode(text, false, false), true) == text);
@@ -72,7 +72,7 @@ TEST_CASE("special tokens are parsed, named, shown and hidden") {
   CHECK(t->piece(' ') == " ");
 }
 
-TEST_CASE("ids out of range are nothing") {
+TEST_CASE("BPE ids out of range decode to nothing") {
   const auto t = make(byte_level_document());
   CHECK(t->decode({-1, 'a', 257, 1 << 30, INT32_MIN}, false) == "a");
   CHECK(t->piece(-1) == "");
@@ -81,7 +81,7 @@ TEST_CASE("ids out of range are nothing") {
   CHECK_FALSE(t->is_special(1 << 30));
 }
 
-TEST_CASE("gaps between ids are nothing, too") {
+TEST_CASE("BPE ids in a gap decode to nothing") {
   auto d = byte_level_document();
   d["added_tokens"][0]["id"] = 1000;
   const auto t = make(d);
@@ -89,13 +89,13 @@ TEST_CASE("gaps between ids are nothing, too") {
   CHECK(t->decode({'a', 500, 1000}, false) == "a<|eot|>");
 }
 
-TEST_CASE("a long word takes no square of its length") {
+TEST_CASE("a long word is encoded in less than quadratic time") {
   auto d = byte_level_document({{"a", "a"}, {"aa", "aa"}, {"aaaa", "aaaa"}});
   const auto t = make(d);
   CHECK(t->encode(std::string(1 << 20, 'a'), false, false).size() == (1 << 20) / 8);
 }
 
-TEST_CASE("a text that the pattern cannot cut is refused, and the next one is not") {
+TEST_CASE("a text with unbounded backtracking is refused, and the next one is accepted") {
   auto d = byte_level_document();
   use_pattern(d, "(?:a|aa|a+)+[bc]");
   const auto t = make(d);

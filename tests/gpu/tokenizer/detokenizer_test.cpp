@@ -108,7 +108,7 @@ TEST_CASE("the pieces of a SentencePiece continuation are its text, for any omit
   check_all_ways(sentencepiece_like(false, true), "all are left out, none is added");
 }
 
-TEST_CASE("a space is left out at the beginning of a text only") {
+TEST_CASE("a space is omitted only at the beginning of a text") {
   const auto t = sentencepiece_like(true, false);
   const auto word = t->encode("ab", false, false);
   detokenizer beginning(t, {1}), behind(t, word);
@@ -116,7 +116,7 @@ TEST_CASE("a space is left out at the beginning of a text only") {
   CHECK(add_all(behind, word) == " ab");
 }
 
-TEST_CASE("a character comes out when it is complete") {
+TEST_CASE("a character is returned when it is complete") {
   const auto t = byte_level();
   detokenizer d(t, {});
   CHECK(d.add('a') == "a");

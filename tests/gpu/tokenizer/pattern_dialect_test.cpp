@@ -29,7 +29,7 @@ TEST_CASE("patterns with the same meaning are unchanged") {
   CHECK(to_pcre2(R"(\u0041\x{1F600}\x20)") == R"(\x{41}\x{1f600}\x{20})");
 }
 
-TEST_CASE("white space is what Unicode calls so") {
+TEST_CASE("white space is that of Unicode") {
   CHECK(pieces_by(R"(\s+)", "a \t\u0085\u00a0\u3000b\u180e\u200bc") ==
         "a| \t\u0085\u00a0\u3000|b\u180e\u200bc");
   CHECK(pieces_by(R"(\S+)", "a\u180e\u200b \u0085b") == "a\u180e\u200b| \u0085|b");
@@ -37,12 +37,12 @@ TEST_CASE("white space is what Unicode calls so") {
   CHECK(pieces_by(R"([^\S\n]+)", "a \t\nb\u180e") == "a| \t|\nb\u180e");
 }
 
-TEST_CASE("scripts are a character's own") {
+TEST_CASE("a script contains only characters of its own, not common ones") {
   // U+3001 is used in Han texts, but common to several scripts
   CHECK(pieces_by(R"(\p{Han}+)", "漢字\u3001") == "漢字|\u3001");
 }
 
-TEST_CASE("patterns that would match something else are refused by name") {
+TEST_CASE("unsupported or invalid constructs of patterns are refused by name") {
   const auto why = [](const std::string& pattern) {
     return refusal([&] { split_pattern(to_pcre2(pattern)); });
   };

@@ -15,7 +15,7 @@ TEST_CASE("a tokenizer.json goes before a tokenizer.model") {
   CHECK(read_tokenizer(folder.path)->find("<|eot|>"));
 }
 
-TEST_CASE("a folder without a tokenizer is refused with what to do") {
+TEST_CASE("a folder without a tokenizer is refused with a fix") {
   const temporary_folder folder;
   CHECK(refusal([&] { read_tokenizer(folder.path); }) ==
         folder.path.string() +
@@ -23,7 +23,7 @@ TEST_CASE("a folder without a tokenizer is refused with what to do") {
             "the model into it");
 }
 
-TEST_CASE("a file that is far too large is not even read") {
+TEST_CASE("a file beyond the size limit is refused by its size") {
   const temporary_folder folder;
   for (const auto* name : {"tokenizer.model", "tokenizer.json"}) {
     folder.write(name, "");
@@ -35,7 +35,7 @@ TEST_CASE("a file that is far too large is not even read") {
   }
 }
 
-TEST_CASE("a folder in the place of a file is refused") {
+TEST_CASE("a folder instead of a file is refused") {
   const temporary_folder folder;
   std::filesystem::create_directory(folder.path / "tokenizer.json");
   CHECK(refusal([&] { read_tokenizer(folder.path); }).find("tokenizer.json: cannot be read") !=

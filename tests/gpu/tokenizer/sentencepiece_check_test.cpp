@@ -46,7 +46,7 @@ std::string with_table(const std::string& bytes) {
 
 }  // namespace
 
-TEST_CASE("a sound model is read") {
+TEST_CASE("a valid model is read with its options") {
   test_sentencepiece m;
   m.add_dummy_prefix = false;
   m.remove_extra_whitespaces = true;
@@ -66,7 +66,7 @@ TEST_CASE("a file that is not a model, or is truncated, is refused") {
   CHECK(refused_model(whole + "\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01") == "it ends inside of a field");
 }
 
-TEST_CASE("pieces that are no text or have no score are refused") {
+TEST_CASE("pieces with invalid text or without a finite score are refused") {
   CHECK(with_piece({"ok"}) == "");
   CHECK(with_piece({""}) == "piece 1 is not a string of 1 to 4096 bytes");
   CHECK(with_piece({"\xff"}) == "piece 1 is not a string of 1 to 4096 bytes");
@@ -76,7 +76,7 @@ TEST_CASE("pieces that are no text or have no score are refused") {
   CHECK(with_piece({"x", test_piece::normal, INFINITY}) == "the score of piece 1 is not finite");
 }
 
-TEST_CASE("normalizations that lead outside of their table are refused") {
+TEST_CASE("normalization tables with offsets out of range are refused") {
   constexpr uint32_t has_value = 1U << 8, far = 1U << 9, is_value = 1U << 31;
   const auto offset = [](uint32_t n) { return n << 10; };
   CHECK(with_table(table(512, 0, offset(256))) == "");
@@ -94,7 +94,7 @@ TEST_CASE("normalizations that lead outside of their table are refused") {
   CHECK(with_table(open) == "the strings of its normalizations are not terminated");
 }
 
-TEST_CASE("models that decode in another way are refused") {
+TEST_CASE("models with an unsupported way to decode are refused") {
   test_sentencepiece suffix, rewriting;
   suffix.treat_whitespace_as_suffix = true;
   rewriting.denormalizer = "x";

@@ -37,7 +37,7 @@ const std::filesystem::path tasks = std::filesystem::path(TROUPE_FIXTURES) / "ll
 
 }  // namespace
 
-TEST_CASE("the trained model's texts become the tokens it was trained with") {
+TEST_CASE("the fixture's tokenizer gives the golden tokens and texts") {
   const auto t = read_tokenizer(tasks / "base");
   std::ifstream in(tasks / "golden.json");
   const auto golden = nlohmann::json::parse(in);
@@ -48,7 +48,7 @@ TEST_CASE("the trained model's texts become the tokens it was trained with") {
   }
 }
 
-TEST_CASE("texts begin with a space that decoding leaves out") {
+TEST_CASE("encoding adds a leading space, and decoding omits it") {
   const auto t = llama_like();
   CHECK(t->encode("ab", false, false) == token_ids{space_ab});
   CHECK(t->decode({space_ab}, true) == "ab");
@@ -68,7 +68,7 @@ TEST_CASE("characters without a piece become bytes, and decode to the same text"
   CHECK(t->encode("a\xff", false, false) == t->encode("a\ufffd", false, false));
 }
 
-TEST_CASE("any sequence of pieces is decoded as sentencepiece decodes it") {
+TEST_CASE("any sequence of pieces is decoded as by sentencepiece") {
   for (const bool prefix : {false, true}) {
     for (const bool collapse : {false, true}) {
       test_sentencepiece m;
@@ -93,13 +93,13 @@ TEST_CASE("any sequence of pieces is decoded as sentencepiece decodes it") {
   }
 }
 
-TEST_CASE("a BOS comes first and an EOS last if the model wants them") {
+TEST_CASE("BOS is first and EOS last if the settings enable them") {
   CHECK(llama_like()->encode("ab", true, false) == token_ids{1, space_ab});
   CHECK(llama_like({}, {false, true, true, {}})->encode("ab", true, false) == token_ids{space_ab, 2});
   CHECK(llama_like({}, {true, true, true, {}})->encode("ab", false, false) == token_ids{space_ab});
 }
 
-TEST_CASE("special tokens are parsed, named, shown and hidden, those of the model and added ones") {
+TEST_CASE("special tokens of the model and added ones are parsed, named, shown and hidden") {
   sentencepiece_settings s;
   s.added = {special(268, "<|im_end|>"), {269, "<tool>"}};
   const auto t = llama_like({}, s);
@@ -119,20 +119,20 @@ TEST_CASE("special tokens are parsed, named, shown and hidden, those of the mode
   CHECK_FALSE(t->find("ab"));
 }
 
-TEST_CASE("text behind an added token begins with a space only if the model was trained so") {
+TEST_CASE("text after an added token has no leading space if space_after_added is off") {
   sentencepiece_settings s;
   s.space_after_added = false;
   CHECK(llama_like({}, s)->encode("ab</s>ab", false, true) == token_ids{space_ab, 2, ab});
 }
 
-TEST_CASE("ids out of range are nothing") {
+TEST_CASE("SentencePiece ids out of range decode to nothing") {
   const auto t = llama_like();
   CHECK(t->decode({-1, ab, 268, 1 << 30, INT32_MIN}, false) == "ab");
   CHECK(t->piece(-1) == "");
   CHECK_FALSE(t->is_special(1 << 30));
 }
 
-TEST_CASE("models that sentencepiece itself refuses are refused") {
+TEST_CASE("models that the sentencepiece library refuses are refused") {
   test_sentencepiece doubled, no_unknown;
   doubled.pieces.push_back({"ab"});
   no_unknown.pieces.erase(no_unknown.pieces.begin());
@@ -182,7 +182,7 @@ TEST_CASE("settings come from the files beside the model") {
   CHECK(s.added[2].special);
 }
 
-TEST_CASE("settings that make no sense are refused with the place") {
+TEST_CASE("invalid settings are refused with the place") {
   const temporary_folder folder;
   const auto file = (folder.path / "tokenizer_config.json").string();
   const auto why = [&](const std::string& content) {

@@ -24,7 +24,7 @@ using piece_list = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("a text is cut at matches and between them") {
+TEST_CASE("a text is split into matches and the parts between them") {
   const split_pattern numbers("[0-9]+");
   CHECK(pieces(numbers, "").empty());
   CHECK(pieces(numbers, "ab") == piece_list{"ab"});
@@ -32,18 +32,18 @@ TEST_CASE("a text is cut at matches and between them") {
   CHECK(pieces(numbers, "a12b3é") == piece_list{"a", "12", "b", "3", "é"});
 }
 
-TEST_CASE("GPT-2's pattern cuts words with the space before them") {
+TEST_CASE("GPT-2's pattern splits off words with their leading space") {
   CHECK(pieces(split_pattern(gpt2_pattern), "I'm  here, 123é!\n\n x ") ==
         piece_list{"I", "'m", " ", " here", ",", " 123", "é", "!", "\n\n", " x", " "});
 }
 
-TEST_CASE("an empty match cuts, too, and is no piece") {
+TEST_CASE("an empty match splits the text, and is not a piece") {
   CHECK(pieces(split_pattern("x*"), "éxxé") == piece_list{"é", "xx", "é"});
   CHECK(pieces(split_pattern("(?=b)"), "abab") == piece_list{"a", "ba", "b"});
   CHECK(pieces(split_pattern(""), "aé") == piece_list{"a", "é"});
 }
 
-TEST_CASE("long texts are cut without end of the stack") {
+TEST_CASE("long texts are split or refused without a stack overflow") {
   const std::string spaces(1 << 20, ' '), letters(1 << 20, 'a');
   CHECK(pieces(split_pattern(gpt2_pattern), spaces + letters).size() == 2);
   const split_pattern groups("(?:ab|ba|aa)+");
@@ -51,13 +51,13 @@ TEST_CASE("long texts are cut without end of the stack") {
   CHECK_THROWS_AS(pieces(groups, letters), request_refused);  // each of its steps needs memory
 }
 
-TEST_CASE("a pattern that goes back and forth without end is given up") {
+TEST_CASE("a text with unbounded backtracking is refused by the pattern") {
   const split_pattern hostile("(?:a|aa|a+)+[bc]");
   CHECK_THROWS_AS(pieces(hostile, std::string(200, 'a')), request_refused);
   CHECK(pieces(hostile, "aab!") == piece_list{"aab", "!"});
 }
 
-TEST_CASE("absurd patterns are refused") {
+TEST_CASE("patterns that are too long or too deeply nested are refused") {
   CHECK(refusal([] { split_pattern(std::string(1 << 20, 'a')); }).find("1048576 bytes") != std::string::npos);
   CHECK(refusal([] { split_pattern(std::string(1000, '(') + std::string(1000, ')')); }) != "");
 }

@@ -24,7 +24,7 @@ std::string refused(const std::function<void(json&)>& change) {
 
 }  // namespace
 
-TEST_CASE("a file is read by its header") {
+TEST_CASE("tokenizer.json gives vocabulary, merges, normalizer, patterns and added tokens") {
   auto d = byte_level_document({{"a", "b"}, {"ab", "c"}});
   d["model"]["ignore_merges"] = true;
   d["normalizer"] = {{"type", "NFC"}};
@@ -43,7 +43,7 @@ TEST_CASE("a file is read by its header") {
   CHECK(t.prefix.empty());
 }
 
-TEST_CASE("merges may be pairs or texts") {
+TEST_CASE("a merge may be an array or a text") {
   auto d = byte_level_document();
   d["model"]["vocab"]["ab"] = 256;
   d["added_tokens"] = json::array();
@@ -53,7 +53,7 @@ TEST_CASE("merges may be pairs or texts") {
   CHECK(read_tokenizer_json(d.dump(), "t.json").merges.at(0).result == 256);
 }
 
-TEST_CASE("templates put tokens around a text, also one in another") {
+TEST_CASE("templates add tokens around a text, and may be nested") {
   auto d = byte_level_document();
   const json names = {{"<|eot|>", {{"id", "<|eot|>"}, {"ids", {256}}, {"tokens", {"<|eot|>"}}}},
                       {"ab", {{"id", "ab"}, {"ids", {97, 98}}, {"tokens", {"a", "b"}}}}};
@@ -78,7 +78,7 @@ TEST_CASE("templates put tokens around a text, also one in another") {
   CHECK(t.suffix == std::vector<token>{256});
 }
 
-TEST_CASE("other kinds of tokenizers are refused by name") {
+TEST_CASE("unsupported kinds of tokenizers are refused by name") {
   CHECK_REFUSED("model.type is 'Unigram': only BPE is supported", d["model"]["type"] = "Unigram");
   CHECK_REFUSED("model.byte_fallback is true, which is not supported", d["model"]["byte_fallback"] = true);
   CHECK_REFUSED("model.unk_token is '<unk>': it must be empty for byte-level BPE",
@@ -113,7 +113,7 @@ TEST_CASE("other kinds of tokenizers are refused by name") {
       use_pattern(d, "\\w"));
 }
 
-TEST_CASE("files that are wrong or damaged are refused with the place") {
+TEST_CASE("malformed or damaged files are refused with the place") {
   const auto damaged = "t.json: is not JSON, or is nested too deeply: is the file complete?";
   CHECK(refusal([] { read_tokenizer_json("", "t.json"); }) == damaged);
   const auto whole = byte_level_document().dump();
@@ -128,7 +128,7 @@ TEST_CASE("files that are wrong or damaged are refused with the place") {
   CHECK_REFUSED("added_tokens[0].special is not true or false", d["added_tokens"][0]["special"] = 1);
 }
 
-TEST_CASE("ids that are absurd or taken are refused") {
+TEST_CASE("ids out of range or used twice are refused") {
   const std::string range = " is not a token id: a whole number below 2097152";
   CHECK_REFUSED("model.vocab.a" + range, d["model"]["vocab"]["a"] = -1);
   CHECK_REFUSED("model.vocab.a" + range, d["model"]["vocab"]["a"] = 1e18);
@@ -150,7 +150,7 @@ TEST_CASE("ids that are absurd or taken are refused") {
                 add_token(d, std::string(300, 'x')));
 }
 
-TEST_CASE("merges of unknown tokens and double ones are refused") {
+TEST_CASE("malformed or repeated merges, and merges of unknown tokens, are refused") {
   CHECK_REFUSED("model.merges[2] names 'zz', which model.vocab does not have",
                 d["model"]["merges"].push_back({"zz", "a"}));
   CHECK_REFUSED("model.merges[2] names 'ba', which model.vocab does not have",
@@ -163,7 +163,7 @@ TEST_CASE("merges of unknown tokens and double ones are refused") {
   CHECK_REFUSED("model.merges[2] is not a string", d["model"]["merges"].push_back(7));
 }
 
-TEST_CASE("templates that name nothing are refused") {
+TEST_CASE("templates without the text, or with unknown tokens, are refused") {
   const auto with = [](json single, json ids) {
     return refused([&](json& d) {
       d["post_processor"] = {{"type", "TemplateProcessing"},

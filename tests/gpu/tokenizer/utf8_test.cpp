@@ -7,7 +7,7 @@
 using namespace troupe::llm;
 using namespace std::string_literals;
 
-TEST_CASE("each maximal part of a broken character becomes one U+FFFD") {
+TEST_CASE("each maximal part of an invalid character becomes one U+FFFD") {
   CHECK(replace_invalid("") == "");
   CHECK(replace_invalid("aé漢😀\0b"s) == "aé漢😀\0b"s);
   CHECK(replace_invalid("a\xff"
@@ -20,13 +20,13 @@ TEST_CASE("each maximal part of a broken character becomes one U+FFFD") {
   CHECK(replace_invalid("\xe0\x80\xe6\xbc\xa2") == "\ufffd\ufffd漢");
 }
 
-TEST_CASE("is_utf8 knows what replace_invalid would change") {
+TEST_CASE("is_utf8 accepts valid UTF-8 and rejects other bytes") {
   for (const auto& text : {""s, "aé漢😀"s, "\xf4\x8f\xbf\xbf"s, "\0"s}) CHECK(is_utf8(text));
   for (const auto& text : {"\x80"s, "a\xe6\xbc"s, "\xed\xa0\x80"s, "\xf5\x80\x80\x80"s})
     CHECK_FALSE(is_utf8(text));
 }
 
-TEST_CASE("only a character that may still be completed is an incomplete tail") {
+TEST_CASE("an incomplete tail is the valid beginning of a character") {
   CHECK(incomplete_tail("") == 0);
   CHECK(incomplete_tail("aé") == 0);
   CHECK(incomplete_tail("a\xc3") == 1);
@@ -38,7 +38,7 @@ TEST_CASE("only a character that may still be completed is an incomplete tail") 
   CHECK(incomplete_tail("\xf0\x9f\x98\x80") == 0);
 }
 
-TEST_CASE("characters are read and written alike") {
+TEST_CASE("a written character is read back") {
   for (const char32_t c : {0x00U, 0x7fU, 0x80U, 0x7ffU, 0x800U, 0xffffU, 0x10000U, 0x10ffffU}) {
     std::string text;
     append_utf8(text, c);

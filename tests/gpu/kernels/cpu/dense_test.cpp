@@ -39,7 +39,7 @@ double bound(size_t n) { return 1e-7 * (4 + 2 * static_cast<double>(n)); }
 
 }  // namespace
 
-TEST_CASE("packed weights are the matrix, rounded to their type") {
+TEST_CASE("packed weights are the matrix rounded to the packed type") {
   std::mt19937 random(1);
   for (const auto& [out, in] : {std::pair<size_t, size_t>{1, 1}, {33, 7}, {64, 5}, {95, 130}, {32, 1}}) {
     for (const element from : all_elements) {
@@ -61,7 +61,7 @@ TEST_CASE("packed weights are the matrix, rounded to their type") {
   }
 }
 
-TEST_CASE("dense is its definition for every shape, element type and instruction set") {
+TEST_CASE("dense equals the reference for every shape, element type and instruction set") {
   with_each_isa([] {
     uint32_t seed = 1;
     for (const size_t rows : {1, 2, 3, 7, 12, 13, 25, 40, 129}) {
@@ -86,7 +86,7 @@ TEST_CASE("dense is its definition for every shape, element type and instruction
   });
 }
 
-TEST_CASE("dense writes nothing between the rows and nothing for no rows") {
+TEST_CASE("dense writes nothing between rows, and accepts zero rows") {
   dense_case c(5, 40, 45, element::bf16, 3);
   c.y_stride = 50;
   c.y = guarded(5 * 50);
@@ -121,7 +121,7 @@ TEST_CASE("a row through dense has the same bits alone, among 1 to 40 rows and w
   });
 }
 
-TEST_CASE("a row through dense does not notice neighbours that are not numbers") {
+TEST_CASE("NaN in other rows of dense does not change a row's bits") {
   with_each_isa([] {
     dense_case c(14, 128, 70, element::bf16, 4);
     std::vector<float> before(14 * 70), after(14 * 70);
@@ -134,7 +134,7 @@ TEST_CASE("a row through dense does not notice neighbours that are not numbers")
   });
 }
 
-TEST_CASE("dense keeps its law at the size of a model") {
+TEST_CASE("dense equals the reference at the size of a model") {
   dense_case c(33, 2048, 2048, element::bf16, 21);
   std::vector<float> expected(2048), alone(2048);
   dense_args one = c.args();

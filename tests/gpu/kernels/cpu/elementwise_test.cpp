@@ -67,7 +67,7 @@ TEST_CASE("every FP16 and BF16 number is read and written by its definition") {
   });
 }
 
-TEST_CASE("rms_norm adds to the residual and normalises it, a row at a time with the same bits") {
+TEST_CASE("rms_norm adds to the residual and normalises it, with the same bits for a row alone") {
   std::mt19937 random(3);
   with_each_isa([&] {
     for (const size_t width : widths) {
@@ -119,7 +119,7 @@ TEST_CASE("rms_norm adds to the residual and normalises it, a row at a time with
   });
 }
 
-TEST_CASE("rope turns pairs by their angle up to position 100000, each row by itself") {
+TEST_CASE("rope rotates pairs by their angle up to position 100000, with the same bits for a row alone") {
   std::mt19937 random(4);
   with_each_isa([&] {
     for (const uint32_t dim : {2U, 6U, 64U, 80U, 128U, 256U}) {
@@ -186,7 +186,7 @@ TEST_CASE("silu_mul is accurate from -100 to 100, for two halves of one matrix a
   });
 }
 
-TEST_CASE("silu_mul passes on infinities and what is not a number") {
+TEST_CASE("silu_mul propagates infinities and NaN") {
   with_each_isa([] {
     const float infinity = std::numeric_limits<float>::infinity();
     const float gate[] = {infinity, not_a_number, 0, -0.0F, 1}, up[] = {2, 1, 3, 3, not_a_number};

@@ -105,7 +105,7 @@ struct attention_case {
 
 }  // namespace
 
-TEST_CASE("the pages of the KV cache lie as in Punica, and appending touches one layer's slots only") {
+TEST_CASE("the KV cache has Punica's page layout, and an append changes only the slots of its layer") {
   std::vector<uint16_t> bits(3 * 2 * 2 * 2 * 4 * 6, 0xffff);
   const paged_kv kv{reinterpret_cast<std::byte*>(bits.data()), element::bf16, 2, 2, 4, 6};
   CHECK(kv.page_bytes() == 2 * 2 * 2 * 4 * 6 * 2);
@@ -129,7 +129,7 @@ TEST_CASE("the pages of the KV cache lie as in Punica, and appending touches one
   });
 }
 
-TEST_CASE("paged attention is its definition for every shape, window, page size and element type") {
+TEST_CASE("paged attention equals the reference for every shape, window, page size and element type") {
   with_each_isa([] {
     uint32_t seed = 1;
     for (const element type : all_elements) {
@@ -179,7 +179,7 @@ TEST_CASE("a prompt whole, in chunks and token by token gives the same bits, bes
   });
 }
 
-TEST_CASE("scores that overflow an exponential, and equal ones, give proper means") {
+TEST_CASE("scores beyond the range of exp, and equal scores, give correct means") {
   with_each_isa([] {
     attention_case c({64}, {2, 1, 32, 16, 0}, element::f32, 3);
     for (size_t i = 0; i < c.q.size(); ++i) c.q.floats()[i] *= 300;

@@ -44,7 +44,7 @@ double chi_square(const std::vector<int>& count, std::vector<double> weight, int
 
 }  // namespace
 
-TEST_CASE("philox gives the numbers of its authors") {
+TEST_CASE("philox gives the published numbers") {
   CHECK(philox({0, 0, 0, 0}, {0, 0}) ==
         std::array<uint32_t, 4>{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
   CHECK(philox({~0U, ~0U, ~0U, ~0U}, {~0U, ~0U}) ==
@@ -53,7 +53,7 @@ TEST_CASE("philox gives the numbers of its authors") {
         std::array<uint32_t, 4>{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
 }
 
-TEST_CASE("sampling is its definition for random parameters, penalties and biases") {
+TEST_CASE("sampling equals the reference for random parameters, penalties and biases") {
   with_each_isa([] {
     std::mt19937 random(1);
     int different = 0, far = 0;
@@ -132,7 +132,7 @@ TEST_CASE("top_k, top_p and min_p keep their tokens, in the right proportions") 
   CHECK(kept_by(2, 0.5F, 0) == std::set<uint32_t>{1});  // 0.4 of 0.7 is more than half
 }
 
-TEST_CASE("a draw depends on seed and position only, and both matter") {
+TEST_CASE("a draw depends on the seed and on the position, and on nothing else") {
   std::mt19937 random(3);
   const std::vector<float> logits = random_logits(5000, random, 1), other = random_logits(900, random, 1);
   sampling_parameters p;
@@ -169,7 +169,7 @@ TEST_CASE("penalties and biases change the choice, log-probabilities stay those 
   CHECK(sampling(a).logprob == doctest::Approx(-1 - all));
 }
 
-TEST_CASE("logits that are no distribution give no token") {
+TEST_CASE("logits without a valid distribution give no token") {
   with_each_isa([] {
     for (const size_t n : {1UL, 5UL, 100UL, 3000UL}) {
       for (const float temperature : {0.0F, 1.0F}) {

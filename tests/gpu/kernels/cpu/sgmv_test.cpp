@@ -53,7 +53,7 @@ std::vector<float> expected(lora_case& c) {
 
 }  // namespace
 
-TEST_CASE("lora is its definition for ragged, empty and one-row segments of any rank") {
+TEST_CASE("lora equals the reference for ragged, empty and one-row segments of any rank") {
   with_each_isa([] {
     uint32_t seed = 1;
     for (const element type : all_elements) {
@@ -72,7 +72,7 @@ TEST_CASE("lora is its definition for ragged, empty and one-row segments of any 
   });
 }
 
-TEST_CASE("shrink and expand are what lora does") {
+TEST_CASE("shrink followed by expand gives the bits of lora") {
   lora_case c({3, 1, 6}, {4, 16, 9}, 70, 90, element::f16, 5),
       d({3, 1, 6}, {4, 16, 9}, 70, 90, element::f16, 5);
   std::vector<float> v(c.v.size(), not_a_number);
@@ -151,7 +151,7 @@ TEST_CASE("a row through lora has the same bits alone, in any segment and with a
   });
 }
 
-TEST_CASE("lora keeps its law at the size of a model, each row with an adapter of its own") {
+TEST_CASE("lora equals the reference at the size of a model, with a different adapter for each row") {
   lora_case c(std::vector<uint32_t>(4, 1), {16, 8, 64, 16}, 2048, 2048, element::bf16, 10);
   const std::vector<float> before(c.y.floats(), c.y.floats() + c.y.size());
   const std::vector<float> y = expected(c);

@@ -4,7 +4,7 @@
 
 using namespace troupe::cuda;
 
-TEST_CASE("attention plan: rows alone are decodes, runs are prefills") {
+TEST_CASE("attention plan: single rows are decodes, runs of rows are prefills") {
   attention_plan plan;
   // a prompt of 134 rows from position 5 on, one of two rows, a decode at 130, another at 0
   std::vector<uint32_t> sequence(134, 0), position;

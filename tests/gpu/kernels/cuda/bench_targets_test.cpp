@@ -4,7 +4,7 @@
 
 using namespace troupe::cuda;
 
-TEST_CASE("bench targets: in microseconds, of the limit, or against another row") {
+TEST_CASE("bench targets: a target is a time, a share of the limit, or relative to another row") {
   const device_limits limits{1e12, 1e15};
   const std::vector<bench_row> rows{
       {"lora", "r16 4096->4096 distinct 16", 7},
@@ -18,7 +18,7 @@ TEST_CASE("bench targets: in microseconds, of the limit, or against another row"
   CHECK_FALSE(target_us(rows[2], {rows[2]}, limits));
 }
 
-TEST_CASE("bench targets: the share is of reading, or of products where there are any") {
+TEST_CASE("bench targets: the share of the limit is that of products if there are any, else of bytes") {
   const device_limits limits{1e12, 1e15};
   CHECK(share_of_limit({"copy", "", 1000, 5e8}, limits) == doctest::Approx(0.5));
   CHECK(share_of_limit({"gemm", "", 1000, 5e8, 2.5e11}, limits) == doctest::Approx(0.25));

@@ -54,7 +54,8 @@ TEST_CASE("conv args: a convolution with inconsistent numbers is refused by name
   refused([](conv_args& a) { a.residual = some_numbers + 1; }, "16 bytes");
 }
 
-TEST_CASE("conv args: extents follow from kernel, stride, dilation and padding, transposed the other way") {
+TEST_CASE(
+    "conv args: output extents must match kernel, stride, dilation and padding, inversely if transposed") {
   auto a = small();
   a.dims = 1, a.in[0] = 9, a.kernel[0] = 3, a.stride[0] = 2, a.dilation[0] = 2, a.pad[0] = 1;
   a.out[0] = 4;  // windows of 5 from 0, 2, 4 and 6 of 11
@@ -69,7 +70,7 @@ TEST_CASE("conv args: extents follow from kernel, stride, dilation and padding, 
   CHECK_THROWS_AS(check(a), conv_error);
 }
 
-TEST_CASE("conv args: a kernel may be larger than what it is over, if padding makes up for it") {
+TEST_CASE("conv args: a kernel may exceed its input, but not the padded input") {
   auto a = small();
   a.dims = 1, a.in[0] = 1, a.out[0] = 1, a.kernel[0] = 3, a.pad[0] = 1;
   check(a);
@@ -104,7 +105,7 @@ TEST_CASE("conv args: keys cover everything but addresses") {
   is_the_same([](conv_args& a) { a.in[2] = a.pad[2] = 7; });  // there are only two dimensions
 }
 
-TEST_CASE("conv args: without what follows it, a convolution is the same") {
+TEST_CASE("conv args: a convolution without its epilogue has the key of the plain convolution") {
   auto a = small();
   CHECK_FALSE(a.has_epilogue());
   for (const auto& with : {changed([](conv_args& c) { c.bias = some_numbers; }),
@@ -116,7 +117,7 @@ TEST_CASE("conv args: without what follows it, a convolution is the same") {
   }
 }
 
-TEST_CASE("conv args: a transposed one is named with its weights as they lie") {
+TEST_CASE("conv args: the text of a transposed convolution has its weights' dimensions in memory order") {
   auto a = small();
   a.dims = 1, a.transposed = a.channels_last = true, a.features = 6;
   CHECK(to_string(a) ==

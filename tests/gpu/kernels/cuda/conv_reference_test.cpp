@@ -95,7 +95,7 @@ std::vector<float> by_onednn(conv_args a) {
 
 }  // namespace
 
-TEST_CASE("convolutions of the emulated machine are oneDNN's") {
+TEST_CASE("convolutions of the emulated machine equal those of oneDNN") {
   std::mt19937 random(1);
   for (int round = 0; round < 300; ++round) {
     conv_case c = random_convolution(random);
@@ -111,7 +111,7 @@ TEST_CASE("convolutions of the emulated machine are oneDNN's") {
   }
 }
 
-TEST_CASE("a convolution whose residual is its result adds to it") {
+TEST_CASE("a convolution with its result as residual adds to the result") {
   std::mt19937 random(3);
   conv_args a;
   a.batch = 1, a.channels = a.features = 2;
@@ -126,7 +126,7 @@ TEST_CASE("a convolution whose residual is its result adds to it") {
   CHECK(distance(c.y, expected) < 1e-5);
 }
 
-TEST_CASE("convolutions in TF32 round what they multiply, and nothing else") {
+TEST_CASE("convolutions in TF32 round only the multiplied operands") {
   CHECK(to_tf32(1 + 0x1p-10F) == 1 + 0x1p-10F);
   CHECK(to_tf32(1 + 0x1p-11F) == 1 + 0x1p-10F);
   CHECK(to_tf32(-1 - 0x1p-11F) == -1 - 0x1p-10F);

@@ -97,7 +97,7 @@ void check_case(conv& convolutions, conv_case& c, bool common, tally& t) {
 
 }  // namespace
 
-TEST_CASE("convolutions of any kind, by cuDNN, also as a graph") {
+TEST_CASE("random convolutions by cuDNN equal the reference, also as a graph") {
   if (!has_cudnn()) return;
   conv convolutions;
   std::mt19937 random(1);
@@ -110,7 +110,7 @@ TEST_CASE("convolutions of any kind, by cuDNN, also as a graph") {
   MESSAGE("whole: ", t.taken, ", without bias, residual and relu: ", t.left, ", refused: ", t.refused);
 }
 
-TEST_CASE("convolutions as large as networks have them, by cuDNN") {
+TEST_CASE("convolutions of realistic size by cuDNN equal the reference") {
   if (!has_cudnn()) return;
   conv convolutions;
   std::mt19937 random(2);
@@ -134,7 +134,7 @@ TEST_CASE("convolutions as large as networks have them, by cuDNN") {
   MESSAGE("whole: ", t.taken, ", without bias, residual and relu: ", t.left, ", refused: ", t.refused);
 }
 
-TEST_CASE("a convolution that was not prepared is refused while a graph is captured") {
+TEST_CASE("an unprepared convolution is refused during graph capture") {
   if (!has_cudnn()) return;
   conv convolutions;
   std::mt19937 random(3);

@@ -54,7 +54,7 @@ void check_copies(uint32_t rows, uint32_t columns) {
 
 }  // namespace
 
-TEST_CASE("copy kernel: boxes are turned, cut and reversed, in words of every size") {
+TEST_CASE("copy kernel: boxes are transposed, sliced and reversed, in words of every size") {
   for (const uint32_t columns : {1, 7, 64, 130}) {
     check_copies<1>(3, columns);
     check_copies<2>(5, columns);
@@ -64,7 +64,7 @@ TEST_CASE("copy kernel: boxes are turned, cut and reversed, in words of every si
   }
 }
 
-TEST_CASE("copy kernel: one element is repeated, in as many dimensions as there may be") {
+TEST_CASE("copy kernel: one element is broadcast over the maximum number of dimensions") {
   shared_array<float> from(1), to(256);
   from[0] = 7;
   copy_kernel<4> k;

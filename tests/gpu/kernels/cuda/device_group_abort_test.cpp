@@ -78,13 +78,13 @@ ncclResult_t ncclSend(const void*, size_t, ncclDataType_t, int, ncclComm_t c, cu
 }
 ncclResult_t ncclRecv(void*, size_t, ncclDataType_t, int, ncclComm_t c, cudaStream_t) { return called(c); }
 
-TEST_CASE("device group: one that ends well is destroyed, and not aborted") {
+TEST_CASE("device group: a group without failure is destroyed, not aborted") {
   nccl_fixture b;
   { device_group({0, 1}).all_reduce(0, nullptr, 0, element::f32, nullptr); }
   for (const auto& c : b.comms) CHECK((c.destroyed == 1 && c.aborted == 0));
 }
 
-TEST_CASE("device group: an abort is done once, and nothing is destroyed or called after it") {
+TEST_CASE("device group: an abort runs once, and later calls throw without reaching NCCL") {
   nccl_fixture b;
   {
     device_group group({0, 1});
@@ -127,7 +127,8 @@ TEST_CASE("device group: an abort ends a hanging call") {
   CHECK(soon([&] { return b.comms[1].inside == 0; }));
 }
 
-TEST_CASE("device group: all are aborted though graphs hold them, and abort() does not wait for those") {
+TEST_CASE(
+    "device group: abort() aborts communicators that are captured in graphs, without waiting for these") {
   nccl_fixture b;
   for (auto& c : b.comms) c.captured = true;
   device_group group({0, 1});

@@ -63,7 +63,7 @@ float number(uint32_t rank, size_t i) { return static_cast<float>(i % 50 + rank 
 
 }  // namespace
 
-TEST_CASE("ranks sum their numbers, also as a graph that is replayed") {
+TEST_CASE("all_reduce sums the numbers of all ranks, also in a replayed graph") {
   const uint32_t ranks = gpus();
   if (ranks == 0) return;
   CAPTURE(ranks);
@@ -92,7 +92,7 @@ TEST_CASE("ranks sum their numbers, also as a graph that is replayed") {
   }
 }
 
-TEST_CASE("ranks get what the first one has, also as a graph that is replayed") {
+TEST_CASE("broadcast copies the bytes of rank 0 to all ranks, also in a replayed graph") {
   const uint32_t ranks = gpus();
   if (ranks == 0) return;
   CAPTURE(ranks);
@@ -112,7 +112,7 @@ TEST_CASE("ranks get what the first one has, also as a graph that is replayed") 
   for (const size_t w : wrong) CHECK(w == 0);
 }
 
-TEST_CASE("the first rank gets what the others have, also as a graph that is replayed") {
+TEST_CASE("gather copies the bytes of the other ranks to rank 0, also in a replayed graph") {
   const uint32_t ranks = gpus();
   if (ranks == 0) return;
   CAPTURE(ranks);
@@ -139,7 +139,7 @@ TEST_CASE("the first rank gets what the others have, also as a graph that is rep
   CHECK(wrong == 0);
 }
 
-TEST_CASE("a rank that fails ends what the other one waits in: a sum, a gathering") {
+TEST_CASE("a failed rank ends a pending all_reduce or gather of the other rank") {
   if (gpus() < 2) return;
   const auto fails = [](const std::function<void(machine_of_any_gpu&, void*)>& together) {
     on_ranks(2, [&](machine_of_any_gpu& machine) {

@@ -31,7 +31,7 @@ TEST_CASE("device memory: memory freed by a stream is available to all") {
   CHECK_NOTHROW(device_memory(max));
 }
 
-TEST_CASE("device memory: a thread that finds no room ends no other one's capture") {
+TEST_CASE("device memory: a failed allocation does not end the capture of another thread") {
   const owned_stream captured;
   const device_memory numbers(1024);
   cudaGraph_t graph = nullptr;

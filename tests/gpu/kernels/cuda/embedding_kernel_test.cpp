@@ -7,7 +7,7 @@
 using namespace troupe;
 using namespace troupe::cuda;
 
-TEST_CASE("embedding kernel: the tokens' rows, as floats") {
+TEST_CASE("embedding kernel: each token gives its table row as floats") {
   std::mt19937 random(1);
   for (const uint32_t width : {8, 136, 4096}) {
     for (const element type : short_elements) {
@@ -36,7 +36,7 @@ TEST_CASE("embedding kernel: the tokens' rows, as floats") {
   }
 }
 
-TEST_CASE("embedding kernel: tokens that the step before has chosen, and any one where it had no choice") {
+TEST_CASE("embedding kernel: tokens of the previous step are substituted, and token 0 if it sampled none") {
   std::mt19937 random(2);
   constexpr uint32_t width = 16;
   number_array table = random_numbers(element::bf16, 5 * width, random);

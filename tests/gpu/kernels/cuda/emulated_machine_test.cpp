@@ -22,7 +22,7 @@ std::vector<float> by_loops(conv_args a) {
 
 }  // namespace
 
-TEST_CASE("emulated machine: nothing is done before it is waited for, and then in its order") {
+TEST_CASE("emulated machine: work runs only when it is waited for, in order") {
   emulated_machine machine;
   int from = 1, between = 0, to = 0;
   machine.upload(&between, &from, sizeof from);
@@ -41,7 +41,7 @@ TEST_CASE("emulated machine: nothing is done before it is waited for, and then i
   CHECK(to == 0);
 }
 
-TEST_CASE("emulated machine: a graph does again what was recorded, until it is forgotten") {
+TEST_CASE("emulated machine: a graph replays the recorded work until it is dropped") {
   emulated_machine machine;
   const int one = 1, two = 2;
   int to = 0;
@@ -86,7 +86,7 @@ TEST_CASE("emulated machine: a convolution fuses bias, residual and ReLU only wh
   CHECK_FALSE(machine.prepare(c.args));
 }
 
-TEST_CASE("emulated machine: graphs have only convolutions that were prepared before") {
+TEST_CASE("emulated machine: a graph accepts only convolutions prepared before the capture") {
   std::mt19937 random(4);
   conv_case c = random_convolution(random);
   c.args = c.args.without_epilogue();

@@ -124,15 +124,15 @@ struct transposition {
 
 }  // namespace
 
-TEST_CASE("emulator: a block's threads see what the others wrote before they met") {
+TEST_CASE("emulator: threads of a block see writes before a barrier") {
   for (uint32_t seed = 0; seed < 20; ++seed) CHECK(wrong(true, seed) == 0);
 }
 
-TEST_CASE("emulator: a sync that is missing is found") {
+TEST_CASE("emulator: a missing barrier gives a wrong result") {
   for (uint32_t seed = 0; seed < 20; ++seed) CHECK(wrong(false, seed) > 0);
 }
 
-TEST_CASE("emulator: a cluster's blocks read each other's memory, as long as they live") {
+TEST_CASE("emulator: blocks of a cluster read the shared memory of blocks that have not ended") {
   for (uint32_t seed = 0; seed < 20; ++seed) {
     std::vector<float> out(8 * 32, 0);
     emulate(cluster_sum{out.data()}, {8, 1, 1}, seed);
@@ -142,7 +142,7 @@ TEST_CASE("emulator: a cluster's blocks read each other's memory, as long as the
   }
 }
 
-TEST_CASE("emulator: a copy is there when it was waited for, and zeros where there is nothing") {
+TEST_CASE("emulator: an asynchronous copy is complete after its wait, with zeros beyond the source") {
   alignas(16) float from[256], to[256];
   std::iota(from, from + 256, 1.0F);
   emulate(copying{from, to}, {1, 1, 1}, 1);
@@ -153,7 +153,7 @@ TEST_CASE("emulator: a copy is there when it was waited for, and zeros where the
   for (int i = 0; i < 256; ++i) CHECK(std::isnan(to[i]));
 }
 
-TEST_CASE("emulator: matrices come from shared memory as fragments and are multiplied") {
+TEST_CASE("emulator: ldmatrix and mma multiply matrices in shared memory") {
   std::vector<uint16_t> a(256), b(256), bt(256);
   for (uint32_t i = 0; i < 256; ++i) {
     a[i] = bfloat(static_cast<float>(i * 7 % 11) - 5).bits;

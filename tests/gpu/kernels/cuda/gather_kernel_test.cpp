@@ -55,7 +55,7 @@ void check_gather(uint32_t outer, uint32_t bound, uint32_t slice) {
 
 }  // namespace
 
-TEST_CASE("gather kernel: slices are picked, from the end too") {
+TEST_CASE("gather kernel: indices select slices, negative ones from the end") {
   check_gather<4, int64_t>(1, 50, 1);
   check_gather<4, int32_t>(3, 4, 5);
   check_gather<8, int64_t>(2, 3, 130);

@@ -147,7 +147,7 @@ std::vector<float> by_onednn(const gemm_case& c) {
 
 }  // namespace
 
-TEST_CASE("products of the emulated machine are oneDNN's") {
+TEST_CASE("products of the emulated machine equal those of oneDNN") {
   std::mt19937 random(1);
   for (int round = 0; round < 200; ++round) {
     CAPTURE(round);
@@ -168,7 +168,7 @@ TEST_CASE("products of the emulated machine are oneDNN's") {
   }
 }
 
-TEST_CASE("products in TF32 round what they multiply, if that is f32") {
+TEST_CASE("products in TF32 round f32 operands, and no others") {
   std::mt19937 random(2);
   for (int round = 0; round < 20; ++round) {
     gemm_case c = random_case(random);
@@ -191,7 +191,7 @@ TEST_CASE("products in TF32 round what they multiply, if that is f32") {
 
 #else
 
-TEST_CASE("products of any kind, by cuBLASLt") {
+TEST_CASE("random products by cuBLASLt equal the reference") {
   gemm products;
   std::mt19937 random(1);
   for (int round = 0; round < 300; ++round) {

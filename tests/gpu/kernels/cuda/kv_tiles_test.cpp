@@ -81,7 +81,7 @@ TEST_CASE("kv tiles: rows between begin and end of each tile, zeros elsewhere, f
   check_tiles<128>(33);
 }
 
-TEST_CASE("kv tiles: each chunk has a place of its own, and eight rows of a chunk share no banks") {
+TEST_CASE("kv tiles: chunks do not overlap, and eight rows of a chunk have no bank conflict") {
   using tile = kv_tile<128, 256>;
   std::set<uint32_t> places;
   for (uint32_t row = 0; row < tile::tokens; ++row)

@@ -202,7 +202,7 @@ TEST_CASE("lora kernel: a row for each adapter, of any ranks") {
   check_case<element::f16>(distinct(3, 72, {136}, {256, 130, 80}), 6);
 }
 
-TEST_CASE("lora kernel: more groups of B than a lane keeps on the way") {
+TEST_CASE("lora kernel: more groups of B than a lane has in flight") {
   check_case<element::bf16>(distinct(2, 64, {4160}, {64, 16}), 7);
   check_case<element::f16>(distinct(1, 40, {1600}, {200}), 8);
 }
@@ -216,7 +216,7 @@ TEST_CASE("lora kernel: segments of any length, empty ones, rows without adapter
   check_case<element::f16>(c, 10, orders);
 }
 
-TEST_CASE("lora kernel: projections that share x, one that an adapter leaves as it is") {
+TEST_CASE("lora kernel: projections that share x, one of them unchanged by an adapter") {
   lora_case c = distinct(4, 128, {192, 64, 72}, {16, 32, 8, 64});
   c.without = 2;
   check_case<element::f16>(c, 11, orders);
@@ -237,7 +237,7 @@ TEST_CASE("lora kernel: without clusters") {
   check_case<element::bf16, lora_kernel<element::bf16, 1>>(distinct(3, 264, {328}, {16, 96, 5}), 12, orders);
 }
 
-TEST_CASE("lora kernel: shrink and expand alone are the whole, bit by bit") {
+TEST_CASE("lora kernel: shrink followed by expand gives the bits of the fused kernel") {
   lora_case c;
   c.in = 200, c.outs = {136, 64}, c.ranks = {24, 16};
   c.segment_end = {0, 11, 12}, c.slots = {0, 1};

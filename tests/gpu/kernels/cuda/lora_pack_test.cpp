@@ -25,7 +25,7 @@ std::pair<uint16_t, uint16_t> word(const std::vector<uint16_t>& packed, size_t f
 
 }  // namespace
 
-TEST_CASE("packed lora: every number is there once, and the rest is zeros") {
+TEST_CASE("packed lora: every number occurs once, and the padding is zero") {
   for (const auto& [rank, n] :
        std::vector<std::pair<uint32_t, size_t>>{{1, 1}, {16, 64}, {5, 40}, {17, 65}, {40, 200}}) {
     const std::vector<uint16_t> from = counted_up(rank * n);
@@ -41,7 +41,7 @@ TEST_CASE("packed lora: every number is there once, and the rest is zeros") {
   }
 }
 
-TEST_CASE("packed lora: a lane's words are what its sixteen bytes of x are multiplied with") {
+TEST_CASE("packed lora: a lane's words of A match its sixteen bytes of x") {
   const uint32_t rank = 32;
   const size_t in = 64;
   const std::vector<uint16_t> a = counted_up(rank * in);
@@ -61,7 +61,7 @@ TEST_CASE("packed lora: a lane's words are what its sixteen bytes of x are multi
   }
 }
 
-TEST_CASE("packed lora: a lane's products are eight outputs in a row") {
+TEST_CASE("packed lora: a lane's words of B give eight consecutive outputs") {
   const uint32_t rank = 32;
   const size_t out = 128;
   const std::vector<uint16_t> b = counted_up(rank * out);

@@ -4,7 +4,7 @@
 
 using namespace troupe::cuda;
 
-TEST_CASE("lora tiles: segments are cut, all rows have a tile or, if none has an adapter, none has") {
+TEST_CASE("lora tiles: tiles cover all rows, and there are none if no row has an adapter") {
   std::vector<lora_tile> tiles{{9, 9, 9}};
   const std::vector<uint32_t> end{0, 3, 3, 20, 21, 29}, slots{4, 5, no_adapter, 0, 4};
   cut_lora_tiles(end, slots, 8, tiles);
@@ -19,7 +19,7 @@ TEST_CASE("lora tiles: segments are cut, all rows have a tile or, if none has an
   CHECK(tiles.empty());
 }
 
-TEST_CASE("lora tiles: wide ones for steps with many rows") {
+TEST_CASE("lora tiles: steps with many rows use wide tiles") {
   CHECK(lora_tile_rows(1) == narrow_tile);
   CHECK(lora_tile_rows(64) == narrow_tile);
   CHECK(lora_tile_rows(2048) == wide_tile);

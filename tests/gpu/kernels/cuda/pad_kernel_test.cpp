@@ -41,7 +41,7 @@ void check_padding(int64_t before_rows, int64_t before_columns, uint32_t out_row
 
 }  // namespace
 
-TEST_CASE("pad kernel: a border around, a part cut off, elements of every size") {
+TEST_CASE("pad kernel: positive and negative padding, elements of every size") {
   check_padding<float>(2, 3, 20, 11);
   check_padding<uint8_t>(0, 1, 6, 8);
   check_padding<uint16_t>(-2, 40, 3, 90);

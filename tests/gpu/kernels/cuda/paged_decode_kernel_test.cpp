@@ -52,7 +52,7 @@ attention_shape decodes(std::vector<uint32_t> tokens) {
 
 }  // namespace
 
-TEST_CASE("paged decode kernel: sequences of any length, tiles and chunks that end anywhere") {
+TEST_CASE("paged decode kernel: sequences of any length, with partial tiles and chunks") {
   check_decode<element::bf16, 64>(decodes({1, 2, 15, 16, 17, 31, 127}));
   check_decode<element::f16, 128>(decodes({128, 129, 300}), orders);
   check_decode<element::bf16, 128>(decodes({1, 257}), orders);
@@ -86,7 +86,7 @@ TEST_CASE("paged decode kernel: a window") {
   }
 }
 
-TEST_CASE("paged decode kernel: rows of prefills are left alone") {
+TEST_CASE("paged decode kernel: rows of prefills are not written") {
   attention_shape s = decodes({20, 30, 5});
   s.rows = {1, 3, 1};
   check_decode<element::bf16, 64>(s);

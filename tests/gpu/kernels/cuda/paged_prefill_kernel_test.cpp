@@ -21,7 +21,7 @@ TEST_CASE("paged prefill kernel: prompts from the start, of any length") {
   check_paged<element::f16, 128>(prompts({130}, {130}), orders);
 }
 
-TEST_CASE("paged prefill kernel: pieces of prompts, beside decodes") {
+TEST_CASE("paged prefill kernel: chunks of prompts, beside decodes") {
   check_paged<element::bf16, 32>(prompts({7, 1, 70}, {100, 9, 150}));
 }
 
@@ -43,6 +43,6 @@ TEST_CASE("paged prefill kernel: a window") {
   }
 }
 
-TEST_CASE("paged prefill kernel: a row's bits do not depend on how its prompt is cut") {
+TEST_CASE("paged prefill kernel: a row's bits do not depend on the chunks of its prompt") {
   check_cut_prompt<paged_prefill_kernel>();
 }

@@ -84,7 +84,7 @@ void check_op(pointwise_instruction i, const std::function<double(double, double
 
 }  // namespace
 
-TEST_CASE("pointwise kernel: operations of two tensors, one of them repeated") {
+TEST_CASE("pointwise kernel: operations of two tensors, one of them broadcast") {
   check_op({op::add}, [](double x, double a, double) { return x + a; });
   check_op({op::subtract}, [](double x, double a, double) { return x - a; });
   check_op({op::subtract_from}, [](double x, double a, double) { return a - x; });
@@ -127,7 +127,7 @@ TEST_CASE("pointwise kernel: a condition selects between values") {
   check_op({op::choose_false}, [](double x, double a, double b) { return a != 0 ? b : x; });
 }
 
-TEST_CASE("pointwise kernel: a chain keeps what it has between its instructions") {
+TEST_CASE("pointwise kernel: each instruction of a chain uses the result of the previous one") {
   const auto x = floats(32, 5), a = floats(8, 6);
   chain<float, 4, float> c(4, 8, x, a, {2});
   c.then({op::multiply, 1, 0}), c.then({op::add, 2, 0}), c.then({op::relu}), c.then({op::subtract, 0, 0});
@@ -153,7 +153,7 @@ TEST_CASE("pointwise kernel: integers wrap around, and a division by zero is a f
   CHECK(zero.fault[0].found == 1);
 }
 
-TEST_CASE("pointwise kernel: powers of integers as far as their type reaches") {
+TEST_CASE("pointwise kernel: integer powers are exact within the type, and give a fault beyond it") {
   // a GPU's pow is too small for some of these
   chain<double, 1, int32_t> p(1, 7, {3, 10, 3, -3, 2, 53, 19}, {4, 9, 1, 1, 11, 2, 3}, {0});
   p.then({op::power_int, 1, 0, 0x1p31});
@@ -173,7 +173,7 @@ TEST_CASE("pointwise kernel: powers of integers as far as their type reaches") {
   }
 }
 
-TEST_CASE("pointwise kernel: numbers are read and written as every type") {
+TEST_CASE("pointwise kernel: floats are converted to every output type") {
   const float numbers[] = {-3.7F, 0, 0.5F, 300, 5e9F, NAN};
   shared_array<float> x(std::vector<float>(std::begin(numbers), std::end(numbers)));
   const auto cast = [&]<class To>(To, data_type type) {

@@ -60,7 +60,7 @@ void check_pool(bool average, bool counts_padding, bool channels_last, uint32_t 
 
 }  // namespace
 
-TEST_CASE("pool kernel: largest and mean, padded and dilated, channels first and last") {
+TEST_CASE("pool kernel: maximum and mean, padded and dilated, channels first and last") {
   for (const bool last : {false, true})
     for (const uint32_t height : {3, 8, 17}) {
       check_pool(false, false, last, height, height + 2);
@@ -69,7 +69,7 @@ TEST_CASE("pool kernel: largest and mean, padded and dilated, channels first and
     }
 }
 
-TEST_CASE("pool kernel: a NaN under a window is its largest") {
+TEST_CASE("pool kernel: the maximum of a window with a NaN is NaN") {
   shared_array<float> x(3), y(1);
   x[0] = 1, x[1] = NAN, x[2] = 2;
   pool_kernel k;

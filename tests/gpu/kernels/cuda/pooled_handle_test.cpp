@@ -4,7 +4,7 @@
 
 using troupe::cuda::pooled_handle;
 
-TEST_CASE("kept handles go from owner to owner of a device, and none is made while one is idle") {
+TEST_CASE("kept handles are reused on their device, and no handle is made while one is idle") {
   int made[3] = {}, count = 0;
   const auto make = [&] { return &made[count++]; };
   {

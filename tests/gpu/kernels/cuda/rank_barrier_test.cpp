@@ -8,7 +8,7 @@
 using namespace troupe;
 using namespace troupe::cuda;
 
-TEST_CASE("rank barrier: ranks wait for each other, each time, until it is aborted") {
+TEST_CASE("rank barrier: ranks wait for each other in every phase, until an abort") {
   rank_barrier ranks(2);
   std::atomic<int> arrivals = 0;
   std::jthread other([&] {

@@ -80,7 +80,7 @@ TEST_CASE("rms norm kernel: rows of any width") {
   check_norm<element::bf16>(1, rms_norm_kernel<element::bf16>::max_width, true);
 }
 
-TEST_CASE("rms norm kernel: chosen rows") {
+TEST_CASE("rms norm kernel: selected rows") {
   check_norm<element::bf16>(5, 264, true, {1, 4});
   check_norm<element::f16>(5, 264, false, {3});
 }

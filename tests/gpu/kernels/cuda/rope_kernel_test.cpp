@@ -116,7 +116,7 @@ void check_rope(const rope_case& c) {
 
 }  // namespace
 
-TEST_CASE("rope kernel: head sizes, pages, positions far away") {
+TEST_CASE("rope kernel: head sizes, pages, distant positions") {
   rope_case c;
   for (const uint32_t head_dim : {16, 32, 64, 128}) {
     c.head_dim = head_dim;

@@ -83,7 +83,7 @@ void check_all(uint32_t outer, uint32_t n, uint32_t inner) {
 
 }  // namespace
 
-TEST_CASE("row kernels: a warp for each row, with rows and lanes to spare") {
+TEST_CASE("row kernels: a warp for each row, with idle warps and lanes") {
   check_all<32>(1, 1, 1);
   check_all<32>(7, 31, 1);
   check_all<32>(3, 100, 5);
@@ -96,7 +96,7 @@ TEST_CASE("row kernels: a block for each long row") {
   check_all<256>(1, 5, 1);
 }
 
-TEST_CASE("row kernels: softmax of numbers beyond what exp takes") {
+TEST_CASE("row kernels: softmax of numbers beyond the range of exp") {
   shared_array<float> x(3), y(3);
   x[0] = 1e4F, x[1] = 1e4F, x[2] = -1e30F;
   softmax_kernel<32> k;

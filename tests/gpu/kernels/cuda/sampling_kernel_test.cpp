@@ -93,12 +93,12 @@ void check_random(int rounds, uint32_t seed) {
 
 }  // namespace
 
-TEST_CASE("sampling kernel: random parameters, penalties and biases, as the reference has it") {
+TEST_CASE("sampling kernel: equals the reference for random parameters, penalties and biases") {
   check_random<1>(12, 1);
   check_random<4>(12, 2);
 }
 
-TEST_CASE("sampling kernel: a token that is still to be counted is one more of the output") {
+TEST_CASE("sampling kernel: an uncounted token counts as one more token of the output") {
   std::mt19937 random(3);
   int with_bias = 0, known = 0, fresh = 0, changed = 0;
   for (uint32_t round = 0; round < 30; ++round) {
@@ -138,7 +138,7 @@ TEST_CASE("sampling kernel: a token that is still to be counted is one more of t
   CHECK((with_bias > 0 && known > 0 && fresh > 0 && changed > 20));
 }
 
-TEST_CASE("sampling kernel: of equal tokens the lower ids are kept") {
+TEST_CASE("sampling kernel: top_k keeps the lower ids of equal tokens") {
   std::vector<float> logits(700, -3.0F);
   logits[3] = -infinity, logits[40] = logits[601] = logits[602] = logits[699] = 2;
   kernels::sampling_parameters greedy, few;
@@ -170,7 +170,7 @@ TEST_CASE("sampling kernel: top_p keeps the fewest of equal tokens by id, with e
     CHECK(got[i].chosen.token == sampling_reference(samplings[i]).token);
 }
 
-TEST_CASE("sampling kernel: nothing to choose from") {
+TEST_CASE("sampling kernel: logits without a valid distribution give no token") {
   const float nan = std::nanf("");
   std::vector<float> fine(90, 1.0F), none(90, -infinity), too_much(90, 1.0F), no_number(90, 1.0F);
   too_much[70] = infinity, no_number[89] = nan;
@@ -188,7 +188,7 @@ TEST_CASE("sampling kernel: nothing to choose from") {
   CHECK(got[5].chosen.token == sampling_reference(samplings[5]).token);
 }
 
-TEST_CASE("sampling kernel: temperatures near nothing and beyond everything, logits far apart") {
+TEST_CASE("sampling kernel: extreme temperatures and logits give the reference's token") {
   std::vector<float> logits = {-3e38F, 1, 3e38F, -infinity, 2.9e38F, 5};
   std::vector<sampling_args> samplings;
   for (const float temperature : {1e-30F, 1e-3F, 1.0F, 1e30F}) {
@@ -201,7 +201,7 @@ TEST_CASE("sampling kernel: temperatures near nothing and beyond everything, log
     CHECK(got[i].chosen.token == sampling_reference(samplings[i]).token);
 }
 
-TEST_CASE("sampling kernel: the ends of what can be drawn") {
+TEST_CASE("sampling kernel: uniform numbers 0, 1/2 and just below 1 select the right tokens") {
   std::vector<float> logits(500, -1.0F);
   for (size_t i = 0; i < 60; ++i) logits[i] = logits[499 - i] = -infinity;
   const auto sampling = args_of(logits, {});
@@ -210,7 +210,7 @@ TEST_CASE("sampling kernel: the ends of what can be drawn") {
   CHECK(choose<2>({sampling}, 3, 1 - 0x1p-53)[0].chosen.token == 439);
 }
 
-TEST_CASE("sampling kernel: the same choice in every order of threads, with any cluster, in any batch") {
+TEST_CASE("sampling kernel: the result does not depend on thread order, cluster size or batch") {
   std::mt19937 random(7);
   kernels::sampling_case c(2000, 4, random), other(2000, 4, random);
   c.p.temperature = 1, c.p.top_k = 300, c.p.top_p = 0.9F, c.p.min_p = 0;

@@ -27,7 +27,7 @@ struct row_case {
 
 }  // namespace
 
-TEST_CASE("sampling rows: a token that occurs and has a bias is one adjustment") {
+TEST_CASE("sampling rows: a token with counts and a bias is one adjustment") {
   const row_case w{{{7, 1, 2}, {3, 4, 0}}, {{9, banned}, {7, 0.5F}, {2, 1}}};
   sampling_rows rows;
   rows.add(w.args());
@@ -46,7 +46,7 @@ TEST_CASE("sampling rows: a token that occurs and has a bias is one adjustment")
   is(3, 9, 0, 0, banned);
 }
 
-TEST_CASE("sampling rows: each row has adjustments of its own, or none") {
+TEST_CASE("sampling rows: each row has its own adjustments, or none") {
   const row_case counted{{{5, 1, 0}, {1, 0, 1}}, {}}, biased{{}, {{5, 1}}}, both{{{5, 1, 0}}, {{5, 2}}};
   sampling_rows rows;
   for (const auto& w : {row_case{}, counted, biased, row_case{}, both}) rows.add(w.args());
@@ -82,7 +82,7 @@ TEST_CASE("sampling rows: a row with penalties has room for its uncounted last t
   CHECK(rows.rows()[2].first_adjustment == 5);
 }
 
-TEST_CASE("sampling rows: cleared, they begin anew") {
+TEST_CASE("sampling rows: clear() removes all rows and adjustments") {
   const row_case w{{}, {{5, 1}}};
   sampling_rows rows;
   rows.add(w.args());
@@ -93,7 +93,7 @@ TEST_CASE("sampling rows: cleared, they begin anew") {
   CHECK(rows.rows().at(0).first_adjustment == 0);
 }
 
-TEST_CASE("sampling rows: no temperature is the most likely token, next to none is a number") {
+TEST_CASE("sampling rows: temperature 0 has scale 0, and the smallest temperature a finite scale") {
   const auto scale = [](float temperature) {
     kernels::sampling_args a;
     a.parameters.temperature = temperature;
@@ -108,7 +108,7 @@ TEST_CASE("sampling rows: no temperature is the most likely token, next to none 
   CHECK(scale(std::numeric_limits<float>::denorm_min()) > scale(1e-20F));
 }
 
-TEST_CASE("sampling rows: the draw is the one of seed and position") {
+TEST_CASE("sampling rows: the uniform number is that of seed and position") {
   kernels::sampling_args a;
   a.parameters.seed = 3, a.position = 4, a.top_entries = 2;
   sampling_rows rows;

@@ -44,7 +44,7 @@ void saturates() {
 
 }  // namespace
 
-TEST_CASE("stored number: small numbers come back from every type") {
+TEST_CASE("stored number: every type stores and loads small numbers exactly") {
   for (const auto& n : numeric) {
     CAPTURE(static_cast<int>(n.type));
     for (const int x : {0, 1, 2, 100, -100}) {
@@ -58,7 +58,7 @@ TEST_CASE("stored number: small numbers come back from every type") {
   }
 }
 
-TEST_CASE("stored number: its neighbours stay as they are") {
+TEST_CASE("stored number: adjacent numbers are not written") {
   for (const auto& n : numeric) {
     std::array<uint64_t, 3> stored;
     stored.fill(~uint64_t{0});
@@ -70,7 +70,7 @@ TEST_CASE("stored number: its neighbours stay as they are") {
   }
 }
 
-TEST_CASE("stored number: a BOOL is whether a number is not zero, and any byte that is not zero is one") {
+TEST_CASE("stored number: a non-zero number is stored as true, and a non-zero byte is loaded as 1") {
   CHECK(through<float>(data_type::boolean, 0.25F) == 1);
   CHECK(through<float>(data_type::boolean, -0.0F) == 0);
   CHECK(through<int64_t>(data_type::boolean, 256) == 1);
@@ -78,7 +78,7 @@ TEST_CASE("stored number: a BOOL is whether a number is not zero, and any byte t
   CHECK(load_number<float>(&seven, data_type::boolean, 0) == 1);
 }
 
-TEST_CASE("stored number: 64 bits are kept by 64 bits") {
+TEST_CASE("stored number: 64-bit types keep all 64 bits") {
   using limits = std::numeric_limits<int64_t>;
   for (const int64_t x : {limits::max(), limits::min(), int64_t{-1}, (int64_t{1} << 53) + 1})
     CHECK(through<int64_t>(data_type::int64, x) == x);
@@ -87,7 +87,7 @@ TEST_CASE("stored number: 64 bits are kept by 64 bits") {
   CHECK(through<double>(data_type::fp32, 0.1) == 0.1F);
 }
 
-TEST_CASE("stored number: integers keep their lowest bits, floating point numbers become the nearest") {
+TEST_CASE("stored number: integers wrap in narrower types, floats truncate and saturate") {
   CHECK(through<int64_t>(data_type::uint8, 0x1ff) == 0xff);
   CHECK(through<int64_t>(data_type::int8, 0xff) == -1);
   CHECK(through<int64_t>(data_type::int32, (int64_t{1} << 32) + 5) == 5);

@@ -21,12 +21,12 @@ TEST_CASE("warpgroup prefill kernel: prompts from the start, of any length") {
   check_warpgroups<element::f16, 128>(prompts({129}, {129}), orders);
 }
 
-TEST_CASE("warpgroup prefill kernel: sequences that go round in the rings of tiles") {
+TEST_CASE("warpgroup prefill kernel: sequences longer than the rings of tiles") {
   check_warpgroups<element::bf16, 64>(prompts({128, 70}, {600, 333}), orders);
   check_warpgroups<element::f16, 128>(prompts({100}, {420}));
 }
 
-TEST_CASE("warpgroup prefill kernel: pieces of prompts, beside decodes") {
+TEST_CASE("warpgroup prefill kernel: chunks of prompts, beside decodes") {
   check_warpgroups<element::bf16, 128>(prompts({7, 1, 70}, {100, 9, 150}));
 }
 
@@ -47,11 +47,11 @@ TEST_CASE("warpgroup prefill kernel: a window") {
   }
 }
 
-TEST_CASE("warpgroup prefill kernel: a row's bits do not depend on how its prompt is cut") {
+TEST_CASE("warpgroup prefill kernel: a row's bits do not depend on the chunks of its prompt") {
   check_cut_prompt<warpgroup_prefill_kernel>();
 }
 
-TEST_CASE("prefill kernel: of warpgroups where the device and the heads allow it") {
+TEST_CASE("prefill kernel: warpgroups are used if the device and the head size support them") {
   static_assert(
       std::is_same_v<prefill_kernel<element::f16, 64, true>, warpgroup_prefill_kernel<element::f16, 64>>);
   static_assert(

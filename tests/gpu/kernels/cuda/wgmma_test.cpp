@@ -81,7 +81,7 @@ int wrong(uint32_t order = 0) {
 
 }  // namespace
 
-TEST_CASE("wgmma: rows of the second operand are its columns, or its rows") {
+TEST_CASE("wgmma: the second operand is K-major or N-major") {
   for (uint32_t order = 0; order < orders; ++order) {
     CHECK(wrong<element::bf16, false, 64, 64>(order) == 0);
     CHECK(wrong<element::f16, false, 128, 64>(order) == 0);
@@ -92,7 +92,7 @@ TEST_CASE("wgmma: rows of the second operand are its columns, or its rows") {
 }
 
 #ifndef __CUDACC__
-TEST_CASE("wgmma: the emulator finds what is left out") {
+TEST_CASE("wgmma: the emulator detects a missing fence or wait, and an operand overwritten too early") {
   constexpr element e = element::bf16;
   CHECK_THROWS_WITH((wrong<e, false, 128, 64, omission::fence>()), "emulator: a wgmma before wgmma_fence");
   CHECK_THROWS_WITH((wrong<e, false, 128, 64, omission::fence_proxy>()),

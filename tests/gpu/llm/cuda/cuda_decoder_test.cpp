@@ -288,7 +288,7 @@ TEST_CASE("cuda decoder: a step without sampled rows computes its KV") {
 }
 
 #ifndef __CUDACC__
-TEST_CASE("cuda decoder: a step for which there is no room fails, and a smaller one runs") {
+TEST_CASE("cuda decoder: a step without room fails, and a smaller one runs") {
   const std::filesystem::path folder = fixtures / "random-llms" / "llama2-mha";
   small_model<element::bf16> m(folder);
   std::vector<llm::token> sequence;

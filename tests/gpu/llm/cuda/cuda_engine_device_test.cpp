@@ -46,7 +46,7 @@ TEST_CASE("cuda engine: golden sequences of several adapters, batched, on two GP
   check_sequences(element::f16, 2);
 }
 
-TEST_CASE("cuda engine: a GPU that is not there is named") {
+TEST_CASE("cuda engine: an absent GPU is named in the error") {
   waited_device device(on_cuda({.folder = golden_folder(), .kv_bytes = 1 << 20, .gpu = 99}));
   const auto e = device.next();
   CHECK(e.what == engine_event::kind::unusable);

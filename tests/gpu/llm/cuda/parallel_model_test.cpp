@@ -229,8 +229,10 @@ TEST_CASE("parallel model: an adapter or a step that fails on one rank fails on 
     model.finish(chosen, never);
   };
   CHECK_NOTHROW(run(1));
-  SUBCASE("at a step") { CHECK_THROWS_WITH_AS(run(2), "rank 1 has lost its GPU", device_lost); }
-  SUBCASE("at an adapter") {
+  SUBCASE("a step fails on one rank") {
+    CHECK_THROWS_WITH_AS(run(2), "rank 1 has lost its GPU", device_lost);
+  }
+  SUBCASE("an adapter fails on one rank") {
     CHECK_THROWS_WITH_AS(model.load(llm::adapter_id{2}, packed), "rank 1 is full", device_lost);
   }
   CHECK_THROWS_WITH(run(1), "one device of this tensor-parallel model has failed");

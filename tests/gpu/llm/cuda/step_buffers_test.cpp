@@ -115,7 +115,7 @@ TEST_CASE("step buffers: the gaps that a larger step leaves between tables are n
   CHECK(buffers.tables().decode_items[3].row == 3);
 }
 
-TEST_CASE("step buffers: without room for a step there is room for the next one that fits") {
+TEST_CASE("step buffers: after a step without room a smaller step fits") {
   emulated_machine m;
   step_buffers<emulated_machine> buffers(m, shape);
   const decode_step small(2), large(4000);

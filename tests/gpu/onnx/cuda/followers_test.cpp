@@ -58,7 +58,7 @@ TEST_CASE("followers: a product fuses its bias and ReLU as either input of the A
   }
 }
 
-TEST_CASE("followers: with nothing behind it, or another operator, a product is alone") {
+TEST_CASE("followers: a product before another operator, or before none, fuses nothing") {
   auto p = behind_product({}, {"p"});
   REQUIRE(p.steps.size() == 1);
   CHECK_FALSE(first<product_step>(p).args.relu);
@@ -78,7 +78,7 @@ TEST_CASE("followers: a bias has one number per column, for any dimensions of on
   for (const onnx::shape& dims : {onnx::shape{}, {1}, {3, 1}, {3, 5}}) CHECK_FALSE(takes(dims));
 }
 
-TEST_CASE("followers: a convolution's bias goes along its channels, not its last dimension") {
+TEST_CASE("followers: a convolution's bias is along its channels, not along its last dimension") {
   const auto takes = [](const onnx::shape& dims, int64_t channels) {
     const auto p =
         behind_convolution({node("Add", {"p", "b"}, "y")}, {"y"}, {{"b", zeros(dims)}}, {}, false, channels);
@@ -95,7 +95,7 @@ TEST_CASE("followers: a convolution's bias goes along its channels, not its last
   CHECK_FALSE(takes({5}, 1));
 }
 
-TEST_CASE("followers: there is one bias, be it the operator's own") {
+TEST_CASE("followers: a second bias is not fused, also after the operator's own") {
   auto p = behind_product({node("Add", {"p", "b"}, "s"), node("Add", {"s", "b"}, "y")}, {"y"},
                           {{"b", zeros({5})}});
   CHECK(p.steps.size() == 2);
@@ -105,7 +105,7 @@ TEST_CASE("followers: there is one bias, be it the operator's own") {
   CHECK(p.steps.size() == 2);
 }
 
-TEST_CASE("followers: nothing is taken of a value that is an output, or has another reader") {
+TEST_CASE("followers: a value that is an output or has another reader prevents fusion") {
   const constants known{{"b", zeros({5})}};
   auto p = behind_product({node("Add", {"p", "b"}, "y")}, {"p", "y"}, known);
   CHECK(p.steps.size() == 2);
@@ -115,7 +115,7 @@ TEST_CASE("followers: nothing is taken of a value that is an output, or has anot
   CHECK_FALSE(is_there(first<product_step>(p).bias));
 }
 
-TEST_CASE("followers: a ReLU is the last one") {
+TEST_CASE("followers: nothing is fused after a ReLU") {
   const auto p =
       behind_product({node("Relu", {"p"}, "r"), node("Add", {"r", "b"}, "y")}, {"y"}, {{"b", zeros({5})}});
   CHECK(p.steps.size() == 2);
@@ -123,7 +123,7 @@ TEST_CASE("followers: a ReLU is the last one") {
   CHECK_FALSE(is_there(first<product_step>(p).bias));
 }
 
-TEST_CASE("followers: a convolution takes bias, residual and ReLU, a product no residual") {
+TEST_CASE("followers: a convolution fuses bias, residual and ReLU, a product no residual") {
   const std::vector<onnx::node> nodes{node("Add", {"p", "b"}, "s"), node("Add", {"r", "s"}, "t"),
                                       node("Relu", {"t"}, "y")};
   auto p = behind_convolution(nodes, {"y"}, {{"b", zeros({4, 1, 1})}}, {node("Exp", {"x"}, "r")});
@@ -136,7 +136,7 @@ TEST_CASE("followers: a convolution takes bias, residual and ReLU, a product no 
   CHECK(p.steps.size() == 2);
 }
 
-TEST_CASE("followers: a residual must be there before the convolution runs") {
+TEST_CASE("followers: a residual that is computed after the convolution is not fused") {
   const auto early = node("Exp", {"x"}, "r"), sum = node("Add", {"p", "r"}, "y");
   CHECK(is_there(first<conv_step>(behind_convolution({sum}, {"y"}, {}, {early})).residual));
   const auto p = behind_convolution({early, sum}, {"y"});
@@ -144,13 +144,13 @@ TEST_CASE("followers: a residual must be there before the convolution runs") {
   CHECK_FALSE(is_there(first<conv_step>(p).residual));
 }
 
-TEST_CASE("followers: a residual lies as the result does") {
+TEST_CASE("followers: a residual must have the layout of the result") {
   const auto sum = node("Add", {"p", "x"}, "y");  // the model's input has its channels first
   CHECK(is_there(first<conv_step>(behind_convolution({sum}, {"y"})).residual));
   CHECK_FALSE(is_there(first<conv_step>(behind_convolution({sum}, {"y"}, {}, {}, true)).residual));
 }
 
-TEST_CASE("followers: one residual, of the result's shape, and not the result itself") {
+TEST_CASE("followers: a second residual, one of another shape, or the result itself is not fused") {
   const auto exp = node("Exp", {"x"}, "r");
   auto p = behind_convolution({node("Add", {"p", "r"}, "s"), node("Add", {"s", "r"}, "y")}, {"y"}, {}, {exp});
   CHECK(p.steps.size() == 3);
@@ -164,7 +164,7 @@ TEST_CASE("followers: one residual, of the result's shape, and not the result it
   CHECK_FALSE(is_there(first<conv_step>(p).residual));
 }
 
-TEST_CASE("followers: a bias behind a residual is left to another kernel") {
+TEST_CASE("followers: a bias after a residual is not fused") {
   const auto p = behind_convolution({node("Add", {"p", "x"}, "s"), node("Add", {"s", "b"}, "y")}, {"y"},
                                     {{"b", zeros({4, 1, 1})}});
   CHECK(p.steps.size() == 2);

@@ -30,7 +30,7 @@ TEST_CASE("merged walk: dimensions of one element are left out, for any strides"
   CHECK(merge_dimensions({}, {{}}).last_extent() == 1);
 }
 
-TEST_CASE("merged walk: channels last, and back to the order in memory") {
+TEST_CASE("merged walk: channels-last strides give the order in memory, and the order gives the strides") {
   const onnx::shape dims{2, 3, 4, 5};
   const auto strides = channels_last_strides(dims);
   CHECK(strides == onnx::shape{60, 1, 15, 3});
@@ -40,7 +40,7 @@ TEST_CASE("merged walk: channels last, and back to the order in memory") {
   CHECK(channels_last_strides({4, 5}) == onnx::shape{5, 1});
 }
 
-TEST_CASE("merged walk: where channels first and last are the same, the order is that of the dimensions") {
+TEST_CASE("merged walk: if channels first and last coincide, the order is that of the dimensions") {
   CHECK(memory_order({2, 3, 1, 1}, channels_last_strides({2, 3, 1, 1})) == std::vector<size_t>{0, 1, 2, 3});
   CHECK(memory_order({2, 1, 4, 5}, channels_last_strides({2, 1, 4, 5})) == std::vector<size_t>{0, 1, 2, 3});
 }

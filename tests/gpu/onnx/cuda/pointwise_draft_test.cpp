@@ -37,7 +37,7 @@ TEST_CASE("pointwise draft: a value is one operand for any number of uses, and a
   CHECK(d.operand(b) == 1);
 }
 
-TEST_CASE("pointwise draft: places of one index in other memories and layers are other operands") {
+TEST_CASE("pointwise draft: the same index in another memory or layer is another operand") {
   program_by_hand h;
   auto v = h.make({4});
   pointwise_draft d({4}, calculated_in::f32, v);
@@ -49,7 +49,7 @@ TEST_CASE("pointwise draft: places of one index in other memories and layers are
   CHECK(d.operand(v) == 3);
 }
 
-TEST_CASE("pointwise draft: it has room for what a chain holds, and no more") {
+TEST_CASE("pointwise draft: operands and instructions are limited to those of a chain") {
   program_by_hand h;
   pointwise_draft d({4}, calculated_in::f32, h.make({4}));
   CHECK(d.has_room(7));
@@ -63,7 +63,7 @@ TEST_CASE("pointwise draft: it has room for what a chain holds, and no more") {
   CHECK(d.into(h.builder, h.make({4})).chain.instructions == pointwise_chain::max_instructions);
 }
 
-TEST_CASE("pointwise draft: its result lies as the first operand that is as large") {
+TEST_CASE("pointwise draft: the result has the layout of the first operand of its size") {
   program_by_hand h;
   const onnx::shape dims{2, 3, 4, 5};
   const auto along = h.make({3, 1, 1});
@@ -75,7 +75,7 @@ TEST_CASE("pointwise draft: its result lies as the first operand that is as larg
   CHECK(d.result_strides() == channels_last_strides(dims));
 }
 
-TEST_CASE("pointwise draft: the result is dense, even if the operand that it lies like is not") {
+TEST_CASE("pointwise draft: the result is dense, even if the operand of its layout is not") {
   program_by_hand h;
   auto cut = h.make({3, 4});
   cut.strides = {10, 1};
@@ -84,7 +84,7 @@ TEST_CASE("pointwise draft: the result is dense, even if the operand that it lie
   CHECK(pointwise_draft({3, 4}, calculated_in::f32, cut).result_strides() == onnx::shape{1, 3});
 }
 
-TEST_CASE("pointwise draft: a chain walks in the order of its result's memory") {
+TEST_CASE("pointwise draft: a chain iterates in the memory order of its result") {
   program_by_hand h;
   const onnx::shape dims{2, 3, 4, 5};
   const auto s = sum(h, h.make(dims), h.channels_last(dims), h.channels_last(dims));
@@ -98,7 +98,7 @@ TEST_CASE("pointwise draft: a chain walks in the order of its result's memory") 
   CHECK(s.chain.count == 120);
 }
 
-TEST_CASE("pointwise draft: four at a time if they are f32, follow each other, and nothing is left over") {
+TEST_CASE("pointwise draft: the width is four for f32, contiguous numbers and a multiple of four") {
   program_by_hand h;
   const auto width = [&](const onnx::shape& dims, calculated_in numbers = calculated_in::f32) {
     return sum(h, h.make(dims), h.make(dims), h.make(dims), numbers).width;
@@ -117,7 +117,7 @@ TEST_CASE("pointwise draft: four at a time if they are f32, follow each other, a
   CHECK(sum(h, h.make({8, 4}), turned, h.make({8, 4})).width == 1);
 }
 
-TEST_CASE("pointwise draft: four are read as one where they lie together, aligned, as f32") {
+TEST_CASE("pointwise draft: an operand is read in words of four if it is f32, contiguous and aligned") {
   program_by_hand h;
   const auto out = h.make({3, 8});
   const auto wide = [&](const device_value& v) { return sum(h, out, v, out).chain.in[1].wide; };
@@ -133,7 +133,7 @@ TEST_CASE("pointwise draft: four are read as one where they lie together, aligne
   CHECK(wide(apart));
 }
 
-TEST_CASE("pointwise draft: types, places, and what it may find go along") {
+TEST_CASE("pointwise draft: a step has the types, places and fault of its chain") {
   program_by_hand h;
   const auto a = h.make({4}, data_type::int32), b = h.make({4}, data_type::int32);
   const auto out = h.make({4}, data_type::int32);

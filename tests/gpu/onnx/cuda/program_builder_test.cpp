@@ -12,8 +12,7 @@
 using namespace troupe;
 using namespace troupe::cuda;
 
-TEST_CASE(
-    "program builder: every operator of the engine is one on a GPU, or known when the model is loaded") {
+TEST_CASE("program builder: every operator of the CPU engine runs on a GPU, or is known at load time") {
   for (const auto& entry : onnx::operators()) {
     CAPTURE(entry.name);
     const bool always_known = entry.name == "Shape" || entry.name == "ConstantOfShape";
@@ -22,7 +21,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("program builder: a residual network is its convolutions, each with all that follows it") {
+TEST_CASE("program builder: a residual network has no pointwise steps, because its convolutions fuse them") {
   const onnx::fixture f("resnet_a");
   for (const bool last : {false, true}) {
     const auto p = program_of(*f.loaded, 2, last);
@@ -35,7 +34,7 @@ TEST_CASE("program builder: a residual network is its convolutions, each with al
   }
 }
 
-TEST_CASE("program builder: a chain of elementwise nodes is one kernel, GELU and all") {
+TEST_CASE("program builder: a chain of elementwise nodes, such as a GELU, is one kernel") {
   std::vector<onnx::node> nodes{node("Div", {"x", "root"}, "a"), node("Erf", {"a"}, "b"),
                                 node("Add", {"b", "one"}, "c"), node("Mul", {"x", "c"}, "d"),
                                 node("Mul", {"d", "half"}, "e")};
@@ -51,7 +50,7 @@ TEST_CASE("program builder: a chain of elementwise nodes is one kernel, GELU and
   CHECK(s.width == 4);
 }
 
-TEST_CASE("program builder: a chain ends where another node reads its value, or it is an output") {
+TEST_CASE("program builder: a chain ends at a value that is an output or has another reader") {
   std::vector<onnx::node> nodes{node("Relu", {"x"}, "a"), node("Exp", {"a"}, "b"), node("Sqrt", {"a"}, "c")};
   CHECK(program_of(onnx::model(onnx::make_graph({8}, nodes, {"b", "c"}))).steps.size() == 3);
   nodes.pop_back();
@@ -59,7 +58,7 @@ TEST_CASE("program builder: a chain ends where another node reads its value, or 
   CHECK(program_of(onnx::model(onnx::make_graph({8}, nodes, {"a", "b"}))).steps.size() == 2);
 }
 
-TEST_CASE("program builder: a BOOL that is gone through is 0 or 1") {
+TEST_CASE("program builder: a Cast to BOOL inside of a chain gives 0 or 1") {
   auto to_bool = node("Cast", {"x"}, "a"), back = node("Cast", {"a"}, "b");
   to_bool.attributes["to"] = int64_t{9}, back.attributes["to"] = int64_t{1};
   const auto p = program_of(onnx::model(onnx::make_graph({8}, {to_bool, back}, {"b"})));
@@ -67,7 +66,7 @@ TEST_CASE("program builder: a BOOL that is gone through is 0 or 1") {
   CHECK(std::get<pointwise_step>(p.steps[0]).chain.instruction[0].op == pointwise_op::truth);
 }
 
-TEST_CASE("program builder: picking from nothing is refused") {
+TEST_CASE("program builder: a Gather from an empty axis is refused") {
   onnx::graph g;
   g.file = "empty", g.opset = 17;
   g.inputs = {{"i", data_type::int64, {-1}}};
@@ -78,7 +77,7 @@ TEST_CASE("program builder: picking from nothing is refused") {
   CHECK_THROWS_WITH(program_of(m), doctest::Contains("its input is empty along the axis, on a GPU"));
 }
 
-TEST_CASE("program builder: buffers that are needed at the same time lie apart, others share memory") {
+TEST_CASE("program builder: buffers of a chain share the memory of two") {
   std::vector<onnx::node> nodes;
   for (int i = 0; i < 10; ++i)
     nodes.push_back(node("Softmax", {i == 0 ? "x" : "v" + std::to_string(i)}, "v" + std::to_string(i + 1)));
@@ -87,14 +86,14 @@ TEST_CASE("program builder: buffers that are needed at the same time lie apart, 
   CHECK(p.arena_bytes == 2 * 4 * 1024 * sizeof(float));
 }
 
-TEST_CASE("program builder: a transposition that moves nothing costs nothing") {
+TEST_CASE("program builder: a transposition that moves nothing has no step") {
   auto turn = node("Transpose", {"x"}, "y");
   turn.attributes["perm"] = std::vector<int64_t>{0, 2, 1};
   const auto g = onnx::make_graph({1, 8}, {turn, node("Softmax", {"y"}, "z")}, {"z"});
   CHECK(program_of(onnx::model(g)).steps.size() == 1);
 }
 
-TEST_CASE("program builder: a copy moves the widest words that lie together, aligned, on both sides") {
+TEST_CASE("program builder: a copy uses the widest words that are contiguous and aligned on both sides") {
   // of `dims`, from tensors with these strides and firsts
   const auto copied = [](data_type type, const onnx::shape& dims, const onnx::shape& from, int64_t from_first,
                          const onnx::shape& to, int64_t to_first) {
@@ -126,7 +125,7 @@ TEST_CASE("program builder: a copy moves the widest words that lie together, ali
   CHECK(copied(data_type::uint8, {6}, {1}, 0, {1}, 0).word == 2);
 }
 
-TEST_CASE("program builder: a copy writes neighbours one after the other, and nothing if there is nothing") {
+TEST_CASE("program builder: a copy writes in the target's memory order, and an empty copy has no step") {
   program_by_hand h;
   h.builder.copy(data_type::fp32, {3, 5}, {}, {5, 1}, 0, {}, {1, 3}, 0);
   h.builder.copy(data_type::fp32, {3, 0}, {}, {1, 1}, 0, {}, {1, 1}, 0);
@@ -139,7 +138,7 @@ TEST_CASE("program builder: a copy writes neighbours one after the other, and no
   CHECK(box.to_steps.step[1] == 1);
 }
 
-TEST_CASE("program builder: a value is copied only if it does not lie as it should") {
+TEST_CASE("program builder: a value is copied only if it has another layout") {
   program_by_hand h;
   const auto v = h.make({2, 3, 1, 4}), last = h.channels_last({2, 3, 1, 4});
   CHECK(h.builder.made_plain(v).where.index == v.where.index);
@@ -156,7 +155,7 @@ TEST_CASE("program builder: a value is copied only if it does not lie as it shou
   CHECK(count<copy_step>(h.builder.build()) == 1);
 }
 
-TEST_CASE("program builder: a border is around a tensor in the order in which the result lies") {
+TEST_CASE("program builder: padding iterates in the memory order of the result") {
   program_by_hand h;
   const auto x = h.make({2, 3, 4, 5}), out = h.channels_last({2, 3, 6, 8});
   h.builder.pad(x, out, {0, 0, -1, 2}, 7);

@@ -66,7 +66,7 @@ const std::vector<float> residual_in{1, 2, 3, 4, -1, -2, -3, 0}, residual_out{3,
 
 }  // namespace
 
-TEST_CASE("program runner: constants of any size, parameters and buffers are where kernels look for them") {
+TEST_CASE("program runner: kernels find constants of any size, parameters and buffers") {
   const std::vector<int64_t> which{0, 1, 2, 2, 2, 1, 1, 0, 2};  // 72 bytes
   prepared p(onnx::make_graph(
       {3},
@@ -86,7 +86,7 @@ TEST_CASE("program runner: constants of any size, parameters and buffers are whe
             9 * x[3 * row + static_cast<size_t>(which[i])] + 0.5F + 10 * static_cast<float>(i));
 }
 
-TEST_CASE("program runner: of several outputs each is its own") {
+TEST_CASE("program runner: each of several outputs has its own values") {
   prepared p(onnx::make_graph({2}, {node("Exp", {"x"}, "y"), node("Sqrt", {"x"}, "z")}, {"z", "x", "y"}));
   const std::vector<float> x{0, 1, 4, 9};
   CHECK(p.run(x, 0) == std::vector<float>{0, 1, 2, 3});
@@ -94,14 +94,14 @@ TEST_CASE("program runner: of several outputs each is its own") {
   CHECK(p.run(x, 2)[1] == doctest::Approx(2.718282));
 }
 
-TEST_CASE("program runner: settled elsewhere it runs there") {
+TEST_CASE("program runner: a program runs after it is settled in other memory") {
   prepared p(residual());
   CHECK(p.run(residual_in) == residual_out);
   p.settle();  // earlier memory is freed
   CHECK(p.run(residual_in) == residual_out);
 }
 
-TEST_CASE("program runner: settled again it asks again what convolutions take along") {
+TEST_CASE("program runner: settle() queries again whether convolutions fuse") {
   prepared p(residual(), true);
   p.machine.fuse_convolutions(false);
   p.settle();
@@ -109,7 +109,7 @@ TEST_CASE("program runner: settled again it asks again what convolutions take al
   CHECK(p.machine.was_early.size() == 1);
 }
 
-TEST_CASE("program runner: a fault is found at its place, and forgotten by the next launch") {
+TEST_CASE("program runner: a fault is recorded for its node, and cleared by the next launch") {
   onnx::graph g;
   g.file = "lookups", g.opset = 17;
   g.inputs = {{"i", data_type::int64, {-1}}};
@@ -134,7 +134,7 @@ TEST_CASE("program runner: a kernel runs the parts that a machine's convolution 
   CHECK(apart.machine.was_early.size() == 1);
 }
 
-TEST_CASE("program runner: a convolution without anything behind it is one launch on every machine") {
+TEST_CASE("program runner: a convolution without followers is one launch on every machine") {
   prepared p(onnx::make_graph({1, 1, 2}, {node("Conv", {"x", "w"}, "y")}, {"y"},
                               {{"w", onnx::floats({2, 1, 1, 1}, {2, 3})}}),
              false);
@@ -142,16 +142,14 @@ TEST_CASE("program runner: a convolution without anything behind it is one launc
   CHECK(p.machine.was_early.empty());
 }
 
-TEST_CASE("program runner: settled quickly, convolutions are not tried") {
+TEST_CASE("program runner: a quick settle tries no convolutions") {
   CHECK(prepared(residual()).machine.trials() == 1);
   prepared p(residual(), true, true);
   CHECK(p.machine.trials() == 0);
   CHECK(p.run(residual_in) == residual_out);
 }
 
-TEST_CASE(
-    "program runner: a kernel comes up early behind a kernel, not behind a copy, a product or a "
-    "convolution") {
+TEST_CASE("program runner: a kernel starts early after a kernel, not after a copy, product or convolution") {
   using flags = std::vector<bool>;
   prepared p(onnx::make_graph(
       {2},

@@ -88,7 +88,7 @@ TEST_CASE("tensor weights: filters are made on first use, once, beside the param
   CHECK(numbers_at(w.parameter(0, 0), 3) == std::vector<float>{0, 1, 2});
 }
 
-TEST_CASE("tensor weights: dropped filters give their memory back, and can be made again") {
+TEST_CASE("tensor weights: dropped filters free their memory, and can be made again") {
   const auto m = convolution({4, 3, 3}, {2, 4, 2, 3});
   emulated_machine machine;
   tensor_weights w(machine, m);
