@@ -4,7 +4,7 @@ conversations, and random templates.
 
     jinja2_test.py TEMPLATE_RUNNER [--seed N] [--seconds N] [--case N]
 
-Case n of a seed is always the same; a failure says how to run it again alone."""
+Case n of a seed is always the same; a failure prints the command that repeats it alone."""
 import argparse
 import json
 import random
@@ -46,7 +46,7 @@ KNOWN = {
     "formatting a string with %": "Python's % on texts",
     "cannot be the key of a dict here": "tuples as keys",
     "the number is too large": "",
-    "is not supported": "methods nobody needs",
+    "is not supported": "rarely used methods",
 }
 
 
@@ -85,9 +85,9 @@ def main():
     parser.add_argument("runner")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--seconds", type=float, default=15)
-    parser.add_argument("--cases", type=int, help="so many, however long they take")
-    parser.add_argument("--case", type=int, help="this one alone")
-    parser.add_argument("--failures", type=int, default=5, help="stop after so many")
+    parser.add_argument("--cases", type=int, help="number of cases, without a time limit")
+    parser.add_argument("--case", type=int, help="run only this case")
+    parser.add_argument("--failures", type=int, default=5, help="stop after this number")
     options = parser.parse_args()
 
     runner = Runner(options.runner)

@@ -158,5 +158,5 @@ TEST_CASE("a batch with wrong sizes, or with an index out of range, is refused")
   CHECK_THROWS_WITH_AS(run(1, {1, in, out}), "node '/e/Gather' (Gather): index 1000000 is not in -200..199",
                        model_error);
   in = f.input_rows(1);
-  run(1, {1, in, out});  // and goes on
+  run(1, {1, in, out});  // the executor continues
 }

@@ -4,7 +4,7 @@ every opset from 11 to 17 that has it.
 
     onnxruntime_test.py MODEL_RUNNER [--seed N] [--seconds N] [--only NAME] [--case N]
 
-Case n of a seed is always the same; a failure says how to run it again alone."""
+Case n of a seed is always the same; a failure prints the command that repeats it alone."""
 import argparse
 import json
 import struct
@@ -125,7 +125,7 @@ def main():
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--only", help="an operator, or one of " + ", ".join(random_models.NETWORKS))
-    parser.add_argument("--case", type=int, help="this one alone")
+    parser.add_argument("--case", type=int, help="run only this case")
     parser.add_argument("--save", help="a file for the model that failed")
     options = parser.parse_args()
 

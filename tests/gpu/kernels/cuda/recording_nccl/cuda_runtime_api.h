@@ -1,3 +1,3 @@
-// What device_group.hpp needs of CUDA.
+// The part of CUDA that device_group.hpp uses.
 #pragma once
 using cudaStream_t = struct CUstream_st*;

@@ -1,4 +1,5 @@
-// What device_group.cpp needs of NCCL, for machines without it: device_group_part_test.cpp has the functions.
+// The part of NCCL that device_group.cpp uses, for machines without it: device_group_abort_test.cpp defines the
+// functions.
 #pragma once
 #include <cstddef>
 
