@@ -29,20 +29,8 @@ struct device_ready {
 
 using runtime_events = type_list<pulled, device_ready>;
 
-namespace detail {
-template <class... Lists>
-struct variant_of_all;
-template <class... Ts>
-struct variant_of_all<type_list<Ts...>> {
-  using type = std::variant<Ts...>;
-};
-template <class... Ts, class... Us, class... Lists>
-struct variant_of_all<type_list<Ts...>, type_list<Us...>, Lists...>
-    : variant_of_all<type_list<Ts..., Us...>, Lists...> {};
-}  // namespace detail
-
-using any_actor_message = detail::variant_of_all<wire_message_list, common_events, tensor_events, llm_events,
-                                                 deployment_events, cluster_events, runtime_events>::type;
+using any_actor_message = variant_of<wire_message_list, common_events, tensor_events, llm_events,
+                                     deployment_events, cluster_events, runtime_events>;
 
 /// A class of its own, so that the copy, move and destruction of all message types are compiled once.
 struct actor_message : any_actor_message {

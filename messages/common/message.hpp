@@ -9,6 +9,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <variant>
 
 namespace troupe {
 
@@ -18,6 +19,16 @@ struct type_list {
 };
 
 namespace detail {
+
+template <class... Lists>
+struct variant_of;
+template <class... Ts>
+struct variant_of<type_list<Ts...>> {
+  using type = std::variant<Ts...>;
+};
+template <class... Ts, class... Us, class... Lists>
+struct variant_of<type_list<Ts...>, type_list<Us...>, Lists...>
+    : variant_of<type_list<Ts..., Us...>, Lists...> {};
 
 consteval size_t count_names(std::string_view list) {
   if (list.empty()) return 0;
@@ -40,6 +51,10 @@ consteval std::array<std::string_view, N> split_names(std::string_view list) {
 }
 
 }  // namespace detail
+
+/// The variant of the types of all lists, in order.
+template <class... Lists>
+using variant_of = typename detail::variant_of<Lists...>::type;
 
 /// Inside a struct: TROUPE_MESSAGE(its name, its fields...). `x.fields(f)` is f(all fields of x).
 #define TROUPE_MESSAGE(type, ...)                                                               \

@@ -71,14 +71,11 @@ inline constexpr size_t wire_message_count = 0 TROUPE_WIRE_MESSAGES(TROUPE_ONE_M
 template <size_t... Numbers>
 type_list<typename numbered_message<Numbers>::type...> messages_of(std::index_sequence<Numbers...>);
 
-template <class... Ts>
-std::variant<Ts...> variant_of(type_list<Ts...>);
-
 }  // namespace detail
 
 /// In the order of their numbers.
 using wire_message_list =
     decltype(detail::messages_of(std::make_index_sequence<detail::wire_message_count>{}));
-using wire_message = decltype(detail::variant_of(wire_message_list{}));
+using wire_message = variant_of<wire_message_list>;
 
 }  // namespace troupe
