@@ -28,7 +28,7 @@ own_deployments::step own_deployments::begin(const deployment& line) {
       ++s.loading;
       const auto had = s.models.find(line.model);
       if (had == s.models.end() || had->second.definition == line.definition) continue;
-      s.models.erase(had);  // a batch of the new definition must not run on it
+      s.models.erase(had);  // the old definition must not serve as the new one
       next.changed.push_back(slot);
     }
   }
@@ -39,7 +39,7 @@ own_deployments::step own_deployments::begin(const deployment& line) {
   return next;
 }
 
-/// Every slot of this node has it with this definition, so that none must load it.
+/// Every slot has the definition: nothing is to be loaded.
 bool own_deployments::has(const deployment& line) const {
   return wants(line) && std::all_of(slots_.begin(), slots_.end(), [&](const auto& s) {
            const auto had = s.second.models.find(line.model);

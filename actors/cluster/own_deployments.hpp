@@ -1,5 +1,5 @@
-// A node's part of the deployments: the models of its slots, their loads, and when the node has applied a
-// line of the log. Pure: the deployer carries out its steps.
+// own_deployments tracks a node's part of the deployments: the models that its slots have and load, and when
+// the part of a line of the deployment log is done. The deployer executes its steps. Pure.
 #pragma once
 #include <map>
 #include <optional>
@@ -28,15 +28,15 @@ class own_deployments {
   step begin(const deployment& line);
   /// A slot has answered a load. `line`: the newest line about the model.
   step loaded(const load_outcome& o, const deployment& line);
-  /// An actor of this node no longer needs the model. Returns the part if that completes it.
+  /// An actor of this node no longer uses the model. Returns the part if that completes it.
   std::optional<deployment_part> idle(const model_idle& i);
 
-  /// This node's slots, if it has any, must have the model.
+  /// The line assigns the model to this node's slots, if it has any.
   bool wants(const deployment& line) const { return line.held_in(domain_); }
   bool loading(model_id model) const;
   bool loading() const;
   std::vector<model_ready> models_of(slot_id slot) const;
-  /// All parts that are done, one per model.
+  /// The latest completed part of each model.
   deployment_report report() const;
 
  private:

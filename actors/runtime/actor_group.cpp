@@ -126,7 +126,8 @@ void actor_group::touch(uint32_t index) {
 }
 
 void actor_group::hand_over(envelope& e, time_point now) {
-  // A message may arrive after the node_down of its sender. Actors have forgotten that incarnation.
+  // A message may still wait here when its sender is declared dead. Actors have dropped their state for that
+  // incarnation, so its messages are dropped too.
   if (dead_.contains(e.from)) return;
   const auto* next = std::get_if<new_incarnation>(&e.body);
   if (next != nullptr) dead_.clear();
@@ -157,7 +158,7 @@ void actor_group::hand_over(envelope& e, time_point now) {
     if (const auto* asked = std::get_if<submit>(&e.body)) send(e.to, e.from, drops_of(*asked));
     return;
   }
-  // A message to an earlier incarnation of this node is void.
+  // Messages to another incarnation of this node are dropped.
   if (e.to.incarnation.value != 0 && e.to.incarnation != actors_[position].instance->self().incarnation)
     return;
   if (const auto* c = std::get_if<command>(&e.body)) {
@@ -173,7 +174,7 @@ void actor_group::hand_over(envelope& e, time_point now) {
 
 void actor_group::settle(time_point now) {
   while (!touched_.empty() || !inside_.empty()) {
-    // Messages first: an actor decides once it knows all that has happened.
+    // Messages first: an actor decides once, after it has handled all of them.
     while (next_inside_ < inside_.size()) {
       auto e = std::move(inside_[next_inside_++]);
       hand_over(e, now);

@@ -1,5 +1,5 @@
-// An actor_group runs actors that share a thread, or a turn in simulation. Messages between them do not leave
-// the group.
+// An actor_group owns actors that share a thread (in simulation, a turn) and runs them turn by turn. Messages
+// between its actors never leave it; all others go to a message_sink at the end of the turn.
 #pragma once
 #include <memory>
 #include <span>
@@ -45,26 +45,27 @@ class actor_group final : public outbox {
 
   /// Adds an actor that was built with this group as its outbox.
   void adopt(std::unique_ptr<actor> s);
-  /// Ends an actor, if there is one, between turns. Messages to it are lost from now on, and requests are
-  /// dropped. The messages that it sends at its end are delivered at once. While it has unfinished work it
-  /// still receives the ends of its batches, and broadcasts. Throws as `turn` does.
+  /// Ends an actor between turns, if it exists. Its last messages are delivered at once. Later messages to it
+  /// are dropped; a `submit` is answered with `drops`. While it has unfinished work it still receives
+  /// `batch_done` and broadcasts. Throws as `turn` does.
   void remove(role kind, uint32_t index, time_point now);
 
-  /// One turn: delivers every message in order, then the messages that follow and the wake-ups due by `now`,
-  /// until the group is quiet. Messages that leave the group are sent last. Throws `actor_exception` if an
-  /// actor throws; nothing leaves then, and the group must not be used any more.
+  /// One turn: delivers the messages in order, calls `on_time` of their receivers and of the actors that are
+  /// due by `now`, delivers what these send to each other until nothing is left, and hands the rest to the
+  /// sink. Throws `actor_exception` if an actor throws; nothing leaves then, and the group must not be used
+  /// any more.
   void turn(message_batch& messages, time_point now);
   /// When the next turn is due if no message arrives.
   time_point next_wakeup() const { return wakeups_.best(); }
 
-  /// Has the actor `to` carry out a command, with all messages that follow at once. Returns its reply: not
-  /// `ok` and empty if there is no such actor. Throws as `turn` does.
+  /// Runs a command on the actor `to` as a turn of its own and returns the reply: not `ok` and empty if there
+  /// is no such actor. Throws as `turn` does.
   command_reply run_command(const address& to, const command& c, time_point now);
 
   void report(std::vector<metric>& out) const;
   /// One row per actor. `waiting`: the messages of the next turn.
   std::vector<actor_status> statuses(std::span<const envelope> waiting) const;
-  /// Work that the actors must finish before their node may leave.
+  /// Work to finish before the node may leave: the sum over the actors, ended ones included.
   size_t unfinished() const;
   std::vector<node_id> busy_with() const;
   bool has(role kind, uint32_t index) const { return index_.find(kind, index) != actor_index::none; }
@@ -77,7 +78,7 @@ class actor_group final : public outbox {
   struct hosted {
     std::unique_ptr<actor> instance;  ///< null: the place is free
     bool touched = false;
-    bool ended = false;  ///< it was removed, and has unfinished work
+    bool ended = false;  ///< removed, with unfinished work
     uint64_t messages = 0;
   };
 
@@ -96,7 +97,7 @@ class actor_group final : public outbox {
   uint32_t busy_ = actor_index::none;  ///< the actor that is called
   size_t over_ = about_time;           ///< index in the variant of the message that it is called with
   std::vector<hosted> actors_;
-  uint32_t ended_ = 0;  ///< of these
+  uint32_t ended_ = 0;  ///< number of ended ones in `actors_`
   ended_incarnations dead_;
   actor_index index_;             ///< positions in `actors_`
   std::vector<envelope> inside_;  ///< those before `next_inside_` are delivered

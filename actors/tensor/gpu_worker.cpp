@@ -166,8 +166,7 @@ void gpu_worker::finish(time_point now) {
   batch_outcome outcome;
   if (!device_.poll(now, outcome) && !planted(bug::two_batches)) return;
   const bool of_earlier_incarnation = orders_.run().end();
-  if (!outcome.lost.empty())  // the process ends and is started again; its requests go on elsewhere
-                              // (supervision.hpp)
+  if (!outcome.lost.empty())  // the process is restarted (supervision.hpp); its requests run elsewhere
     throw std::runtime_error("slot " + std::to_string(options_.slot.value) +
                              ": its device is lost: " + outcome.lost);
   if (of_earlier_incarnation) {

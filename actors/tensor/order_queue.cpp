@@ -76,7 +76,7 @@ void order_queue::release_outputs(const ordered_batch& b) {
     if (p.output.region) memory_.give_back(p.output.region);
 }
 
-/// Requires: the batch does not run.
+/// Removes a batch and gives its outputs back. Requires: it does not run.
 void order_queue::give_up(size_t i) {
   const auto b = batches_.begin() + static_cast<std::ptrdiff_t>(i);
   release_outputs(*b);

@@ -13,7 +13,7 @@ namespace troupe {
 
 struct ordered_batch {
   struct part {
-    std::vector<std::byte> pulled;     ///< whole slot, with the words around the payload
+    std::vector<std::byte> pulled;     ///< whole slot, with the check words around the payload
     std::span<const std::byte> input;  ///< within `pulled`, once verified
     offer output;
     failure error = failure::none;
@@ -27,7 +27,7 @@ struct ordered_batch {
 
   /// Rows of the parts without an error.
   uint32_t rows() const;
-  /// The parts without an error, for the device. Its spans point into this batch.
+  /// The parts without an error, for the device. Its spans point into this batch, which must not move.
   batch_work work() const;
   /// Any part is without an error.
   bool has_input() const;
