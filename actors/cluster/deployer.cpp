@@ -21,8 +21,6 @@ std::map<node_id, uint32_t> workers_of(const cluster_spec& cluster) {
   return out;
 }
 
-const std::string& node_name(const cluster_spec& cluster, node_id n) { return cluster.nodes[n.value].name; }
-
 }  // namespace
 
 deployer::deployer(handle::pointer self, environment s)

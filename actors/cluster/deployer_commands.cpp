@@ -65,7 +65,7 @@ void deployer::carry_out(const drain_node& c, answer reply) {
 template <class Command>
 void deployer::pass_on(node_id to, Command c, answer reply) {
   if (!peers_.contains(to))
-    return reply(refused_change("node '" + env_.cluster.nodes[to.value].name + "' is not up; try again"));
+    return reply(refused_change("node '" + node_name(env_.cluster, to) + "' is not up; try again"));
   if (forwarded_.full()) return reply(refused_change("too many commands wait; try again"));
   c.token = forwarded_.add(to, std::move(reply));
   send(to, std::move(c));

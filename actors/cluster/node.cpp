@@ -11,12 +11,6 @@
 #include "policies/cluster/hello_check.hpp"
 
 namespace troupe {
-namespace {
-
-const std::string& name_of(const cluster_spec& cluster, node_id n) { return cluster.nodes[n.value].name; }
-
-}  // namespace
-
 node::node(handle::pointer self, environment s)
     : self_(self),
       env_(std::move(s)),
@@ -53,7 +47,7 @@ node::handle::behavior_type node::make_behavior() {
             scheduler_.drain();
             env_.post.broadcast(drain{});
             for (const auto peer : peers_.up()) send(peer, leave_notice{env_.self, incarnation_});
-            spdlog::info("event=drain node={}", name_of(env_.cluster, env_.self));
+            spdlog::info("event=drain node={}", node_name(env_.cluster, env_.self));
           }};
 }
 
@@ -111,7 +105,7 @@ void node::on_rejection(const rejection& r) {
     return begin_new_incarnation("declared dead by a peer");
   }
   if (!met_) return env_.on_refused(r.detail);
-  spdlog::error("event=refused node={} reason=\"{}\"", name_of(env_.cluster, r.node), r.detail);
+  spdlog::error("event=refused node={} reason=\"{}\"", node_name(env_.cluster, r.node), r.detail);
 }
 
 void node::on_synchronised(node_id id, incarnation_id incarnation) {
@@ -121,7 +115,7 @@ void node::on_synchronised(node_id id, incarnation_id incarnation) {
   scheduler_.up(id, incarnation);
   if (leaving) scheduler_.leaving(id, incarnation);
   update_scheduler_state();
-  spdlog::info("event=node_up node={} incarnation={}", name_of(env_.cluster, id), incarnation.value);
+  spdlog::info("event=node_up node={} incarnation={}", node_name(env_.cluster, id), incarnation.value);
   env_.post.broadcast(node_up{id, incarnation});
   caf::anon_send(env_.deployments, peer_change{id, incarnation, true});
   if (drain_.draining())
@@ -171,7 +165,7 @@ void node::accept_slot(const slot_ready& s) {
 void node::on_lost(const peer_lost& l) {
   if (!peers_.knows(l.node, l.incarnation)) return;
   spdlog::log(peers_.at(l.node).leaving ? spdlog::level::info : spdlog::level::warn,
-              "event=connection_lost node={} reason=\"{}\"", name_of(env_.cluster, l.node), l.why);
+              "event=connection_lost node={} reason=\"{}\"", node_name(env_.cluster, l.node), l.why);
   peers_.lose(l.node, l.incarnation);
   end_incarnations();
 }
@@ -182,7 +176,8 @@ void node::end_incarnations() {
   for (const auto& p : ended) {
     drain_.forget(p.node);
     spdlog::log(p.leaving ? spdlog::level::info : spdlog::level::warn,
-                "event=node_down node={} incarnation={}", name_of(env_.cluster, p.node), p.incarnation.value);
+                "event=node_down node={} incarnation={}", node_name(env_.cluster, p.node),
+                p.incarnation.value);
     env_.lane.disconnect(p.node, p.incarnation);
     scheduler_.down(p.node, p.incarnation);
     update_scheduler_state();
@@ -196,8 +191,8 @@ void node::end_incarnations() {
 
 void node::begin_new_incarnation(const char* why) {
   incarnation_ = env_.next_incarnation(incarnation_);
-  spdlog::warn("event=new_incarnation node={} incarnation={} reason=\"{}\"", name_of(env_.cluster, env_.self),
-               incarnation_.value, why);
+  spdlog::warn("event=new_incarnation node={} incarnation={} reason=\"{}\"",
+               node_name(env_.cluster, env_.self), incarnation_.value, why);
   env_.lane.renew(incarnation_, env_.secret_of(incarnation_));
   env_.on_new_incarnation(incarnation_);
   peers_.clear();
@@ -226,7 +221,7 @@ void node::on_wake() {
   if (const auto forged = forged_.take(env_.lane.stats().forged, now))
     spdlog::warn(
         "event=forged_frames node={} count={} reason=\"data-lane frames without this incarnation's secret\"",
-        name_of(env_.cluster, env_.self), forged);
+        node_name(env_.cluster, env_.self), forged);
   if (now >= next_hello_) {
     next_hello_ = now + 1s;
     for (uint32_t i = 0; i < env_.cluster.nodes.size(); ++i)
@@ -253,8 +248,8 @@ void node::on_report(const group_report& r) {
 /// the news arrive after it.
 void node::learn_leader(const leadership& latest) {
   if (!scheduler_.learn(latest, env_.time.now())) return;
-  spdlog::info("event=leader_elected node={} scheduler={} term={}", name_of(env_.cluster, env_.self),
-               name_of(env_.cluster, latest.scheduler), latest.term.value);
+  spdlog::info("event=leader_elected node={} scheduler={} term={}", node_name(env_.cluster, env_.self),
+               node_name(env_.cluster, latest.scheduler), latest.term.value);
   update_scheduler_state();
   env_.post.broadcast(latest);
   for (uint32_t i = 0; i < env_.cluster.nodes.size(); ++i)

@@ -50,7 +50,7 @@ group_report node::report() const {
   const auto& known = election.known();
   if (known.term != term_id{})
     r.metrics.push_back({"troupe_scheduler_term",
-                         {{"scheduler", env_.cluster.nodes[known.scheduler.value].name}},
+                         {{"scheduler", node_name(env_.cluster, known.scheduler)}},
                          static_cast<double>(known.term.value),
                          gauge});
   r.metrics.push_back({"troupe_scheduler_is_leader", {}, election.is_leader() ? 1.0 : 0.0, gauge});

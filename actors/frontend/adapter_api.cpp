@@ -54,9 +54,9 @@ void adapter_api::unload(const http_request& request, http_reply reply) {
 }
 
 void adapter_api::change(llm_id model, bool load, adapter_entry what, http_reply reply) {
-  auto said =
+  auto success =
       fmt::format("Success: LoRA adapter '{}' {} successfully.", what.name, load ? "added" : "removed");
-  const auto token = clients_.expect_change(std::move(reply), std::move(said));
+  const auto token = clients_.expect_change(std::move(reply), std::move(success));
   node_.to_llm_gateway(change_adapter{token, model, load, std::move(what)});
 }
 

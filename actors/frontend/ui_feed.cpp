@@ -101,7 +101,7 @@ class ui_feed::asker {
     std::function<void(const nlohmann::json&)> take;
   };
 
-  const std::string& name(node_id n) const { return parts_.cluster.nodes[n.value].name; }
+  const std::string& name(node_id n) const { return node_name(parts_.cluster, n); }
 
   void put(address to, const char* type, nlohmann::json fields,
            std::function<void(const nlohmann::json&)> take) {

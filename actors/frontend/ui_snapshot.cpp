@@ -142,7 +142,7 @@ ordered_json ui_snapshot::slot_of(const ui_sample& now, uint32_t slot) const {
   const auto& spec = cluster_.slots[slot];
   const auto name = std::to_string(slot);
   ordered_json out{{"slot", slot},
-                   {"node", cluster_.nodes[spec.node.value].name},
+                   {"node", node_name(cluster_, spec.node)},
                    {"device", word_for(spec.kind)},
                    {"busy", rate(now, "troupe_worker_busy_seconds_total", name)},
                    {"batches_per_s", rate(now, "troupe_worker_batches_total", name)}};
@@ -196,7 +196,7 @@ ordered_json ui_snapshot::engine_of(const ui_sample& now, uint32_t engine) const
   const auto s = it == now.engines.end() ? llm_engine_state{} : it->second;
   ordered_json out{{"engine", engine},
                    {"name", cluster_.llms[spec.model.value].name},
-                   {"node", cluster_.nodes[spec.node.value].name},
+                   {"node", node_name(cluster_, spec.node)},
                    {"state", s.state.empty() ? "unknown" : s.state},
                    {"problem", s.problem},
                    {"running", s.running},

@@ -33,7 +33,7 @@ std::string unknown_node(const cluster_spec& cluster, std::string_view node) {
 
 std::string actor_name(const cluster_spec& cluster, const address& a) {
   const auto node =
-      a.node.value < cluster.nodes.size() ? cluster.nodes[a.node.value].name : std::to_string(a.node.value);
+      a.node.value < cluster.nodes.size() ? node_name(cluster, a.node) : std::to_string(a.node.value);
   return std::string(to_string(a.kind)) + "/" + std::to_string(a.index) + "@" + node;
 }
 
@@ -63,8 +63,7 @@ std::variant<address, std::string> parse_actor_name(std::string_view text, const
     }
   }
   if (at != std::string_view::npos) {
-    while (out.node.value < cluster.nodes.size() && cluster.nodes[out.node.value].name != node)
-      ++out.node.value;
+    while (out.node.value < cluster.nodes.size() && node_name(cluster, out.node) != node) ++out.node.value;
     if (out.node.value == cluster.nodes.size()) return unknown_node(cluster, node);
     return out;
   }

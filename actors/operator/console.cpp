@@ -200,7 +200,7 @@ address console::me() const { return {facts_.self, incarnation_id{facts_.incarna
 
 nlohmann::json console::status_of(const group_report& r) const {
   nlohmann::json doc;
-  doc["node"] = facts_.cluster.nodes[facts_.self.value].name;
+  doc["node"] = node_name(facts_.cluster, facts_.self);
   doc["incarnation"] = facts_.incarnation();
   doc["ready"] = facts_.ready();
   doc["version"] = version;
@@ -234,7 +234,7 @@ nlohmann::json console::actors_of(const group_report& r) const {
   std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
     return std::pair(a.name.kind, a.name.index) < std::pair(b.name.kind, b.name.index);
   });
-  nlohmann::json doc{{"node", facts_.cluster.nodes[facts_.self.value].name},
+  nlohmann::json doc{{"node", node_name(facts_.cluster, facts_.self)},
                      {"incarnation", facts_.incarnation()},
                      {"restarts", facts_.restarts},
                      {"last_error", facts_.last_end}};

@@ -232,6 +232,9 @@ inline bool is_loopback(std::string_view host) {
 inline uint32_t domain_count(const cluster_spec& cluster) {
   return cluster.domains.empty() ? 1 : static_cast<uint32_t>(cluster.domains.size());
 }
+inline const std::string& node_name(const cluster_spec& cluster, node_id node) {
+  return cluster.nodes[node.value].name;
+}
 /// Empty if the cluster has one domain only.
 inline std::string domain_name(const cluster_spec& cluster, uint32_t domain) {
   return domain < cluster.domains.size() ? cluster.domains[domain].name : std::string{};

@@ -7,7 +7,7 @@ namespace troupe {
 change_reply status_of(const deployment& line, const deployment_progress& progress,
                        const cluster_spec& cluster) {
   const auto model = "model '" + line.definition.name + "'";
-  const auto node = [&](node_id n) { return "node '" + cluster.nodes[n.value].name + "'"; };
+  const auto node = [&](node_id n) { return "node '" + node_name(cluster, n) + "'"; };
   const bool deployed = line.wanted == deployment_state::deployed;
   change_reply r{0, true, false, line.revision, {}};
   const auto missing = progress.missing(line);

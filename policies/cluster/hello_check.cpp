@@ -7,7 +7,7 @@
 namespace troupe {
 
 std::optional<rejection> check_hello(const cluster_spec& cluster, node_id self, const hello& h) {
-  const auto& name = cluster.nodes[self.value].name;
+  const auto& name = node_name(cluster, self);
   if (h.version != version)
     return rejection{self,
                      h.incarnation,

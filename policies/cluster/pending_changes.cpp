@@ -22,7 +22,7 @@ change_reply pending_changes::status_of_change(const pending& p, const deploymen
   if (deploys != (line.wanted == deployment_state::deployed))
     fail(deploys ? "was undeployed meanwhile" : "was deployed again meanwhile");
   if (status.ok && p.joining != no_domain && !line.moves() && line.domain != p.joining)
-    fail("stays in its domain; the reason is in the log of node '" + cluster_.nodes[self_.value].name + "'");
+    fail("stays in its domain; the reason is in the log of node '" + node_name(cluster_, self_) + "'");
   return status;
 }
 

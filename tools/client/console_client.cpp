@@ -14,7 +14,7 @@ nlohmann::json console_client::query(node_id node, const std::string& verb) {
   const auto r = send(node, verb);
   auto answer = r.ok ? nlohmann::json::parse(r.body, nullptr, false) : nlohmann::json();
   if (answer.is_object()) return answer;
-  return {{"node", cluster_.nodes[node.value].name}, {"error", r.ok ? "not JSON" : r.body}};
+  return {{"node", node_name(cluster_, node)}, {"error", r.ok ? "not JSON" : r.body}};
 }
 
 command_reply console_client::order(node_id via, const std::string& verb, const std::string& actor,
@@ -25,7 +25,7 @@ command_reply console_client::order(node_id via, const std::string& verb, const 
 node_id console_client::first_up() {
   node_id id;
   const auto answers = [&] {
-    const auto console = "console@" + cluster_.nodes[id.value].name;
+    const auto console = "console@" + node_name(cluster_, id);
     return order(id, "ask", console, "get_state", nlohmann::json::object()).ok;
   };
   while (id.value < cluster_.nodes.size() && !answers()) ++id.value;

@@ -122,7 +122,7 @@ int ask_actor(const cluster_spec& cluster, const ask_options& o) {
       return exit_failed;
     }
   } else {
-    while (via.value < cluster.nodes.size() && cluster.nodes[via.value].name != o.via) ++via.value;
+    while (via.value < cluster.nodes.size() && node_name(cluster, via) != o.via) ++via.value;
     if (via.value == cluster.nodes.size()) return bad_usage("the cluster file has no node '" + o.via + "'");
   }
   try {

@@ -35,7 +35,7 @@ class routers {
   command_reply order(const Command& c) {
     command_reply said{0, false, "no node of the cluster answers; start it with troupe up"};
     for (const auto node : leader_candidates(cluster_)) {
-      const auto name = fmt::format("llm_router/{}@{}", model_.value, cluster_.nodes[node.value].name);
+      const auto name = fmt::format("llm_router/{}@{}", model_.value, node_name(cluster_, node));
       said = consoles_.order(node, "ask", name, std::string(Command::type_name), to_json(c));
       if (said.ok || !said.body.starts_with("no node answers")) break;
     }

@@ -41,7 +41,7 @@ living queues_of(console_client& consoles, const cluster_spec& cluster, const st
   living out;
   for (const auto n : schedulers_of(consoles, cluster)) {
     const auto answer = consoles.query(n, "actors");
-    if (answer.contains("error")) out.silent.push_back(cluster.nodes[n.value].name);
+    if (answer.contains("error")) out.silent.push_back(node_name(cluster, n));
     for (const auto& a : answer.value("actors", nlohmann::json::array()))
       if (a["kind"] == "model_queue" && (model.empty() || a.value("model", "") == model))
         out.queues.push_back({n, {}, role::model_queue, a["index"].get<uint32_t>()});

@@ -82,7 +82,7 @@ void start(child& c, const cluster_spec& cluster, const up_options& options) {
                                  "up",
                                  options.file,
                                  "--node",
-                                 cluster.nodes[c.node.value].name,
+                                 node_name(cluster, c.node),
                                  "--clock-offset-ms",
                                  offset,
                                  "--restarts",
@@ -295,7 +295,7 @@ class process_supervisor {
                        restart_hint(c)));
   }
 
-  const std::string& name_of(const child& c) const { return cluster_.nodes[c.node.value].name; }
+  const std::string& name_of(const child& c) const { return node_name(cluster_, c.node); }
   void say(const child& c, const std::string& what) const {
     fmt::print(stderr, "troupe: node '{}' {}\n", name_of(c), what);
   }

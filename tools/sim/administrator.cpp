@@ -36,7 +36,7 @@ void administrator::work() {
     case change_event::kind::redeploy: return send(to, redeploy{1, c.model.name, {}});
     case change_event::kind::undeploy: return send(to, undeploy{1, c.model.name, {}});
     case change_event::kind::move: return send(to, move_model{1, c.model.name, c.domain, {}});
-    case change_event::kind::drain: return send(to, drain_node{1, env_.cluster.nodes[c.node.value].name});
+    case change_event::kind::drain: return send(to, drain_node{1, node_name(env_.cluster, c.node)});
   }
 }
 
