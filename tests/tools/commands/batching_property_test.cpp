@@ -1,13 +1,13 @@
 // Random weights with the widths of real models: other sequences in a batch do not change a bit of a
 // sequence.
 #include <doctest/doctest.h>
-#include <omp.h>
 
 #include <algorithm>
 #include <map>
 #include <numeric>
 
 #include "policies/common/random.hpp"
+#include "tests/gpu/kernels/cpu/with_threads.hpp"
 #include "tools/commands/sequence_generator.hpp"
 #include "tools/lab/random_llm.hpp"
 
@@ -81,11 +81,8 @@ std::vector<sequence> sequences_alone(element type, uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE(
-    "2048 wide: a sequence's bits are its own, whatever adapters, chunks, preemptions and cancellations are "
-    "beside "
-    "it") {
-  omp_set_num_threads(1);
+TEST_CASE("2048 wide: a sequence's bits are its own beside any adapters, chunks, preemptions and cancels") {
+  const kernels::with_threads one(1);
   const std::map<element, std::vector<sequence>> alone{{element::f32, sequences_alone(element::f32, 3)},
                                                        {element::bf16, sequences_alone(element::bf16, 4)}};
   uint64_t preemptions = 0;
@@ -94,7 +91,7 @@ TEST_CASE(
     const auto type = seed % 3 == 0 ? element::bf16 : element::f32;
     const auto& sequences = alone.at(type);
     random_stream random(seed, "beside");
-    omp_set_num_threads(1 + static_cast<int>(seed % 2));
+    const kernels::with_threads scope(1 + static_cast<int>(seed % 2));
     wide_model m(type, {.max_sequences = 3 + static_cast<uint32_t>(random() % 6),
                         .prefill_chunk = 1 + static_cast<uint32_t>(random() % 12),
                         .blocks = 12,
@@ -122,6 +119,5 @@ TEST_CASE(
     }
     preemptions += m.sequences.preemptions();
   }
-  omp_set_num_threads(1);
   CHECK(preemptions > 0);
 }

@@ -2,7 +2,6 @@
 #include "tools/commands/sequence_generator.hpp"
 
 #include <doctest/doctest.h>
-#include <omp.h>
 
 #include <algorithm>
 #include <cmath>
@@ -15,6 +14,7 @@
 #include "gpu/common/request_refused.hpp"
 #include "gpu/tokenizer/tokenizer.hpp"
 #include "policies/common/random.hpp"
+#include "tests/gpu/kernels/cpu/with_threads.hpp"
 
 using namespace troupe;
 using namespace troupe::llm;
@@ -141,7 +141,7 @@ TEST_CASE(
                                   .prefill_chunk = 1 + static_cast<uint32_t>(random() % 12),
                                   .blocks = 20,
                                   .block_tokens = 4};
-    omp_set_num_threads(1 + static_cast<int>(seed % 2));
+    const kernels::with_threads scope(1 + static_cast<int>(seed % 2));
     model m(fixtures / "llama-tasks" / "base", limits);
     const auto all = tasks(m);
     std::vector<size_t> order(all.size());
@@ -160,7 +160,6 @@ TEST_CASE(
     }
     preemptions += m.sequences().preemptions();
   }
-  omp_set_num_threads(1);
   CHECK(preemptions > 0);
 }
 

@@ -1,8 +1,6 @@
 // Helpers for the tests of the kernels: arrays with guards that detect out-of-bounds access, and runs with
-// every instruction set and number of threads.
+// every instruction set.
 #pragma once
-#include <omp.h>
-
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -13,6 +11,7 @@
 
 #include "gpu/common/element.hpp"
 #include "gpu/kernels/cpu/isa.hpp"
+#include "tests/gpu/kernels/cpu/with_threads.hpp"
 
 namespace troupe::kernels {
 
@@ -89,21 +88,6 @@ void with_each_isa(F f) {
   }
   use_isa(best);
 }
-
-/// Numbers of threads to try. ThreadSanitizer does not understand OpenMP's own synchronisation.
-#ifdef __SANITIZE_THREAD__
-constexpr int thread_counts[] = {1};
-#else
-constexpr int thread_counts[] = {1, 2, 3};
-#endif
-
-struct with_threads {
-  explicit with_threads(int n) : before(omp_get_max_threads()) { omp_set_num_threads(n); }
-  ~with_threads() { omp_set_num_threads(before); }
-  with_threads(const with_threads&) = delete;
-  with_threads& operator=(const with_threads&) = delete;
-  int before;
-};
 
 constexpr element all_elements[] = {element::f32, element::f16, element::bf16};
 
