@@ -53,6 +53,7 @@ cluster_reading read_cluster_text(std::string_view text, const std::string& file
   spec.policy = read_policy(root, plugins);
   spec.plugins = std::move(plugins.plugins);
   spec.limits = read_limits(root);
+  spec.restart = read_restart(root);
   spec.security = read_security(root, directory);
   spec.tenants = read_tenants(root, directory, spec.security);
   const auto domains = read_domains(root);

@@ -24,6 +24,7 @@ std::vector<actor_spec> read_actors(section& root, const cluster_spec& cluster, 
 
 policy_spec read_policy(section& root, const plugin_reading& plugins);
 limit_spec read_limits(section& root);
+restart_spec read_restart(section& root);
 
 /// `[security]` and `[admin]`. Paths are relative to `directory`.
 security_spec read_security(section& root, const std::filesystem::path& directory);

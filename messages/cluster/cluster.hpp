@@ -98,6 +98,12 @@ struct autoscale_spec {
   uint32_t max_gpus = 0;  ///< 0: any
 };
 
+/// How `troupe up` restarts a node that died.
+struct restart_spec {
+  duration max_delay{};        ///< the longest delay before a restart
+  uint32_t give_up_after = 0;  ///< deaths in a row; 0: never
+};
+
 struct limit_spec {
   uint32_t models = 1024;               ///< bound of the deployment log
   uint32_t queue_rows = 8192;           ///< per model; beyond: 429
@@ -219,6 +225,7 @@ struct cluster_spec {
   placer_spec placer;
   autoscale_spec autoscale;
   limit_spec limits;
+  restart_spec restart;
   security_spec security;
   std::vector<tenant_spec> tenants;  ///< empty: gateways need no API key
   std::vector<slot_spec> slots;      ///< one per device, unless a placement adds others

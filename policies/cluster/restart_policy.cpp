@@ -4,13 +4,13 @@
 
 namespace troupe {
 
-time_point restart_policy::died(time_point now) {
-  while (!restarts_.empty() && restarts_.front() + options_.within <= now) restarts_.pop_front();
-  if (restarts_.size() >= options_.max_restarts) return never;
-  auto wait = options_.first;
-  for (size_t i = 0; i < restarts_.size() && wait < options_.longest; ++i) wait *= 2;
-  restarts_.push_back(now + std::min(wait, options_.longest));
-  return restarts_.back();
+time_point restart_policy::died(time_point started, time_point now) {
+  if (now - started >= options_.steady) deaths_ = 0;
+  ++deaths_;
+  if (options_.give_up_after != 0 && deaths_ >= options_.give_up_after) return never;
+  auto delay = options_.first;
+  for (uint32_t i = 1; i < deaths_ && delay < options_.max_delay; ++i) delay *= 2;
+  return now + std::min(delay, options_.max_delay);
 }
 
 }  // namespace troupe

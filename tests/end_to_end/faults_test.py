@@ -65,12 +65,21 @@ class Faults(ClusterTest):
             worker = json.loads(listing.stdout)["nodes"][0]
             self.assertEqual((worker["restarts"], worker["last_error"]), (1, "was killed by SIGKILL"))
 
-    def test_a_worker_that_dies_too_often_stays_down_and_the_others_go_on(self):
-        with Cluster(limits=LIMITS) as c:
+    def test_a_worker_that_dies_again_and_again_comes_back(self):
+        with Cluster(limits=LIMITS + "\n[restart]\nmax_delay_s = 0.4") as c:
             up = c.start()
-            for n in range(1, 7):
+            for n in range(1, 9):
                 os.kill(up.wait_node("worker"), signal.SIGKILL)
-                up.wait_error(f"starting it again in {0.2 * 2 ** (n - 1):.1f} s" if n < 6 else "stays down")
+                up.wait_error(f"starting it again in {'0.2' if n == 1 else f'0.4 s (death {n} in a row)'}")
+            c.wait_until_served(Fixture("mlp"))
+            self.assertEqual(up.terminate(), 0)
+
+    def test_a_worker_that_died_as_often_as_the_file_allows_stays_down_and_the_others_go_on(self):
+        with Cluster(limits=LIMITS + "\n[restart]\ngive_up_after = 3") as c:
+            up = c.start()
+            for n in range(1, 4):
+                os.kill(up.wait_node("worker"), signal.SIGKILL)
+                up.wait_error("starting it again in" if n < 3 else "3 times in a row, and stays down")
             self.assertEqual(c.get("/v2/health/live")[0], 200)
             for path in ("/v2/health/ready", "/health", "/v2/models/mlp/ready"):
                 self.assertEqual(c.retry_after(path), (503, "1"), path)

@@ -25,8 +25,6 @@
 namespace troupe {
 namespace {
 
-constexpr restart_policy::options restart_limits{
-    .first = 200ms, .longest = 10s, .max_restarts = 5, .within = 60s};
 /// Time for a process to end after the drain_timeout.
 constexpr duration time_to_end = 5s;
 
@@ -36,7 +34,8 @@ struct child {
   int out = -1;       ///< its standard output; -1 once closed
   std::string text;   ///< an incomplete line
   std::string ready;  ///< its ready line
-  restart_policy policy{restart_limits};
+  restart_policy policy{{}};
+  time_point started;
   time_point restart_at = never;  ///< `never`: no restart is due
   uint32_t restarts = 0;
   std::string last_end;  ///< how the process before the last restart ended
@@ -71,6 +70,14 @@ std::set<std::string> own_addresses() {
 /// Standbys stop before the scheduler, so that they do not take over.
 int stop_rank(const node_spec& n) {
   return n.has(node_role::gateway) ? 0 : n.has(node_role::standby) ? 1 : n.has(node_role::scheduler) ? 2 : 3;
+}
+
+restart_policy::options restart_options(const restart_spec& r) {
+  restart_policy::options o;
+  o.max_delay = r.max_delay;
+  o.steady = std::max(o.steady, 2 * r.max_delay);
+  o.give_up_after = r.give_up_after;
+  return o;
 }
 
 void start(child& c, const cluster_spec& cluster, const up_options& options) {
@@ -152,7 +159,9 @@ class process_supervisor {
     const auto here = own_addresses();
     for (uint32_t i = 0; i < cluster_.nodes.size(); ++i) {
       if (!here.contains(cluster_.nodes[i].host)) continue;
-      children_.emplace_back().node = node_id{i};
+      auto& c = children_.emplace_back();
+      c.node = node_id{i};
+      c.policy = restart_policy(restart_options(cluster_.restart));
     }
     if (children_.empty()) {
       fmt::print(stderr, "troupe: no node of the cluster file is on this host\n");
@@ -167,7 +176,10 @@ class process_supervisor {
           children_.size(), cluster_.limits.pool_bytes >> 20, *room >> 20);
       return exit_bad_input;
     }
-    for (auto& c : children_) start(c, cluster_, options_);
+    for (auto& c : children_) {
+      c.started = clock_.now();
+      start(c, cluster_, options_);
+    }
     while (!std::all_of(children_.begin(), children_.end(), [](const child& c) { return c.finished(); }))
       wait();
     return exit_code_;
@@ -197,6 +209,7 @@ class process_supervisor {
 
   /// A failure to start, for lack of processes or file descriptors, counts as another death.
   void restart(child& c) {
+    c.started = clock_.now();
     try {
       start(c, cluster_, options_);
     } catch (const std::exception& e) {
@@ -279,20 +292,22 @@ class process_supervisor {
     say(c, how + "; " + restart_hint(c));
   }
 
-  /// Schedules a restart, unless the node died too often.
+  /// Schedules a restart, unless the cluster file limits the deaths in a row.
   void back_off(child& c, const std::string& how) {
     const auto now = clock_.now();
-    c.restart_at = c.policy.died(now);
+    c.restart_at = c.policy.died(c.started, now);
     c.last_end = how;
-    if (c.restart_at != never)
-      return say(c, fmt::format("{}; starting it again in {:.1f} s ({} of at most {} within {:.0f} s)", how,
-                                to_seconds(c.restart_at - now), c.policy.recent(),
-                                restart_limits.max_restarts, to_seconds(restart_limits.within)));
+    const auto deaths = c.policy.deaths_in_a_row();
+    if (c.restart_at != never) {
+      const auto count = deaths > 1 ? fmt::format(" (death {} in a row)", deaths) : "";
+      return say(
+          c, fmt::format("{}; starting it again in {:.1f} s{}", how, to_seconds(c.restart_at - now), count));
+    }
     exit_code_ = exit_failed;
-    say(c, fmt::format("{}, {} times within {:.0f} s, and stays down; the other nodes continue. After fixing "
-                       "the cause, {}",
-                       how, restart_limits.max_restarts + 1, to_seconds(restart_limits.within),
-                       restart_hint(c)));
+    say(c,
+        fmt::format("{}, {} times in a row, and stays down, as restart.give_up_after says; the other nodes "
+                    "continue. After fixing the cause, {}",
+                    how, deaths, restart_hint(c)));
   }
 
   const std::string& name_of(const child& c) const { return node_name(cluster_, c.node); }

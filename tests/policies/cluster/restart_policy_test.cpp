@@ -7,35 +7,28 @@
 using namespace troupe;
 using namespace troupe::test;
 
-TEST_CASE("each death within a minute waits twice as long, and the sixth is the last") {
-  restart_policy p({200ms, 10s, 5, 60s});
-  duration now{};
-  for (const duration wait : {200ms, 400ms, 800ms, 1600ms, 3200ms}) {
-    CHECK(p.died(at(now)) == at(now + wait));
-    now += wait + 1s;
-  }
-  CHECK(p.died(at(now)) == never);
-  CHECK(p.died(at(now + 1s)) == never);
+TEST_CASE("each death in a row waits twice as long, up to the longest delay, without end") {
+  restart_policy p({.first = 200ms, .max_delay = 1s});
+  for (const duration delay : {200ms, 400ms, 800ms, 1000ms, 1000ms})
+    CHECK(p.died(at(5s), at(6s)) == at(6s + delay));
+  for (int n = 0; n < 10'000; ++n) CHECK(p.died(at(5s), at(6s)) == at(7s));
+  CHECK(p.deaths_in_a_row() == 10'005);
 }
 
-TEST_CASE("a process that lived long enough starts afresh") {
-  restart_policy p({200ms, 10s, 2, 60s});
-  CHECK(p.died(at(0s)) == at(200ms));
-  CHECK(p.died(at(1s)) == at(1400ms));
-  CHECK(p.died(at(2s)) == never);
-  CHECK(p.died(at(62s)) == at(62200ms));
-  CHECK(p.recent() == 1);
+TEST_CASE("a process that lived long enough starts a new row") {
+  restart_policy p({.first = 200ms, .max_delay = 30s, .steady = 60s});
+  CHECK(p.died(at(0s), at(1s)) == at(1200ms));
+  CHECK(p.died(at(2s), at(61999ms)) == at(62399ms));
+  CHECK(p.deaths_in_a_row() == 2);
+  CHECK(p.died(at(63s), at(123s)) == at(123200ms));
+  CHECK(p.deaths_in_a_row() == 1);
 }
 
-TEST_CASE("no wait is longer than the longest") {
-  restart_policy p({1s, 3s, 10, 1h});
-  CHECK(p.died(at(0s)) == at(1s));
-  CHECK(p.died(at(0s)) == at(2s));
-  CHECK(p.died(at(0s)) == at(3s));
-  CHECK(p.died(at(0s)) == at(3s));
-}
-
-TEST_CASE("a process that may not be restarted is not") {
-  restart_policy p({1s, 3s, 0, 60s});
-  CHECK(p.died(at(0s)) == never);
+TEST_CASE("a process is given up after as many deaths in a row as the options say") {
+  restart_policy p({.first = 1s, .give_up_after = 3});
+  CHECK(p.died(at(0s), at(0s)) == at(1s));
+  CHECK(p.died(at(1s), at(1s)) == at(3s));
+  CHECK(p.died(at(3s), at(3s)) == never);
+  restart_policy once({.give_up_after = 1});
+  CHECK(once.died(at(0s), at(0s)) == never);
 }
