@@ -68,6 +68,12 @@ function(troupe_public name)
     INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe)
 endfunction()
 
+if(TROUPE_SANITIZE STREQUAL "thread")
+  set(TROUPE_TEST_TIMEOUT 900)  # seconds: ThreadSanitizer is about ten times as slow
+else()
+  set(TROUPE_TEST_TIMEOUT 300)
+endif()
+
 # troupe_test(NAME SOURCES a_test.cpp ... LINK targets...): one doctest binary, one ctest entry a case.
 function(troupe_test name)
   cmake_parse_arguments(TEST "" "" "SOURCES;LINK" ${ARGN})
@@ -77,5 +83,5 @@ function(troupe_test name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   # OpenMP's threads spin while they wait: on a machine without free cores, two are far slower than one
   doctest_discover_tests(${name} TEST_PREFIX "${name}: " DISCOVERY_TIMEOUT 60
-    PROPERTIES TIMEOUT 300 ENVIRONMENT OMP_NUM_THREADS=1)
+    PROPERTIES TIMEOUT ${TROUPE_TEST_TIMEOUT} ENVIRONMENT OMP_NUM_THREADS=1)
 endfunction()

@@ -11,7 +11,7 @@ import cluster
 import processes
 from cluster import Cluster, ClusterTest
 from fixtures import ROOT, Fixture
-from processes import PATIENCE
+from processes import PATIENCE, SANITIZER
 
 
 def run(*arguments, code=0):
@@ -154,8 +154,8 @@ class Scripts(ClusterTest):
                     run("status", file, "--wait", "ready", PATIENCE)
                     script = ROOT / "examples/scripts/goodput_by_slots"
                     done = subprocess.run([script, file, f"http://127.0.0.1:{http}", "50", "1"], capture_output=True,
-                                          text=True, timeout=2 * PATIENCE, env={"PATH": "/usr/bin:/bin",
-                                                                               "TROUPE": processes.PROGRAM})
+                                          text=True, timeout=2 * PATIENCE,
+                                          env={"PATH": "/usr/bin:/bin", "TROUPE": processes.PROGRAM, **SANITIZER})
                     self.assertEqual(done.returncode, 0, done.stderr)
                     header, *lines = done.stdout.splitlines()
                     self.assertEqual(header.split(",")[:3], ["slots", "offered_rps", "goodput_rps"])

@@ -50,8 +50,11 @@ def free_ports(n):
     return given
 
 
+SANITIZER = {name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS")}
 # Environment of clusters whose memory is measured: AddressSanitizer keeps up to 256 MB of freed memory otherwise.
 MEASURED = {"ASAN_OPTIONS": "quarantine_size_mb=8"}
+# Bytes of memory for each byte in use: ThreadSanitizer keeps a shadow of four times the size.
+MEMORY_FACTOR = 5 if "TSAN_OPTIONS" in SANITIZER else 1
 
 
 def resident_mb(pid):

@@ -1,0 +1,34 @@
+#include "tools/common/standard_streams.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <iostream>
+
+namespace troupe {
+
+void open_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(stream, F_GETFD) < 0 && errno == EBADF)
+      open("/dev/null", O_RDWR);  // the lowest descriptor free
+}
+
+void report_line(std::string_view line) noexcept {
+  flockfile(stderr);
+  fwrite_unlocked(line.data(), 1, line.size(), stderr);
+  putc_unlocked('\n', stderr);
+  funlockfile(stderr);
+}
+
+std::string flush_standard_output() {
+  errno = 0;
+  std::cout.flush();
+  const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good();
+  if (written) return {};
+  return errno == 0 ? "some output could not be written" : std::strerror(errno);
+}
+
+}  // namespace troupe
