@@ -12,7 +12,9 @@ import time
 from pathlib import Path
 
 PROGRAM = os.environ.get("TROUPE_PROGRAM", str(Path(__file__).resolve().parents[2] / "build/dev/troupe"))
-PATIENCE = 120  # seconds for an operation of usually less than one: the machine may be very busy
+SANITIZER = {name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS")}
+# Seconds for an operation of usually less than one: the machine may be very busy, and ThreadSanitizer is slow.
+PATIENCE = 400 if "TSAN_OPTIONS" in SANITIZER else 120
 
 
 def run(*arguments, patience=PATIENCE, **environment):
@@ -50,7 +52,6 @@ def free_ports(n):
     return given
 
 
-SANITIZER = {name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS")}
 # Environment of clusters whose memory is measured: AddressSanitizer keeps up to 256 MB of freed memory otherwise.
 MEASURED = {"ASAN_OPTIONS": "quarantine_size_mb=8"}
 # Bytes of memory for each byte in use: ThreadSanitizer keeps a shadow of four times the size.
