@@ -3,17 +3,17 @@
 #include <charconv>
 #include <vector>
 
-#include "actors/kinds/registry.hpp"
 #include "messages/common/near.hpp"
 
 namespace troupe {
 namespace {
 
 /// The nodes that may have such an actor.
-std::vector<node_id> nodes_of(const cluster_spec& cluster, role kind, uint32_t index) {
+std::vector<node_id> nodes_of(const cluster_spec& cluster, const name_lookup& lookup, role kind,
+                              uint32_t index) {
   std::vector<node_id> out;
   for (uint32_t i = 0; i < cluster.nodes.size(); ++i)
-    if (may_run_on(cluster, node_id{i}, kind, index)) out.push_back(node_id{i});
+    if (lookup.may_run_on(cluster, node_id{i}, kind, index)) out.push_back(node_id{i});
   return out;
 }
 
@@ -38,7 +38,7 @@ std::string actor_name(const cluster_spec& cluster, const address& a) {
 }
 
 std::variant<address, std::string> parse_actor_name(std::string_view text, const cluster_spec& cluster,
-                                                    const model_finder& models) {
+                                                    const name_lookup& lookup) {
   const auto at = text.find('@');
   const auto node = at == std::string_view::npos ? std::string_view{} : text.substr(at + 1);
   auto kind = text.substr(0, at);
@@ -54,7 +54,7 @@ std::variant<address, std::string> parse_actor_name(std::string_view text, const
     const auto* end = which.data() + which.size();
     const auto number = std::from_chars(which.data(), end, out.index);
     if (number.ec != std::errc{} || number.ptr != end) {
-      const auto model = out.kind == role::model_queue ? models(which) : std::nullopt;
+      const auto model = out.kind == role::model_queue ? lookup.model(which) : std::nullopt;
       if (!model)
         return "'" + std::string(which) + "' is not " +
                (out.kind == role::model_queue ? "a model or a number" : "a number") +
@@ -67,7 +67,7 @@ std::variant<address, std::string> parse_actor_name(std::string_view text, const
     if (out.node.value == cluster.nodes.size()) return unknown_node(cluster, node);
     return out;
   }
-  const auto nodes = nodes_of(cluster, out.kind, out.index);
+  const auto nodes = nodes_of(cluster, lookup, out.kind, out.index);
   if (nodes.empty())
     return "no node of the cluster has an actor '" + std::string(text) + "'; troupe actors lists the actors";
   if (nodes.size() > 1) {

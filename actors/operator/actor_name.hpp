@@ -13,12 +13,17 @@ namespace troupe {
 
 std::string actor_name(const cluster_spec& cluster, const address& a);
 
-/// The model of that name, if there is one.
-using model_finder = std::function<std::optional<model_id>(std::string_view)>;
+/// Facts by which a name is resolved.
+struct name_lookup {
+  /// The model of that name, if there is one.
+  std::function<std::optional<model_id>(std::string_view)> model;
+  /// Whether a node may have that actor, as in actors/kinds/registry.hpp.
+  bool (*may_run_on)(const cluster_spec& cluster, node_id node, role kind, uint32_t index);
+};
 
 /// The actor of that name, or one sentence about the error. The index may be omitted if it is 0, the node if
 /// only one node can have such an actor. The existence of the actor is not checked.
 std::variant<address, std::string> parse_actor_name(std::string_view text, const cluster_spec& cluster,
-                                                    const model_finder& models);
+                                                    const name_lookup& lookup);
 
 }  // namespace troupe

@@ -6,6 +6,7 @@
 #include <caf/all.hpp>
 #include <nlohmann/json.hpp>
 
+#include "actors/kinds/registry.hpp"
 #include "actors/operator/actor_name.hpp"
 #include "actors/operator/console_command.hpp"
 #include "messages/commands/command_schema.hpp"
@@ -114,10 +115,11 @@ void console::to_deployer(const command& c, uint64_t number) {
 }
 
 void console::give_order(const command& c, uint64_t number, bool from_console) {
-  auto read = read_order(c, facts_.cluster, [&](std::string_view model) {
-    const auto e = facts_.models.find(model);
+  const auto model = [&](std::string_view called) {
+    const auto e = facts_.models.find(called);
     return e ? std::optional(e->model) : std::nullopt;
-  });
+  };
+  auto read = read_order(c, facts_.cluster, {model, may_run_on});
   if (const auto* problem = std::get_if<std::string>(&read)) return answer(number, false, *problem);
   auto& [to, actor, what] = std::get<console_command>(read);
   find(number)->actor = actor;

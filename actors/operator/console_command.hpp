@@ -17,6 +17,6 @@ struct console_command {
 /// `c.argument`: {"actor": NAME, "type": COMMAND, "fields": {...}}; without fields, the command's defaults.
 /// Returns one sentence about the first error, if there is one.
 std::variant<console_command, std::string> read_order(const command& c, const cluster_spec& cluster,
-                                                      const model_finder& models);
+                                                      const name_lookup& lookup);
 
 }  // namespace troupe

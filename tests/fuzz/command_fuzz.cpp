@@ -154,10 +154,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   cluster.nodes.resize(2);
   cluster.nodes[0].name = "head";
   cluster.nodes[0].roles = {node_role::scheduler, node_role::gateway};
-  const model_finder models = [](std::string_view) { return model_id{1}; };
-  parse_actor_name(text, cluster, models);
+  const name_lookup lookup{[](std::string_view) { return model_id{1}; },
+                           [](const cluster_spec&, node_id node, role kind, uint32_t index) {
+                             return (node.value + static_cast<uint32_t>(kind) + index) % 3 != 0;
+                           }};
+  parse_actor_name(text, cluster, lookup);
 
-  const auto read = read_order({5, "ask", std::string(text)}, cluster, models);
+  const auto read = read_order({5, "ask", std::string(text)}, cluster, lookup);
   if (const auto* problem = std::get_if<std::string>(&read)) {
     require(!problem->empty());
     return 0;

@@ -8,6 +8,7 @@
 #include <thread>
 #include <variant>
 
+#include "actors/kinds/registry.hpp"
 #include "actors/operator/actor_name.hpp"
 #include "actors/operator/command_check.hpp"
 #include "messages/commands/command_schema.hpp"
@@ -67,11 +68,12 @@ time_to_wait read_wait(const std::vector<std::string>& words) {
 
 /// A model that was deployed later is not in the file: its node resolves it.
 std::variant<address, std::string> actor_called(const std::string& name, const cluster_spec& cluster) {
-  return parse_actor_name(name, cluster, [&](std::string_view model) -> std::optional<model_id> {
+  const auto model = [&](std::string_view called) -> std::optional<model_id> {
     for (uint32_t i = 0; i < cluster.models.size(); ++i)
-      if (cluster.models[i].name == model) return model_id{i};
+      if (cluster.models[i].name == called) return model_id{i};
     return model_id{};
-  });
+  };
+  return parse_actor_name(name, cluster, {model, may_run_on});
 }
 
 /// `all`: by name or kind of actor.

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "actors/kinds/registry.hpp"
+
 using namespace troupe;
 
 namespace {
@@ -23,16 +25,17 @@ cluster_spec two_frontends() {
 
 std::string problem(std::string_view text) {
   static const auto cluster = two_frontends();
-  const auto r = parse_actor_name(text, cluster, [](std::string_view) { return std::nullopt; });
+  const auto r = parse_actor_name(text, cluster, {[](std::string_view) { return std::nullopt; }, may_run_on});
   REQUIRE(std::holds_alternative<std::string>(r));
   return std::get<std::string>(r);
 }
 
 address named(std::string_view text) {
   static const auto cluster = two_frontends();
-  const auto r = parse_actor_name(text, cluster, [](std::string_view model) {
-    return model == "mlp" ? std::optional(model_id{4}) : std::nullopt;
-  });
+  const auto model = [](std::string_view called) {
+    return called == "mlp" ? std::optional(model_id{4}) : std::nullopt;
+  };
+  const auto r = parse_actor_name(text, cluster, {model, may_run_on});
   REQUIRE(std::holds_alternative<address>(r));
   return std::get<address>(r);
 }

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "actors/kinds/registry.hpp"
+
 using namespace troupe;
 
 namespace {
@@ -11,9 +13,10 @@ std::variant<console_command, std::string> read(const std::string& argument) {
   cluster.nodes.resize(1);
   cluster.nodes[0].name = "head";
   cluster.nodes[0].roles = {node_role::scheduler, node_role::gateway};
-  return read_order({7, "ask", argument}, cluster, [](std::string_view model) {
-    return model == "mlp" ? std::optional(model_id{3}) : std::nullopt;
-  });
+  const auto model = [](std::string_view called) {
+    return called == "mlp" ? std::optional(model_id{3}) : std::nullopt;
+  };
+  return read_order({7, "ask", argument}, cluster, {model, may_run_on});
 }
 
 std::string why_not(const std::string& argument) {
