@@ -9,7 +9,7 @@ import time
 import cluster
 from cluster import Cluster, ClusterTest
 from fixtures import Fixture
-from processes import MEASURED, PATIENCE, eventually, resident_mb, run
+from processes import MEASURED, MEMORY_FACTOR, PATIENCE, eventually, resident_mb, run
 
 
 class Strangers(ClusterTest):
@@ -25,7 +25,7 @@ class Strangers(ClusterTest):
                         pass
             self.assertTrue(eventually(lambda: "control_connection_cut" in up.output()))
             mb = resident_mb(up.pid_of("head"))
-            self.assertLess(mb, 2000)
+            self.assertLess(mb, 2000 * MEMORY_FACTOR)
             self.assertTrue(c.status()["ready"])
             self.assertEqual(c.infer("mlp", Fixture("mlp").body(1))[0], 200)
 
@@ -61,7 +61,7 @@ class Strangers(ClusterTest):
                 self.assertEqual(c.infer("mlp", mlp.body(1))[0], 200)
                 self.assertLess(time.monotonic() - began, 10)
                 mb = resident_mb(up.pid_of("head"))
-                self.assertLess(mb, 1000)
+                self.assertLess(mb, 1000 * MEMORY_FACTOR)
                 self.assertIn(b"408", slow[0].recv(64))  # finally they are disconnected with an answer
             finally:
                 for s in slow:
