@@ -16,7 +16,8 @@ constexpr double max_change_rps = 1e9;
 duration read_time(section& s, duration length) {
   const auto at = s.seconds("at_s", 0, 7 * one_day_s);
   if (at >= length)
-    s.refuse("at_s", fmt::format("is not before the end of the run at duration_s = {}", to_seconds(length)));
+    s.refuse("at_s",
+             fmt::format("must be less than duration_s = {}, the end of the run", to_seconds(length)));
   return at;
 }
 

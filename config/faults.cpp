@@ -57,7 +57,7 @@ class fault_reader {
     f.at = s.seconds("at_s", 0, 7 * seconds_a_day);
     if (f.at >= length_) {
       s.refuse("at_s",
-               fmt::format("is not before the end of the run at duration_s = {}", to_seconds(length_)));
+               fmt::format("must be less than duration_s = {}, the end of the run", to_seconds(length_)));
     }
     if (form.lasts) {
       f.length = s.seconds("for_s", 0.001, 7 * seconds_a_day);

@@ -48,13 +48,13 @@ limit_spec read_limits(section& root) {
   if (l.body_bytes > l.pool_bytes) {
     s.refuse(
         "body_mb",
-        fmt::format("a body of {} MB does not fit into the pool; give at most pool_mb = {} or a larger pool",
+        fmt::format("a body of {} MiB does not fit into the pool; give at most pool_mb = {} or a larger pool",
                     l.body_bytes / mb, l.pool_bytes / mb));
   }
   if (l.bodies_bytes < 2 * l.body_bytes) {
     s.refuse("http_bodies_mb",
              fmt::format(
-                 "a body of {} MB would be more than half of it and could not be read; give at least {} or "
+                 "a body of {} MiB would be more than half of it and could not be read; give at least {} or "
                  "a smaller body_mb",
                  l.body_bytes / mb, two_bodies));
   }

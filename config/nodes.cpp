@@ -35,7 +35,7 @@ std::optional<device_spec> read_device(section& s, uint32_t& next_gpu) {
   d.kind = static_cast<device_kind>(*kind);
   d.count = static_cast<uint32_t>(s.integer("count", 1, 4096, 1));
   // 0: as much as the device has
-  d.memory_bytes = static_cast<uint64_t>(s.number("memory_gb", "gigabytes", 0, 65536, 0) * (1 << 30));
+  d.memory_bytes = static_cast<uint64_t>(s.number("memory_gb", "GiB", 0, 65536, 0) * (1 << 30));
   if (d.kind == device_kind::emulated) {
     d.jitter = s.number("jitter", "a fraction", 0, 1, 0);
   } else {

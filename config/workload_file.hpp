@@ -1,4 +1,4 @@
-// Reader of the workload file: the load, faults and operator actions of `troupe simulate` and `troupe load`.
+// Reader of the workload file: the load, faults and operator actions of `troupe simulate`.
 #pragma once
 #include <filesystem>
 #include <string>

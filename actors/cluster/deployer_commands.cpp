@@ -5,6 +5,7 @@
 
 #include "actors/cluster/deployer.hpp"
 #include "actors/tensor/queue_policy.hpp"
+#include "messages/cluster/find_node.hpp"
 #include "policies/cluster/deployment_status.hpp"
 
 namespace troupe {
@@ -35,7 +36,7 @@ asked_change read(const move_model& c, const deployer::environment& env) {
   const auto& domains = env.cluster.domains;
   for (uint32_t to = 0; to < domains.size(); ++to)
     if (domains[to].name == c.domain) return {model_to_move{c.name, to}, {}};
-  return {{}, "the cluster has no domain '" + c.domain + "'"};
+  return {{}, no_such_domain(env.cluster, c.domain)};
 }
 
 }  // namespace
@@ -53,11 +54,9 @@ template void deployer::carry_out(const undeploy&, answer);
 template void deployer::carry_out(const move_model&, answer);
 
 void deployer::carry_out(const drain_node& c, answer reply) {
-  const auto& nodes = env_.cluster.nodes;
-  node_id to;
-  while (to.value < nodes.size() && nodes[to.value].name != c.node) ++to.value;
-  if (to.value == nodes.size()) return reply(refused_change("the cluster has no node '" + c.node + "'"));
-  if (to != env_.self) return pass_on(to, c, std::move(reply));
+  const auto to = find_node(env_.cluster, c.node);
+  if (!to) return reply(refused_change(no_such_node(env_.cluster, c.node)));
+  if (*to != env_.self) return pass_on(*to, c, std::move(reply));
   env_.begin_drain();
   reply({0, true, false, 0, "node '" + c.node + "' drains: it finishes its work and leaves"});
 }

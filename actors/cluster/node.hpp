@@ -1,4 +1,4 @@
-// node: one per process. Meets the other nodes, runs the only failure detector of its process (fed by both
+// node: one per process. Connects to its peers, runs the only failure detector of its process (fed by both
 // lanes), announces node_up and node_down once for each incarnation of a peer, and drains. Opens and closes
 // models as the deployer says.
 //

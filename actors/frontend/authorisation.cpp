@@ -92,7 +92,9 @@ std::optional<http_response> authorisation::refusal(std::string_view pattern, co
   const api_keys::tenant* who = nullptr;
   for (const auto& t : keys->tenants)
     if (same_key(digest, t.key)) who = &t;
-  if (who == nullptr) return refuse(pattern, refused::unknown_key, "the API key is unknown");
+  if (who == nullptr)
+    return refuse(pattern, refused::unknown_key,
+                  "the API key is unknown; send the key of a [[tenant]] or of [admin]");
   if (needed == access::admin)
     return refuse(pattern, refused::forbidden,
                   keys->admin

@@ -101,9 +101,9 @@ void http_api::infer(http_request request, const path_parameters& path, http_rep
   auto asked = parse_infer(*body, model->signature, model->max_batch);
   if (!asked) return refuse(asked.error());
   if (const auto pool_bytes = parts_.cluster.limits.pool_bytes; asked->input_bytes > pool_bytes / 2)
-    return refuse(
-        {413, "the inputs take " + std::to_string(asked->input_bytes) +
-                  " bytes, more than half of limits.pool_mb = " + std::to_string(pool_bytes >> 20)});
+    return refuse({413, "the inputs take " + std::to_string(asked->input_bytes) +
+                            " bytes, more than half of limits.pool_mb = " + std::to_string(pool_bytes >> 20) +
+                            "; send fewer rows, or raise it"});
   auto room = parts_.node.pool().take(asked->input_bytes);
   if (!room) return drop(drop_reason::queue_full);
   if (auto bad = write_inputs(*asked, model->signature, room->payload)) {

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <vector>
 
+#include "messages/cluster/find_node.hpp"
 #include "messages/common/near.hpp"
 
 namespace troupe {
@@ -21,12 +22,6 @@ std::string unknown_kind(std::string_view kind) {
   std::vector<std::string_view> known;
   for (size_t i = 0; i < role_count; ++i) known.push_back(to_string(static_cast<role>(i)));
   return "unknown kind of actor '" + std::string(kind) + "'" + hint(kind, known);
-}
-
-std::string unknown_node(const cluster_spec& cluster, std::string_view node) {
-  std::vector<std::string_view> known;
-  for (const auto& n : cluster.nodes) known.push_back(n.name);
-  return "the cluster has no node '" + std::string(node) + "'" + hint(node, known);
 }
 
 }  // namespace
@@ -63,8 +58,9 @@ std::variant<address, std::string> parse_actor_name(std::string_view text, const
     }
   }
   if (at != std::string_view::npos) {
-    while (out.node.value < cluster.nodes.size() && node_name(cluster, out.node) != node) ++out.node.value;
-    if (out.node.value == cluster.nodes.size()) return unknown_node(cluster, node);
+    const auto found = find_node(cluster, node);
+    if (!found) return no_such_node(cluster, node);
+    out.node = *found;
     return out;
   }
   const auto nodes = nodes_of(cluster, lookup, out.kind, out.index);

@@ -79,7 +79,8 @@ void console::begin(const command& c, requester who) {
     answer(number, false, std::move(why));
   };
   if (open_.size() > max_open) return refuse("too many commands are in progress at this node; try again");
-  if (c.argument.size() > longest_command) return refuse("the command is too long");
+  if (c.argument.size() > longest_command)
+    return refuse("the command is longer than " + std::to_string(longest_command) + " bytes; shorten it");
   if (c.verb == "status" || c.verb == "actors")
     query(number);
   else if (c.verb == "ask" || c.verb == "tell")

@@ -13,7 +13,7 @@ inline constexpr uint32_t slots_spared = 0;
 
 // The commands of a tally, listed by `troupe ask FILE extension/1 --schema`.
 struct get_savings {
-  static constexpr const char* about = "what was spared so far";
+  static constexpr const char* about = "slots out of service now, and the slot time saved so far";
   TROUPE_MESSAGE(get_savings)
 };
 struct savings {

@@ -31,7 +31,7 @@ struct batch_outcome {
   std::string lost = {};  ///< not empty: the device is of no use to this process any more, and why
 };
 
-/// Of a batch of a model that the device does not have.
+/// Errors of a batch, one per part, if the device has not loaded its model.
 inline std::vector<std::string> not_loaded(const batch_work& work) {
   return std::vector<std::string>(work.parts.size(), "the device has not loaded the model");
 }

@@ -35,12 +35,12 @@ C message_of(const command& c) {
   return from_json<C>(fields);
 }
 
-/// "takes no 'x'; it takes: a, b".
+/// "there is no command 'x'; the actor takes: a, b".
 template <class... Es>
 std::string unknown_command(type_list<Es...>, const std::string& verb) {
   std::string known;
   ((known += (known.empty() ? "" : ", ") + std::string(Es::command::type_name)), ...);
-  return "takes no '" + verb + "'; it takes: " + known;
+  return "there is no command '" + verb + "'; the actor takes: " + known;
 }
 
 /// Throws json_error or command_refused unless `c` is a command of the protocol.

@@ -24,7 +24,7 @@ namespace troupe {
   ROLE(console, 5)         \
   ROLE(metrics, 6)
 
-/// What kind of actor; with an index it is the actor's name on its node.
+/// Kind of an actor. A role and an index name an actor on its node.
 #define TROUPE_ROLE_VALUE(name, number) name = (number),
 enum class role : uint16_t { TROUPE_ROLES(TROUPE_ROLE_VALUE) };
 #undef TROUPE_ROLE_VALUE

@@ -1,4 +1,4 @@
-// Workload of a cluster, with its faults and operator actions, for `troupe simulate` and `troupe load`.
+// Workload of a cluster, with its faults and operator actions, for `troupe simulate`.
 // config/workload_file.hpp makes it from a file and a cluster, with every default filled in.
 #pragma once
 #include <array>

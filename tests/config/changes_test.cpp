@@ -82,7 +82,7 @@ name = "new"
 TEST_CASE("a bad change is refused with its place and the fix") {
   check(small_load, {
       {"[[deploy]]\nname = 'm'", "3:1: deploy.at_s: is missing; it must be seconds in 0..604800"},
-      {"[[deploy]]\nat_s = 10\nname = 'm'", "4:8: deploy.at_s: is not before the end of the run at duration_s = 10"},
+      {"[[deploy]]\nat_s = 10\nname = 'm'", "4:8: deploy.at_s: must be less than duration_s = 10, the end of the run"},
       {"[[deploy]]\nat_s = 1\nname = 'm'\nrate_rps = 3", "6:1: deploy: unknown key 'rate_rps'; known: at_s, name"},
       {"[[deploy]]\nat_s = 1\nname = 'x'\nslo_ms = 40\nprofile = { alpha_ms = 1, beta_ms = 5 }", "3:1: deploy.rate_rps: is missing; it must be requests a second in 0..1000000000"},
       {"[[deploy]]\nat_s = 1\nname = 'x'\nslo_ms = 40\nrate_rps = 1", "3:1: deploy.profile: an emulated device (node 'worker') cannot be measured; give { alpha_ms, beta_ms } or { file, name }"},

@@ -124,9 +124,9 @@ class CustomPolicy(unittest.TestCase):
         schema = json.loads(run(*ask, "--schema", "--json"))["extension/1"]
         self.assertEqual([f["name"] for f in schema["get_savings"]["reply"]], ["slots", "slot_time"])
         self.assertEqual(schema["get_savings"]["reply"][1]["unit"], "ns")
-        self.assertIn("get_savings: what was spared so far", run(*ask, "--schema"))
+        self.assertIn("get_savings: slots out of service now, and the slot time saved so far", run(*ask, "--schema"))
         self.assertIn("get_savings.slot: unknown field", run(*ask, "get_savings", '{"slot": 1}', code=2))
-        self.assertIn("takes no 'get_saving'; it takes: get_savings", run(*ask, "get_saving", code=2))
+        self.assertIn("there is no command 'get_saving'; the actor takes: get_savings", run(*ask, "get_saving", code=2))
         self.assertIn("takes no commands", run(self.troupe, "ask", file, "extension/0", "get_state", code=2))
 
     def test_it_serves_requests(self):

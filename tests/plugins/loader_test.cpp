@@ -122,7 +122,7 @@ TEST_CASE("an actor of a loaded plug-in gets messages and commands through its g
   const auto done = made->on_command({7, "add", R"({"messages": 3})"}, {});
   CHECK(done.ok);
   CHECK(done.body == R"({"messages":4})");
-  CHECK(made->on_command({7, "sub", ""}, {}).body == "takes no 'sub'; it takes: add");
+  CHECK(made->on_command({7, "sub", ""}, {}).body == "there is no command 'sub'; the actor takes: add");
 }
 
 TEST_CASE("the search for a descriptor is safe for any bytes") {

@@ -1,4 +1,4 @@
-// `troupe bench simulate`: simulated requests per second of wall time.
+// `troupe bench simulate`: simulated requests and messages per second of CPU time.
 #pragma once
 
 namespace troupe {

@@ -11,6 +11,7 @@
 #include "actors/kinds/registry.hpp"
 #include "actors/operator/actor_name.hpp"
 #include "actors/operator/command_check.hpp"
+#include "messages/cluster/find_node.hpp"
 #include "messages/commands/command_schema.hpp"
 #include "messages/common/near.hpp"
 #include "tools/client/console_client.hpp"
@@ -124,8 +125,9 @@ int ask_actor(const cluster_spec& cluster, const ask_options& o) {
       return exit_failed;
     }
   } else {
-    while (via.value < cluster.nodes.size() && node_name(cluster, via) != o.via) ++via.value;
-    if (via.value == cluster.nodes.size()) return bad_usage("the cluster file has no node '" + o.via + "'");
+    const auto found = find_node(cluster, o.via);
+    if (!found) return bad_usage(no_such_node(cluster, o.via));
+    via = *found;
   }
   try {
     const auto [until, max_wait] = read_wait(o.until);

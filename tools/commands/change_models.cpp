@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "config/setting.hpp"
+#include "messages/cluster/find_node.hpp"
 #include "messages/common/json_text.hpp"
 #include "messages/wire/json.hpp"
 #include "tools/client/control_client.hpp"
@@ -73,15 +74,14 @@ int migrate_model(const cluster_spec& cluster, const std::string& model, const s
 }
 
 int drain_one(const cluster_spec& cluster, const std::string& node, const change_options& options) {
-  const node_spec* found = nullptr;
-  for (const auto& n : cluster.nodes)
-    if (n.name == node) found = &n;
-  if (found == nullptr) {
-    fmt::print(stderr, "troupe: the cluster file has no node '{}'\n", node);
+  const auto found = find_node(cluster, node);
+  if (!found) {
+    fmt::print(stderr, "troupe: {}\n", no_such_node(cluster, node));
     return exit_bad_input;
   }
   control_client client(cluster);
-  const auto said = client.ask(*found, command{1, drain_node::type_name, to_json(drain_node{1, node}).dump()},
+  const auto said = client.ask(cluster.nodes[found->value],
+                               command{1, drain_node::type_name, to_json(drain_node{1, node}).dump()},
                                std::chrono::seconds(10));
   if (!said.ok)
     return tell_outcome(false, false, 0, fmt::format("node '{}': {}", node, said.body), options.json);
@@ -89,7 +89,7 @@ int drain_one(const cluster_spec& cluster, const std::string& node, const change
   if (!r.ok || options.wait_s <= 0) return tell_outcome(r.ok, false, 0, r.detail, options.json);
   const auto end = std::chrono::steady_clock::now() + as_duration(options.wait_s);
   const auto is_there = [&] {
-    const auto status = client.ask(*found, command{2, "status", ""});
+    const auto status = client.ask(cluster.nodes[found->value], command{2, "status", ""});
     return status.ok || !status.body.starts_with("no node answers");
   };
   while (is_there()) {

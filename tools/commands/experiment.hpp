@@ -1,4 +1,5 @@
-// `troupe experiment`: runs the experiments of the Symphony paper, and others from files.
+// `troupe experiment`: lists, runs and plots experiments from files, such as those of the Symphony and Punica
+// papers.
 #pragma once
 #include <cstdint>
 #include <optional>

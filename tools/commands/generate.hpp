@@ -1,4 +1,4 @@
-// `troupe generate`: one text from a language model's folder, in this process, without a cluster.
+// `troupe generate`: generates one sequence with a checkpoint, in this process, without a cluster.
 #pragma once
 #include <cstdint>
 #include <string>

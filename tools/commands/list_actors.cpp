@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "actors/kinds/registry.hpp"
+#include "messages/cluster/find_node.hpp"
 #include "messages/commands/command_schema.hpp"
 #include "messages/common/json_text.hpp"
 #include "tools/client/console_client.hpp"
@@ -83,7 +84,7 @@ int list_actors(const cluster_spec& cluster, const list_actors_options& options)
   for (uint32_t i = 0; i < cluster.nodes.size(); ++i)
     if (options.node.empty() || cluster.nodes[i].name == options.node) nodes.push_back(node_id{i});
   if (nodes.empty()) {
-    fmt::print(stderr, "troupe: the cluster file has no node '{}'\n", options.node);
+    fmt::print(stderr, "troupe: {}\n", no_such_node(cluster, options.node));
     return exit_bad_input;
   }
   const machine_clock time;

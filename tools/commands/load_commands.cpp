@@ -93,7 +93,9 @@ void add_load(CLI::App& app, cli_job& chosen) {
       "troupe load http://127.0.0.1:8080 --rate 200 --duration 10 --model mlp\n"
       "  troupe load http://127.0.0.1:8080 --completions --model llama --concurrency 4 --prompt Hello");
   load->add_option("url", a->load.url, "http://HOST:PORT")->required();
-  load->add_option("--rate", a->load.arrivals.rate, "Requests per second, over all models")
+  load->add_option(
+          "--rate", a->load.arrivals.rate,
+          "Requests per second, over all models; with --completions no default: give it, or --concurrency")
       ->check(finite_in(min_rate, 1e6))
       ->capture_default_str();
   load->add_option("--duration", a->duration_s, "Seconds")

@@ -268,7 +268,7 @@ int run_load(const load_options& o) {
   if (!(a.rate > 0) || !(a.cv > 0) || o.length <= duration{} || o.rows == 0 || o.slo_ms < 0 ||
       o.max_connections == 0) {
     fmt::print(stderr,
-               "load: --rate, --cv, --duration, --rows and --max-connections must be positive, --slo-ms not "
+               "load: --rate, --cv, --duration and --rows must be positive, --slo-ms not "
                "negative\n");
     return exit_bad_input;
   }

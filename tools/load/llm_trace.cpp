@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <fstream>
 #include <istream>
 #include <limits>
@@ -200,7 +202,7 @@ llm_trace read_llm_trace(std::istream& in, const std::string& name, uint64_t max
 
 llm_trace read_llm_trace_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
-  if (!in) throw llm_trace_error(path + ": cannot be read");
+  if (!in) throw llm_trace_error(path + ": cannot be read: " + std::strerror(errno));
   return read_llm_trace(in, path);
 }
 

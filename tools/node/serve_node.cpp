@@ -18,6 +18,7 @@
 #include "actors/node_runtime.hpp"
 #include "actors/runtime/system_config.hpp"
 #include "config/security.hpp"
+#include "messages/cluster/find_node.hpp"
 #include "messages/common/host_port.hpp"
 #include "tools/common/control_certificates.hpp"
 #include "tools/common/exit_code.hpp"
@@ -33,12 +34,6 @@ namespace {
 struct node_config final : threaded_config {
   node_config() : threaded_config(2) { prepare_control_lane(*this); }
 };
-
-std::optional<node_id> node_called(const std::string& name, const cluster_spec& cluster) {
-  for (uint32_t i = 0; i < cluster.nodes.size(); ++i)
-    if (cluster.nodes[i].name == name) return node_id{i};
-  return {};
-}
 
 /// Call before the process has other threads.
 void prepare_process(const cluster_spec& cluster, node_id self) {
@@ -126,9 +121,9 @@ int serve(const main_loop& loop, const http_frontend::parts& http_parts) {
 }  // namespace
 
 int serve_node(const cluster_spec& cluster, const serve_options& options) {
-  const auto found = node_called(options.node, cluster);
+  const auto found = find_node(cluster, options.node);
   if (!found) {
-    fmt::print(stderr, "troupe: the cluster file has no node '{}'\n", options.node);
+    fmt::print(stderr, "troupe: {}\n", no_such_node(cluster, options.node));
     return exit_bad_input;
   }
   const auto self = *found;

@@ -104,7 +104,8 @@ http_result<std::string> inflated(std::string_view bytes, http_coding coding, ui
     const uint64_t before = out.size();
     auto room = std::min(std::max(first_room, 2 * before), max_bytes + 1);
     if (room == before)
-      return http_error{413, fmt::format("the body inflates to more than the limit of {} bytes", max_bytes)};
+      return http_error{413,
+                        fmt::format("the body inflates to more than {} bytes (limits.body_mb)", max_bytes)};
     while (!may_take(std::min(room, max_bytes))) {
       const auto step = (room - before) / 2;
       if (step < min_inflate_step) return http_error{503, "too many bodies are being read; try again later"};
@@ -121,7 +122,8 @@ http_result<std::string> inflated(std::string_view bytes, http_coding coding, ui
                                          stream.msg != nullptr ? stream.msg : "it ends too early")};
   }
   if (out.size() > max_bytes)
-    return http_error{413, fmt::format("the body inflates to more than the limit of {} bytes", max_bytes)};
+    return http_error{413,
+                      fmt::format("the body inflates to more than {} bytes (limits.body_mb)", max_bytes)};
   if (stream.avail_in > 0)
     return http_error{400, fmt::format("the body is not {}: bytes follow its end", to_string(coding))};
   return out;

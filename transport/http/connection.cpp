@@ -98,9 +98,10 @@ net::awaitable<std::optional<http_received>> http_connection::read_request() {
     const bool more = co_await receive(serving_);
     if (more) continue;
     if (expired_ && serving_ && !closed_)
-      co_await answer_and_leave(http_error_response(408, reader_.where() == stage::body
-                                                             ? "the body took too long to arrive"
-                                                             : "the header took too long to arrive"));
+      co_await answer_and_leave(http_error_response(
+          408, reader_.where() == stage::body
+                   ? "the body did not arrive in time (limits.http_body_timeout_ms)"
+                   : "the header did not arrive in time (limits.http_header_timeout_ms)"));
     co_return std::nullopt;
   }
 }

@@ -18,7 +18,7 @@ constexpr uint64_t min_read_room = 4 << 10;
 constexpr size_t min_chunk_bytes = 5;  // "0\r\n\r\n"; Beast asserts that at least so many bytes are left
 
 http_error too_large(uint64_t limit) {
-  return {413, fmt::format("the body is larger than the limit of {} bytes", limit)};
+  return {413, fmt::format("the body is larger than {} bytes (limits.body_mb)", limit)};
 }
 
 std::string_view view(boost::beast::string_view s) { return {s.data(), s.size()}; }

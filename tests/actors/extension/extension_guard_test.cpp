@@ -48,7 +48,7 @@ TEST_CASE("extension_guard: commands are checked against the protocol of the kin
   CHECK(c.ask("add_count", "{}").body == "add_count.messages: missing");
   CHECK(c.ask("add_count", R"({"messages": -1})")
             .body.starts_with("add_count.messages: must be an integer in "));
-  CHECK(c.ask("sub", "").body == "takes no 'sub'; it takes: add_count");
+  CHECK(c.ask("sub", "").body == "there is no command 'sub'; the actor takes: add_count");
   CHECK(extension_protocol{}.problem_with({0, "add_count", ""}) == "takes no commands");
   CHECK(c.values()[0] == 3);
 }

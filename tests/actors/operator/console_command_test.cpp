@@ -45,7 +45,8 @@ TEST_CASE("console order: an invalid order is reported in one sentence") {
   CHECK(why_not(std::string(100'000, '[')) == form);
   CHECK(why_not(R"({"actor": "gatway", "type": "get_state"})").find("did you mean 'gateway'?") !=
         std::string::npos);
-  CHECK(why_not(R"({"actor": "gateway", "type": "dance"})").find("takes no 'dance'") != std::string::npos);
+  CHECK(why_not(R"({"actor": "gateway", "type": "dance"})").find("there is no command 'dance'") !=
+        std::string::npos);
   CHECK(why_not(R"({"actor": "gateway", "type": "list_requests", "fields": {"limit": "x"}})")
             .find("list_requests.limit") != std::string::npos);
   CHECK_FALSE(why_not(R"({"actor": "gateway", "type": "get_state", "fields": [1]})").empty());

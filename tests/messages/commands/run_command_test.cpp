@@ -58,7 +58,8 @@ TEST_CASE("run_command: an invalid command is refused with the position of its p
         "set_batching.shedding: must be a string");
   CHECK(problem("pause_batching", "") == "not now");
   CHECK(problem("stop", "") ==
-        "takes no 'stop'; it takes: get_state, list_requests, pause_batching, resume_batching, set_slo, "
+        "there is no command 'stop'; the actor takes: get_state, list_requests, pause_batching, "
+        "resume_batching, set_slo, "
         "set_batching, explain_request, set_decision_log");
   CHECK(heard.slo == 1ms);
 }
@@ -73,5 +74,6 @@ TEST_CASE("command_schema: lists fields, types, units and replies of the command
   CHECK(worker["get_state"]["reply"][2]["of"]["fields"][1]["unit"] == "bytes");
   CHECK(problem_with(role::model_queue, {0, "pause_batching", ""}).empty());
   CHECK(problem_with(role::deployer, {0, "undeploy", R"({"name": "m", "wait": 0})"}).empty());  // no token
-  CHECK(problem_with(role::model_queue, {0, "take_slot_out", ""}).starts_with("takes no 'take_slot_out'"));
+  CHECK(problem_with(role::model_queue, {0, "take_slot_out", ""})
+            .starts_with("there is no command 'take_slot_out'"));
 }
