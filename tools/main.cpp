@@ -20,6 +20,7 @@
 #include "tools/commands/simulate.hpp"
 #include "tools/commands/status.hpp"
 #include "tools/common/exit_code.hpp"
+#include "tools/common/standard_streams.hpp"
 #include "tools/node/serve_node.hpp"
 #include "tools/node/up.hpp"
 
@@ -226,9 +227,24 @@ void add_simulate(CLI::App& app, cli_job& chosen) {
   sub->callback([s, &chosen] { chosen = [s] { return simulate(*s); }; });
 }
 
+/// The exit code of the chosen command, or 1 if what it printed could not be written.
+int run(const cli_job& chosen) {
+  int code = exit_failed;
+  try {
+    code = chosen();
+  } catch (const std::exception& e) {
+    report("troupe: {}", e.what());
+  }
+  const auto lost = flush_standard_output();
+  if (lost.empty()) return code;
+  report("troupe: cannot write to standard output: {}", lost);
+  return code == exit_done ? exit_failed : code;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  open_standard_streams();
   ::prctl(PR_SET_TIMERSLACK, 1);  // nanoseconds, for all threads: by default every wake-up may be 50 us late
   spdlog::set_default_logger(spdlog::stderr_color_mt("troupe"));
   spdlog::set_pattern("time=%Y-%m-%dT%H:%M:%S.%e level=%l %v");
@@ -259,15 +275,10 @@ int main(int argc, char** argv) {
   } catch (const CLI::RequiredError& e) {
     const auto extra = app.remaining(true);  // CLI11 only reports a missing subcommand
     if (extra.empty()) return app.exit(e) == 0 ? exit_done : exit_bad_input;
-    fmt::print(stderr, "troupe: unknown command '{}'; troupe --help lists the commands\n", extra.front());
+    report("troupe: unknown command '{}'; troupe --help lists the commands", extra.front());
     return exit_bad_input;
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? exit_done : exit_bad_input;
   }
-  try {
-    return chosen();
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "troupe: {}\n", e.what());
-    return exit_failed;
-  }
+  return run(chosen);
 }

@@ -22,6 +22,7 @@
 #include "tools/bench/row.hpp"
 #include "tools/bench/two_nodes.hpp"
 #include "tools/common/exit_code.hpp"
+#include "tools/common/standard_streams.hpp"
 
 namespace troupe {
 namespace {
@@ -234,7 +235,7 @@ std::vector<bench_row> measure(const bench_fabric_options& options) {
 
 int bench_fabric(const bench_fabric_options& options) {
   if (!is_on_path("ucx_perftest")) {
-    fmt::print(stderr, "bench fabric: ucx_perftest is not on the PATH; install the package ucx-utils\n");
+    report("bench fabric: ucx_perftest is not on the PATH; install the package ucx-utils");
     return exit_failed;
   }
   // For both sides of every comparison.
@@ -245,7 +246,7 @@ int bench_fabric(const bench_fabric_options& options) {
   try {
     rows = measure(options);
   } catch (const std::exception& e) {
-    fmt::print(stderr, "bench fabric: {}\n", e.what());
+    report("bench fabric: {}", e.what());
     return exit_failed;
   }
   if (options.json) {

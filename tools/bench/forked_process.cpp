@@ -1,4 +1,5 @@
 #include "tools/bench/forked_process.hpp"
+#include "tools/common/standard_streams.hpp"
 
 #include <fmt/core.h>
 #include <sys/socket.h>
@@ -21,7 +22,7 @@ forked_process::forked_process(void (*be)(int fd)) {
     try {
       be(fds[1]);
     } catch (const std::exception& e) {
-      fmt::print(stderr, "the other process: {}\n", e.what());
+      report("the other process: {}", e.what());
       ::_exit(1);
     }
     ::_exit(0);

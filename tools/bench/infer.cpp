@@ -18,6 +18,7 @@
 #include "tools/bench/onnxruntime_peer.hpp"
 #include "tools/bench/row.hpp"
 #include "tools/common/exit_code.hpp"
+#include "tools/common/standard_streams.hpp"
 
 namespace troupe {
 
@@ -125,13 +126,13 @@ int bench_infer(const bench_infer_options& options) {
     if (options.where.device == "cpu") peer.emplace(options.python);
     for (const auto& file : files) measure(file, load, peer ? &*peer : nullptr, rows);
   } catch (const model_error& e) {
-    fmt::print(stderr, "{}\n", e.what());
+    report("{}", e.what());
     return exit_bad_input;
   } catch (const std::exception& e) {
-    fmt::print(stderr, "{}\n", e.what());
+    report("{}", e.what());
     return exit_failed;
   }
-  if (peer && !peer->problem().empty()) fmt::print(stderr, "{}\n", peer->problem());
+  if (peer && !peer->problem().empty()) report("{}", peer->problem());
   if (options.json)
     fmt::print("{}\n", nlohmann::ordered_json{{"rows", rows_json(rows)}}.dump(2));
   else if (peer)

@@ -18,6 +18,7 @@
 #include "tools/bench/row.hpp"
 #include "tools/common/element_name.hpp"
 #include "tools/common/exit_code.hpp"
+#include "tools/common/standard_streams.hpp"
 #include "tools/common/token_blocks.hpp"
 #include "tools/lab/llm_trial.hpp"
 
@@ -217,7 +218,7 @@ class bench {
 
 int bench_llm(const bench_llm_options& options) {
   if (options.cpu_time && options.threads != 1) {
-    fmt::print(stderr, "bench llm: --cpu-time measures one thread: give --threads 1 too\n");
+    report("bench llm: --cpu-time measures one thread: give --threads 1 too");
     return exit_bad_input;
   }
   std::unique_ptr<const clock> time = std::make_unique<machine_clock>();
@@ -232,11 +233,11 @@ int bench_llm(const bench_llm_options& options) {
       b.print_limits();
     return exit_done;
   } catch (const model_error& e) {
-    fmt::print(stderr, "bench llm: {}\n", e.what());
+    report("bench llm: {}", e.what());
   } catch (const request_refused& e) {
-    fmt::print(stderr, "bench llm: {}\n", e.what());
+    report("bench llm: {}", e.what());
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "bench llm: a model of that size does not fit into memory\n");
+    report("bench llm: a model of that size does not fit into memory");
   }
   return exit_bad_input;
 }

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "tools/common/exit_code.hpp"
+#include "tools/common/standard_streams.hpp"
 
 namespace troupe {
 namespace {
@@ -25,14 +26,14 @@ nlohmann::ordered_json json_of(const lab::imbalance_summary& s) {
 int bench_partition(const bench_partition_options& options) {
   const auto zoo = lab::read_zoo(options.zoo);
   if (!zoo.problem.empty()) {
-    fmt::print(stderr, "troupe: {}\n", zoo.problem);
+    report("troupe: {}", zoo.problem);
     return exit_bad_input;
   }
   std::vector<lab::partition_comparison> study;
   try {
     study = lab::study_partitions(zoo.models, options.study);
   } catch (const std::runtime_error& e) {
-    fmt::print(stderr, "troupe: {}\n", e.what());
+    report("troupe: {}", e.what());
     return exit_failed;
   }
   if (options.csv) {

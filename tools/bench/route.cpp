@@ -10,6 +10,7 @@
 #include "policies/common/random.hpp"
 #include "policies/llm/request_router.hpp"
 #include "tools/common/exit_code.hpp"
+#include "tools/common/standard_streams.hpp"
 
 namespace troupe {
 namespace {
@@ -99,7 +100,7 @@ routing_times measure(std::string_view routing, const bench_route_options& o) {
 
 int bench_route(const bench_route_options& o) {
   if (!o.routing.empty() && routing_policies().find(o.routing) == nullptr) {
-    fmt::print(stderr, "troupe: unknown routing '{}'\n", o.routing);
+    report("troupe: unknown routing '{}'", o.routing);
     return exit_bad_input;
   }
   nlohmann::ordered_json document{

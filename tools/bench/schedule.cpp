@@ -16,6 +16,7 @@
 #include "tools/bench/row.hpp"
 #include "tools/bench/schedule_trial.hpp"
 #include "tools/common/exit_code.hpp"
+#include "tools/common/standard_streams.hpp"
 #include "tools/lab/parallel.hpp"
 
 namespace troupe {
@@ -210,7 +211,7 @@ void sweep(caf::actor_system& system, const bench_schedule_options& asked) {
 int bench_schedule(const bench_schedule_options& asked) {
   auto o = asked;
   const auto complain = [](const std::string& what) {
-    fmt::print(stderr, "bench schedule: {}\n", what);
+    report("bench schedule: {}", what);
     return exit_bad_input;
   };
   if (o.domains > o.models || o.domains > o.gpus)
@@ -239,8 +240,8 @@ int bench_schedule(const bench_schedule_options& asked) {
   const auto f = search(system, o, bound.rate);
   if (f.rate == 0) {
     if (o.json) fmt::print("{}\n", nlohmann::ordered_json{{"requests_per_s", 0}}.dump());
-    fmt::print(stderr, "bench schedule: no rate had at most {} % of bad requests; is the machine busy?\n",
-               100 * bad_rate_allowed);
+    report("bench schedule: no rate had at most {} % of bad requests; is the machine busy?",
+           100 * bad_rate_allowed);
     return exit_failed;
   }
   const auto alone = cost_of_scheduling({o.models,

@@ -14,6 +14,7 @@
 #include "policies/registry/batchings.hpp"
 #include "tools/bench/child_process.hpp"
 #include "tools/common/exit_code.hpp"
+#include "tools/common/standard_streams.hpp"
 #include "tools/load/client.hpp"
 
 namespace troupe {
@@ -154,7 +155,7 @@ void measure(const bench_serve_options& o) {
 
 int bench_serve(const bench_serve_options& o) {
   const auto complain = [](const std::string& what) {
-    fmt::print(stderr, "bench serve: {}\n", what);
+    report("bench serve: {}", what);
     return exit_bad_input;
   };
   if (!(o.rate > 0) || !(o.duration_s > 0) || !(o.slo_ms > 0))
@@ -168,7 +169,7 @@ int bench_serve(const bench_serve_options& o) {
     measure(o);
     return exit_done;
   } catch (const std::exception& e) {
-    fmt::print(stderr, "bench serve: {}\n", e.what());
+    report("bench serve: {}", e.what());
     return exit_failed;
   }
 }

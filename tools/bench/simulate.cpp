@@ -10,6 +10,7 @@
 
 #include "tools/bench/row.hpp"
 #include "tools/common/exit_code.hpp"
+#include "tools/common/standard_streams.hpp"
 #include "tools/sim/world.hpp"
 
 namespace troupe {
@@ -121,7 +122,7 @@ int bench_simulate(const bench_simulate_options& options) {
     const double took = seconds_since(start);
     if (!result.violations.empty()) {
       const auto& v = result.violations.front();
-      fmt::print(stderr, "the simulation violated an invariant: {}: {}\n", v.check, v.what);
+      report("the simulation violated an invariant: {}: {}", v.check, v.what);
       return exit_failed;
     }
     const char* how = caf_host_per_actor ? "every actor by itself" : "hosted as in reality";

@@ -24,13 +24,14 @@ void add_actors(CLI::App& app, cli_job& chosen) {
   auto* sub = add_subcommand(app, "actors",
                              "List the actors of a running cluster: state, mailboxes, messages per second",
                              "troupe actors examples/quickstart/cluster.toml\n  troupe actors --kinds");
-  sub->add_option("file", a->file, "Cluster file");
-  sub->add_flag("--kinds", a->kinds, "Print the kinds of actors; needs no cluster");
-  sub->add_option("--node", a->list.node, "List only the actors of this node");
-  sub->add_option("--interval", a->interval_s, "Seconds of the message count")
-      ->check(finite_in(0.01, 3600))
-      ->capture_default_str();
-  sub->add_flag("--watch", a->list.watch, "Repeat until q or Ctrl-C");
+  auto* file = sub->add_option("file", a->file, "Cluster file");
+  auto* node = sub->add_option("--node", a->list.node, "List only the actors of this node");
+  auto* interval = sub->add_option("--interval", a->interval_s, "Seconds of the message count")
+                       ->check(finite_in(0.01, 3600))
+                       ->capture_default_str();
+  auto* watch = sub->add_flag("--watch", a->list.watch, "Repeat until q or Ctrl-C");
+  auto* kinds = sub->add_flag("--kinds", a->kinds, "Print the kinds of actors; needs no cluster");
+  for (auto* o : {file, node, interval, watch}) kinds->excludes(o);
   sub->add_flag("--json", a->list.json, "Print one JSON document (with --watch: one per line)");
   sub->callback([a, &chosen] {
     if (!a->kinds && a->file.empty()) throw CLI::RequiredError("file");

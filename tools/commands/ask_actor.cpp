@@ -17,6 +17,7 @@
 #include "tools/client/console_client.hpp"
 #include "tools/commands/wait_condition.hpp"
 #include "tools/common/exit_code.hpp"
+#include "tools/common/standard_streams.hpp"
 
 namespace troupe {
 namespace {
@@ -24,7 +25,7 @@ namespace {
 using nlohmann::ordered_json;
 
 int bad_usage(const std::string& why) {
-  fmt::print(stderr, "troupe: {}\n", why);
+  report("troupe: {}", why);
   return exit_bad_input;
 }
 
@@ -121,7 +122,7 @@ int ask_actor(const cluster_spec& cluster, const ask_options& o) {
   if (o.via.empty()) {
     via = consoles.first_up();
     if (via.value == cluster.nodes.size()) {
-      fmt::print(stderr, "troupe: no node of the cluster answers; start it with troupe up\n");
+      report("troupe: no node of the cluster answers; start it with troupe up");
       return exit_failed;
     }
   } else {
@@ -142,7 +143,7 @@ int ask_actor(const cluster_spec& cluster, const ask_options& o) {
         continue;
       }
       if (!reply.ok) {
-        fmt::print(stderr, "troupe: {}\n", reply.body);
+        report("troupe: {}", reply.body);
         return exit_failed;
       }
       if (o.wait) fmt::print("{}\n", o.json ? reply.body : ordered_json::parse(reply.body).dump(2));

@@ -13,6 +13,7 @@
 #include "tools/client/control_client.hpp"
 #include "tools/client/find_leader.hpp"
 #include "tools/common/exit_code.hpp"
+#include "tools/common/standard_streams.hpp"
 
 namespace troupe {
 namespace {
@@ -56,7 +57,7 @@ int change(const cluster_spec& cluster, const Change& c, duration wait, const ch
 
 int deploy_model(const cluster_spec& cluster, const model_options& model, const change_options& options) {
   const auto reading = read_model(model, cluster);
-  for (const auto& p : reading.problems) fmt::print(stderr, "{}\n", to_string(p));
+  for (const auto& p : reading.problems) report("{}", to_string(p));
   if (!reading.ok()) return exit_bad_input;
   const auto wait = as_duration(options.wait_s);
   return change(cluster, deploy{1, to_toml(reading.effective), wait}, wait, options);
@@ -76,7 +77,7 @@ int migrate_model(const cluster_spec& cluster, const std::string& model, const s
 int drain_one(const cluster_spec& cluster, const std::string& node, const change_options& options) {
   const auto found = find_node(cluster, node);
   if (!found) {
-    fmt::print(stderr, "troupe: {}\n", no_such_node(cluster, node));
+    report("troupe: {}", no_such_node(cluster, node));
     return exit_bad_input;
   }
   control_client client(cluster);

@@ -14,6 +14,7 @@
 #include "tools/commands/local_chat_backend.hpp"
 #include "tools/commands/remote_chat_backend.hpp"
 #include "tools/common/exit_code.hpp"
+#include "tools/common/standard_streams.hpp"
 
 namespace troupe {
 namespace {
@@ -131,7 +132,7 @@ int run_chat(const chat_options& o) {
   try {
     with_key.headers = with_api_key(std::move(with_key.headers), o.key_file);
   } catch (const api_key_error& e) {
-    fmt::print(stderr, "chat: {}\n", e.what());
+    report("chat: {}", e.what());
     return exit_bad_input;
   }
   return converse(with_key, {.in = std::cin,

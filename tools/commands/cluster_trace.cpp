@@ -12,6 +12,7 @@
 #include "tools/client/console_client.hpp"
 #include "tools/commands/screen.hpp"
 #include "tools/common/exit_code.hpp"
+#include "tools/common/standard_streams.hpp"
 #include "tools/common/trace_document.hpp"
 
 namespace troupe {
@@ -97,7 +98,7 @@ class recording {
 
 int cluster_trace(const cluster_spec& cluster, const cluster_trace_options& options) {
   if (options.sample == 0 || options.length <= duration{}) {
-    fmt::print(stderr, "troupe: --sample and --seconds must be above 0\n");
+    report("troupe: --sample and --seconds must be above 0");
     return exit_bad_input;
   }
   const machine_clock time;

@@ -9,6 +9,7 @@
 
 #include "config/cluster_file.hpp"
 #include "tools/common/exit_code.hpp"
+#include "tools/common/standard_streams.hpp"
 
 namespace troupe {
 namespace {
@@ -63,7 +64,7 @@ void add_device(CLI::App& to, device_choice& where, CLI::Option* file) {
 
 int with_cluster(const std::string& file, const std::function<int(const cluster_spec&)>& use) {
   const auto reading = read_cluster(file);
-  for (const auto& p : reading.problems) fmt::print(stderr, "{}\n", to_string(p));
+  for (const auto& p : reading.problems) report("{}", to_string(p));
   return reading.ok() ? use(reading.spec) : exit_bad_input;
 }
 

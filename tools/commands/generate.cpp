@@ -19,17 +19,13 @@
 #include "tools/commands/sequence_generator.hpp"
 #include "tools/common/element_name.hpp"
 #include "tools/common/exit_code.hpp"
+#include "tools/common/standard_streams.hpp"
 #include "tools/common/token_blocks.hpp"
 
 namespace troupe {
 namespace {
 
 using namespace llm;
-
-element weights_of(const std::string& dtype) {
-  if (const auto type = element_called(dtype)) return *type;
-  throw request_refused(fmt::format("--dtype {}: must be f32, bf16 or f16", dtype));
-}
 
 /// Null: the folder has none.
 std::shared_ptr<const tokenizer> tokenizer_of(const std::filesystem::path& folder) {
@@ -70,7 +66,7 @@ asked_sequence request_of(const generate_options& o, const model_config& model, 
 }
 
 int run(const generate_options& o) {
-  const auto type = weights_of(o.dtype);
+  const auto type = element_of_dtype(o.dtype);
   if (o.device != "cpu") throw request_refused(fmt::format("--device {}: only cpu is supported", o.device));
   const checkpoint files(o.model);
   const auto& model = files.config();
@@ -102,7 +98,7 @@ int run(const generate_options& o) {
   for (size_t seen = 0; generator.step();)
     for (; spoken && seen < out.tokens.size(); ++seen) say(spoken->add(out.tokens[seen]));
   if (spoken) say(spoken->finish());
-  if (out.failed) fmt::print(stderr, "{}: the model returned no usable logits\n", o.model);
+  if (out.failed) report("{}: the model returned no usable logits", o.model);
 
   if (!o.json) {
     if (!spoken) fmt::print("{}", fmt::join(out.tokens, ","));
@@ -124,9 +120,9 @@ int run_generate(const generate_options& options) {
   try {
     return run(options);
   } catch (const model_error& e) {
-    fmt::print(stderr, "{}\n", e.what());
+    report("{}", e.what());
   } catch (const request_refused& e) {
-    fmt::print(stderr, "generate: {}\n", e.what());
+    report("generate: {}", e.what());
   }
   return exit_bad_input;
 }

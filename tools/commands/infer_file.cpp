@@ -14,13 +14,14 @@
 #include "messages/common/time.hpp"
 #include "tools/common/exit_code.hpp"
 #include "tools/common/input_file.hpp"
+#include "tools/common/standard_streams.hpp"
 
 namespace troupe {
 
 namespace {
 
 int refuse(const std::string& problem) {
-  fmt::print(stderr, "{}\n", problem);
+  report("{}", problem);
   return exit_bad_input;
 }
 
@@ -45,7 +46,7 @@ int infer_file(const infer_file_options& options) {
   } catch (const model_error& e) {
     return refuse(e.what());
   } catch (const std::exception& e) {
-    fmt::print(stderr, "{}\n", e.what());
+    report("{}", e.what());
     return exit_failed;
   }
   const auto& signature = model->signature();
@@ -66,13 +67,13 @@ int infer_file(const infer_file_options& options) {
     model->run(part.rows, {&part, 1}, nullptr);
     took = clock.now() - before;
   } catch (const std::exception& e) {
-    fmt::print(stderr, "{}\n", e.what());
+    report("{}", e.what());
     return exit_failed;
   }
   std::ofstream out(options.output, std::ios::binary);
   out.write(reinterpret_cast<const char*>(output.data()), static_cast<std::streamsize>(output.size()));
   if (!out.flush()) {
-    fmt::print(stderr, "{}: cannot be written\n", options.output);
+    report("{}: cannot be written", options.output);
     return exit_failed;
   }
   if (options.json) {

@@ -15,6 +15,7 @@
 #include "tools/client/console_client.hpp"
 #include "tools/commands/screen.hpp"
 #include "tools/common/exit_code.hpp"
+#include "tools/common/standard_streams.hpp"
 
 namespace troupe {
 namespace {
@@ -84,7 +85,7 @@ int list_actors(const cluster_spec& cluster, const list_actors_options& options)
   for (uint32_t i = 0; i < cluster.nodes.size(); ++i)
     if (options.node.empty() || cluster.nodes[i].name == options.node) nodes.push_back(node_id{i});
   if (nodes.empty()) {
-    fmt::print(stderr, "troupe: {}\n", no_such_node(cluster, options.node));
+    report("troupe: {}", no_such_node(cluster, options.node));
     return exit_bad_input;
   }
   const machine_clock time;

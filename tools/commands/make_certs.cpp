@@ -10,6 +10,7 @@
 
 #include "config/cluster_file.hpp"
 #include "tools/common/exit_code.hpp"
+#include "tools/common/standard_streams.hpp"
 #include "transport/tls/certificates.hpp"
 
 namespace troupe {
@@ -36,12 +37,12 @@ int make_certs(const make_certs_options& options) {
   std::string cluster = "troupe";
   if (!options.cluster_file.empty()) {
     const auto reading = read_cluster(options.cluster_file);
-    for (const auto& p : reading.problems) fmt::print(stderr, "{}\n", to_string(p));
+    for (const auto& p : reading.problems) report("{}", to_string(p));
     if (!reading.ok()) return exit_bad_input;
     cluster = reading.spec.name;
     for (const auto& n : reading.spec.nodes) {
       if (n.name == "ca" || n.name == operator_name) {
-        fmt::print(stderr, "troupe: node '{}' has the name of another certificate; rename it\n", n.name);
+        report("troupe: node '{}' has the name of another certificate; rename it", n.name);
         return exit_bad_input;
       }
       wanted.push_back({n.name, {n.host}});
@@ -50,7 +51,7 @@ int make_certs(const make_certs_options& options) {
   for (const auto& text : options.nodes) {
     auto node = parse_node(text);
     if (!node) {
-      fmt::print(stderr, "troupe: --node '{}' must be NAME or NAME=HOST,HOST...\n", text);
+      report("troupe: --node '{}' must be NAME or NAME=HOST,HOST...", text);
       return exit_bad_input;
     }
     wanted.push_back(std::move(*node));
@@ -78,7 +79,7 @@ int make_certs(const make_certs_options& options) {
         options.folder);
     return exit_done;
   } catch (const std::exception& e) {
-    fmt::print(stderr, "troupe: {}\n", e.what());
+    report("troupe: {}", e.what());
     return exit_failed;
   }
 }

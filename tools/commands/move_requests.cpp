@@ -13,6 +13,7 @@
 #include "messages/wire/json.hpp"
 #include "tools/client/console_client.hpp"
 #include "tools/common/exit_code.hpp"
+#include "tools/common/standard_streams.hpp"
 
 namespace troupe {
 namespace {
@@ -71,7 +72,7 @@ int migrate_request(const cluster_spec& cluster, const std::string& request, con
     problem = fmt::format(
         "'{}' is not a request id; `troupe ask FILE llm_router/0 list_generations` lists the ids", request);
   if (problem) {
-    fmt::print(stderr, "troupe: {}\n", *problem);
+    report("troupe: {}", *problem);
     return exit_bad_input;
   }
   const auto said = routers(cluster, cluster.engines[to.engine].model).order(order);
@@ -83,7 +84,7 @@ int migrate_request(const cluster_spec& cluster, const std::string& request, con
 
 int drain_engine_of(const cluster_spec& cluster, const engine_change& what) {
   if (const auto problem = problem_with(cluster, what.engine)) {
-    fmt::print(stderr, "troupe: {}\n", *problem);
+    report("troupe: {}", *problem);
     return exit_bad_input;
   }
   routers all(cluster, cluster.engines[what.engine].model);

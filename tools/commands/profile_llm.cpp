@@ -15,16 +15,12 @@
 #include "gpu/llm/cpu_engine_device.hpp"
 #include "tools/common/element_name.hpp"
 #include "tools/common/exit_code.hpp"
+#include "tools/common/standard_streams.hpp"
 #include "tools/common/token_blocks.hpp"
 #include "tools/lab/step_probe.hpp"
 
 namespace troupe {
 namespace {
-
-element weights_type(const std::string& name) {
-  if (const auto type = element_called(name)) return *type;
-  throw request_refused(fmt::format("--dtype {}: must be f32, bf16 or f16", name));
-}
 
 /// Signals that the device has an event.
 class bell {
@@ -64,7 +60,7 @@ measured measure(const profile_llm_options& o) {
   bell news;
   llm::cpu_engine_options device;
   device.folder = o.model;
-  device.weights = device.kv = weights_type(o.dtype);
+  device.weights = device.kv = element_of_dtype(o.dtype);
   device.kv_bytes = uint64_t{o.kv_mb} << 20;
   device.block_tokens = tokens_a_block;
   device.threads = static_cast<int>(o.threads);
@@ -147,7 +143,7 @@ bool write(const profile_llm_options& o, const measured& m) {
                              o.model, o.dtype, o.threads, o.threads == 1 ? "" : "s", 100 * m.fit.fitted.mean,
                              100 * m.fit.fitted.largest));
   file.flush();
-  if (!file) fmt::print(stderr, "{}: cannot be written\n", o.output);
+  if (!file) report("{}: cannot be written", o.output);
   return file.good();
 }
 
@@ -162,9 +158,9 @@ int profile_llm(const profile_llm_options& options) {
       print_table(options, m);
     return options.output.empty() || write(options, m) ? exit_done : exit_failed;
   } catch (const model_error& e) {
-    fmt::print(stderr, "{}\n", e.what());
+    report("{}", e.what());
   } catch (const request_refused& e) {
-    fmt::print(stderr, "profile: {}\n", e.what());
+    report("profile: {}", e.what());
   }
   return exit_bad_input;
 }

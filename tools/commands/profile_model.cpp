@@ -9,6 +9,7 @@
 #include "gpu/common/model_error.hpp"
 #include "gpu/device/profile.hpp"
 #include "tools/common/exit_code.hpp"
+#include "tools/common/standard_streams.hpp"
 
 namespace troupe {
 
@@ -64,7 +65,7 @@ void print_table(const profile_options& o, const std::vector<latency_sample>& sa
 
 int profile_model(const profile_options& options) {
   if (options.max_batch == 0) {
-    fmt::print(stderr, "--max-batch: must be at least 1\n");
+    report("--max-batch: must be at least 1");
     return exit_bad_input;
   }
   try {
@@ -77,10 +78,10 @@ int profile_model(const profile_options& options) {
     else
       print_table(options, samples, fit, model->memory_bytes());
   } catch (const model_error& e) {
-    fmt::print(stderr, "{}\n", e.what());
+    report("{}", e.what());
     return exit_bad_input;
   } catch (const std::exception& e) {
-    fmt::print(stderr, "{}\n", e.what());
+    report("{}", e.what());
     return exit_failed;
   }
   return exit_done;

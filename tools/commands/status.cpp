@@ -11,6 +11,7 @@
 #include "messages/common/json_text.hpp"
 #include "tools/client/console_client.hpp"
 #include "tools/common/exit_code.hpp"
+#include "tools/common/standard_streams.hpp"
 
 namespace troupe {
 namespace {
@@ -150,7 +151,7 @@ bool down(const nlohmann::json& doc) {
 }
 
 int bad_wait() {
-  fmt::print(stderr, "troupe: --wait takes `ready` or `down`, then optionally the seconds to wait\n");
+  report("troupe: --wait takes `ready` or `down`, then optionally the seconds to wait");
   return exit_bad_input;
 }
 

@@ -12,6 +12,7 @@
 #include "tools/client/find_leader.hpp"
 #include "tools/common/decision_story.hpp"
 #include "tools/common/exit_code.hpp"
+#include "tools/common/standard_streams.hpp"
 
 namespace troupe {
 namespace {
@@ -50,7 +51,7 @@ living queues_of(console_client& consoles, const cluster_spec& cluster, const st
 }
 
 int fail(int code, const std::string& what) {
-  fmt::print(stderr, "troupe: {}\n", what);
+  report("troupe: {}", what);
   return code;
 }
 

@@ -15,6 +15,7 @@
 #include "tools/client/http_key.hpp"
 #include "tools/common/exit_code.hpp"
 #include "tools/common/input_file.hpp"
+#include "tools/common/standard_streams.hpp"
 #include "transport/kserve/v2.hpp"
 
 namespace troupe {
@@ -267,9 +268,9 @@ int run_load(const load_options& o) {
   const auto& a = o.arrivals;
   if (!(a.rate > 0) || !(a.cv > 0) || o.length <= duration{} || o.rows == 0 || o.slo_ms < 0 ||
       o.max_connections == 0) {
-    fmt::print(stderr,
-               "load: --rate, --cv, --duration and --rows must be positive, --slo-ms not "
-               "negative\n");
+    report(
+        "load: --rate, --cv, --duration and --rows must be positive, --slo-ms not "
+        "negative");
     return exit_bad_input;
   }
   try {
@@ -279,7 +280,7 @@ int run_load(const load_options& o) {
     fmt::print("{}", o.json ? load_json(report) + "\n" : load_table(report));
     return report.total().finished > 0 ? exit_done : exit_failed;
   } catch (const std::runtime_error& e) {
-    fmt::print(stderr, "load: {}\n", e.what());
+    report("load: {}", e.what());
     return load_exit_code(e);
   }
 }

@@ -12,6 +12,7 @@
 #include "policies/workload/arrivals.hpp"
 #include "tools/client/http_key.hpp"
 #include "tools/common/exit_code.hpp"
+#include "tools/common/standard_streams.hpp"
 #include "tools/load/client.hpp"
 #include "tools/load/completion_sender.hpp"
 
@@ -129,7 +130,7 @@ int run_completion_load(const completion_load_options& o) {
   if (o.prompt.empty() && o.prompt_tokens == 0) wrong = "give a --prompt, or --prompt-tokens";
   if (!(o.rate > 0) && o.concurrency == 0) wrong = "give a --rate, or --concurrency";
   if (wrong) {
-    fmt::print(stderr, "load: {}\n", wrong);
+    report("load: {}", wrong);
     return exit_bad_input;
   }
   try {
@@ -139,7 +140,7 @@ int run_completion_load(const completion_load_options& o) {
     fmt::print("{}", o.json ? completion_json(report) + "\n" : completion_table(report));
     return report.completed > 0 ? exit_done : exit_failed;
   } catch (const std::runtime_error& e) {
-    fmt::print(stderr, "load: {}\n", e.what());
+    report("load: {}", e.what());
     return load_exit_code(e);
   }
 }

@@ -11,6 +11,7 @@
 #include "messages/common/json_text.hpp"
 #include "tools/client/http_key.hpp"
 #include "tools/common/exit_code.hpp"
+#include "tools/common/standard_streams.hpp"
 #include "tools/load/client.hpp"
 #include "tools/load/completion_sender.hpp"
 #include "tools/load/replay_statistics.hpp"
@@ -155,10 +156,10 @@ int run_replay(const replay_options& o) {
                  completion_table(r.all));
     return r.all.completed > 0 ? exit_done : exit_failed;
   } catch (const llm_trace_error& e) {
-    fmt::print(stderr, "troupe: {}\n", e.what());
+    report("troupe: {}", e.what());
     return exit_bad_input;
   } catch (const std::runtime_error& e) {
-    fmt::print(stderr, "troupe: {}\n", e.what());
+    report("troupe: {}", e.what());
     return load_exit_code(e);
   }
 }

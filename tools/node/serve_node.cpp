@@ -22,6 +22,7 @@
 #include "messages/common/host_port.hpp"
 #include "tools/common/control_certificates.hpp"
 #include "tools/common/exit_code.hpp"
+#include "tools/common/standard_streams.hpp"
 #include "tools/node/http_frontend.hpp"
 #include "tools/node/node_process.hpp"
 #include "tools/node/operator_actors.hpp"
@@ -37,7 +38,7 @@ struct node_config final : threaded_config {
 
 /// Call before the process has other threads.
 void prepare_process(const cluster_spec& cluster, node_id self) {
-  for (const auto& w : security_warnings(cluster, self)) fmt::print(stderr, "troupe: warning: {}\n", w);
+  for (const auto& w : security_warnings(cluster, self)) report("troupe: warning: {}", w);
   signal(SIGPIPE, SIG_IGN);  // OpenSSL writes to sockets that may be closed
   llm_device_pool::prepare_process(cluster, self);
 }
@@ -98,7 +99,7 @@ struct main_loop {
           spdlog::critical("event=broken node={} reason=\"{}\"", me.name, text);
           end_at_once(exit_broken);  // peers notice the closed connections
         case node_events::kind::refused:
-        case node_events::kind::unusable: fmt::print(stderr, "troupe: {}\n", text); return exit_failed;
+        case node_events::kind::unusable: report("troupe: {}", text); return exit_failed;
       }
     }
   }
@@ -113,7 +114,7 @@ int serve(const main_loop& loop, const http_frontend::parts& http_parts) {
     loop.http.drain();
     return exit_code;
   } catch (const std::exception& e) {
-    fmt::print(stderr, "troupe: {}\n", e.what());
+    report("troupe: {}", e.what());
     return exit_failed;
   }
 }
@@ -123,7 +124,7 @@ int serve(const main_loop& loop, const http_frontend::parts& http_parts) {
 int serve_node(const cluster_spec& cluster, const serve_options& options) {
   const auto found = find_node(cluster, options.node);
   if (!found) {
-    fmt::print(stderr, "troupe: {}\n", no_such_node(cluster, options.node));
+    report("troupe: {}", no_such_node(cluster, options.node));
     return exit_bad_input;
   }
   const auto self = *found;

@@ -20,6 +20,7 @@
 
 #include "policies/cluster/restart_policy.hpp"
 #include "tools/common/exit_code.hpp"
+#include "tools/common/standard_streams.hpp"
 #include "transport/common/available_memory.hpp"
 
 namespace troupe {
@@ -148,6 +149,7 @@ class process_supervisor {
     for (int s : {SIGTERM, SIGINT, SIGHUP, SIGCHLD}) sigaddset(&set, s);
     sigprocmask(SIG_BLOCK, &set, nullptr);
     signals_ = signalfd(-1, &set, SFD_CLOEXEC);
+    signal(SIGPIPE, SIG_IGN);  // a reader of the log that ends does not end the cluster
   }
   ~process_supervisor() {
     for (auto& c : children_)
@@ -164,15 +166,14 @@ class process_supervisor {
       c.policy = restart_policy(restart_options(cluster_.restart));
     }
     if (children_.empty()) {
-      fmt::print(stderr, "troupe: no node of the cluster file is on this host\n");
+      report("troupe: no node of the cluster file is on this host");
       return exit_failed;
     }
     const auto pools = children_.size() * cluster_.limits.pool_bytes;
     if (const auto room = available_memory(); room && pools > *room) {
-      fmt::print(
-          stderr,
+      report(
           "troupe: limits.pool_mb: {} nodes of this host take {} MiB each, and it has {} MiB of memory "
-          "left; lower it\n",
+          "left; lower it",
           children_.size(), cluster_.limits.pool_bytes >> 20, *room >> 20);
       return exit_bad_input;
     }
@@ -236,8 +237,8 @@ class process_supervisor {
     const auto gateway = std::find_if(children_.begin(), children_.end(), [&](const child& x) {
       return cluster_.nodes[x.node.value].has(node_role::gateway);
     });
-    fmt::print("{}\n", (gateway != children_.end() ? *gateway : children_.front()).ready);
-    std::fflush(stdout);
+    std::puts((gateway != children_.end() ? *gateway : children_.front()).ready.c_str());
+    std::fflush(stdout);  // if nobody reads it, the cluster serves all the same
   }
 
   void on_signal() {
@@ -312,7 +313,7 @@ class process_supervisor {
 
   const std::string& name_of(const child& c) const { return node_name(cluster_, c.node); }
   void say(const child& c, const std::string& what) const {
-    fmt::print(stderr, "troupe: node '{}' {}\n", name_of(c), what);
+    report("troupe: node '{}' {}", name_of(c), what);
   }
   std::string restart_hint(const child& c) const {
     return fmt::format("start it again with: troupe up {} --node {}", options_.file, name_of(c));
@@ -359,7 +360,7 @@ int up(const cluster_spec& cluster, const up_options& options) {
   try {
     return process_supervisor(cluster, options).run();
   } catch (const std::exception& e) {
-    fmt::print(stderr, "troupe: {}\n", e.what());
+    report("troupe: {}", e.what());
     return exit_failed;
   }
 }

@@ -7,7 +7,8 @@
 
 namespace troupe::kernels {
 
-/// Numbers of threads to try. ThreadSanitizer does not see OpenMP's own synchronisation, and reports every loop.
+/// Numbers of threads to try. ThreadSanitizer does not see OpenMP's own synchronisation, and reports every
+/// loop.
 #ifdef __SANITIZE_THREAD__
 constexpr int thread_counts[] = {1};
 #else
