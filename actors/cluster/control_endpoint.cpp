@@ -131,8 +131,8 @@ class endpoint_actor final : public caf::event_based_actor {
         return;
       }
     }
-    if (f.to.kind ==
-        role::console) {  // commands are independent of membership, so they set no incarnation here
+    // Commands are independent of membership, so they set no incarnation here.
+    if (f.to.kind == role::console) {
       if (console_) caf::anon_send(console_, f);
       return;
     }

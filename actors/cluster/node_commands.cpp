@@ -11,7 +11,7 @@ command_reply node::on_command(const command& c) const {
   return run_command(node_commands{}, c, [&](const get_state&) {
     const auto& nodes = env_.cluster.nodes;
     node_state s;
-    s.node = nodes[env_.self.value].name;
+    s.node = node_name(env_.cluster, env_.self);
     s.incarnation = incarnation_;
     s.ready = ready_;
     s.draining = drain_.draining();
@@ -30,7 +30,7 @@ command_reply node::on_command(const command& c) const {
       line.clock_error = env_.lane.clock_error(node_id{i});
       s.peers.push_back(std::move(line));
     }
-    s.scheduler = nodes[scheduler_.node().value].name;
+    s.scheduler = node_name(env_.cluster, scheduler_.node());
     s.term = scheduler_.election().known().term;
     s.takeovers = scheduler_.election().takeovers();
     return s;

@@ -72,7 +72,6 @@ class in_flight_requests {
 
   size_t size() const { return entries_.size(); }
   bool empty() const { return entries_.empty(); }
-  size_t max() const { return options_.max; }
   bool contains(request_id id) const { return entries_.contains(id); }
   /// Null if it is not in the table.
   Request* find(request_id id) { return entries_.find(id); }

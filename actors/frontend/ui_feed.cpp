@@ -19,7 +19,7 @@ class ui_feed::subscribers {
  public:
   /// True if the asker must be woken.
   bool add(http_reply reply) {
-    const auto seat = std::make_shared<std::atomic<bool>>(true);
+    const auto connected = std::make_shared<std::atomic<bool>>(true);
     std::lock_guard lock(mutex_);
     leave();
     if (over_ || subscriptions_.size() >= max_watchers) {
@@ -28,11 +28,11 @@ class ui_feed::subscribers {
           10s));
       return false;
     }
-    reply.on_cancel([seat] { *seat = false; });
+    reply.on_cancel([connected] { *connected = false; });
     auto stream = reply.begin({.content_type = "text/event-stream",
                                .headers = {{"Cache-Control", "no-store"}},
                                .body = ": troupe\n\n"});
-    subscriptions_.push_back({seat, std::move(stream)});
+    subscriptions_.push_back({connected, std::move(stream)});
     return !std::exchange(asking_, true);
   }
   /// False: there is no watcher; the next one wakes the asker.

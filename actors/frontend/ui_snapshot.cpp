@@ -186,7 +186,7 @@ ordered_json ui_snapshot::llm_of(const ui_sample& now, const std::string& llm) c
           {"dropped", sum(now, "troupe_llm_requests_dropped_total", llm)},
           {"failed", sum(now, "troupe_llm_requests_failed_total", llm)},
           {"ttft_ms", mean_ms(now, "vllm:time_to_first_token_seconds", llm)},
-          {"tpot_ms", mean_ms(now, "vllm:inter_token_latency_seconds", llm)}};
+          {"itl_ms", mean_ms(now, "vllm:inter_token_latency_seconds", llm)}};
 }
 
 ordered_json ui_snapshot::engine_of(const ui_sample& now, uint32_t engine) const {

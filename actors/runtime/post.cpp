@@ -34,10 +34,10 @@ void post::add_caf_host(caf::actor caf_host, std::span<const address> actors) {
   const auto position = static_cast<uint32_t>(caf_hosts_.size());
   caf_hosts_.push_back(std::move(caf_host));
   turn_.resize(caf_hosts_.size());
-  const bool guests = !actors.empty() && std::all_of(actors.begin(), actors.end(), [](const address& a) {
-    return a.kind == role::extension;
-  });
-  backlogs_.push_back(guests ? std::make_shared<backlog>(max_waiting) : nullptr);
+  const bool extensions_only =
+      !actors.empty() &&
+      std::all_of(actors.begin(), actors.end(), [](const address& a) { return a.kind == role::extension; });
+  backlogs_.push_back(extensions_only ? std::make_shared<backlog>(max_waiting) : nullptr);
   for (const auto& a : actors) {
     auto& row = caf_host_by_name_[static_cast<size_t>(a.kind)];
     if (row.size() <= a.index) row.resize(a.index + 1, no_host);

@@ -27,7 +27,8 @@ struct ordered_batch {
 
   /// Rows of the parts without an error.
   uint32_t rows() const;
-  /// The parts without an error, for the device. Its spans point into this batch, which must not move.
+  /// The parts without an error, for the device. Its spans point to buffers of this batch and of the pool,
+  /// which must outlive the run; the batch itself may move.
   batch_work work() const;
   /// Any part is without an error.
   bool has_input() const;

@@ -14,7 +14,7 @@ namespace troupe {
 
 struct peer_state {
   std::string node;
-  std::string state;  ///< unknown, meeting, up or leaving
+  std::string state;  ///< unknown, connecting, up or leaving
   incarnation_id incarnation;
   duration clock_offset{};  ///< of the peer's clock from this node's, as last estimated
   duration clock_error{};   ///< its bound; negative while the clock is not known

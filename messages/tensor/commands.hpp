@@ -75,7 +75,7 @@ using gateway_commands =
 
 struct queue_state {
   std::string model;
-  std::string state;  ///< serving, paused, or no_slots
+  std::string state;  ///< serving, paused, no slots, or standing by
   uint64_t queued_requests = 0;
   uint64_t queued_rows = 0;
   uint64_t running_batches = 0;

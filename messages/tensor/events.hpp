@@ -25,7 +25,7 @@ struct slot_service {
 /// model queue → arbiter: outcomes since the last report, for autoscaling and for policies that place models.
 struct queue_load {
   uint64_t good = 0;  ///< requests that ran in time
-  uint64_t bad = 0;   ///< requests that ran late, or were dropped because of their deadline or a full queue
+  uint64_t bad = 0;   ///< requests that ran late, or were dropped in overload
   TROUPE_MESSAGE(queue_load, good, bad)
 };
 

@@ -42,7 +42,8 @@ void shift(F& v, duration by) {
   } else if constexpr (std::is_same_v<F, time_point>) {
     if (v == never || v == long_ago) return;
     int64_t moved = 0;
-    if (__builtin_add_overflow(v.time_since_epoch().count(), by.count(), &moved)) return;  // a hostile peer's
+    // A hostile peer may send any number.
+    if (__builtin_add_overflow(v.time_since_epoch().count(), by.count(), &moved)) return;
     v = time_point{duration{moved}};
   } else if constexpr (is_any_vector<F>) {
     for (auto& e : v) shift(e, by);

@@ -1,5 +1,6 @@
 // Requests of a batch that has left its worker, because it ran, was refused or preempted, or its worker died.
-// The batch is no longer in flight. Requests of a lost gateway are only released.
+// The batch is no longer in flight. Requests of a lost gateway are released
+// without a message to it.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -39,7 +39,8 @@ class model_placements {
   void set_service(slot_id slot, bool in);
   /// Forgets the placements on a node's incarnation.
   void forget(node_id node, incarnation_id incarnation);
-  /// Forgets all placements, but not which slots are in service.
+  /// Forgets all placements, but not which slots are in service. Does not set `changed`: for callers that
+  /// tell the arbiter anew anyway.
   void clear() { placements_.clear(); }
   /// The model moves to another domain, whose arbiter reports again which slots are out of service.
   void go_over_to(uint32_t domain);

@@ -47,7 +47,7 @@ class queue_leadership {
     known,    ///< it runs already, in a batch of the previous leader
     other,    ///< ignore it: this queue does not lead, and the gateway resubmits it to the leader
     held,     ///< until the first term is known
-    too_many  ///< ignore it: `max_held` requests are held
+    too_many  ///< drop it as queue_full: `max_held` requests are held
   };
   /// Decides what to do with a submitted request.
   arrival arrive(const request& r);

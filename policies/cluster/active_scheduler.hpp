@@ -31,7 +31,8 @@ class active_scheduler {
   bool learn(const leadership& latest, time_point now);
   /// The leader should be pinged now, because this node might succeed it. True once per beat.
   bool ping_due(time_point now);
-  /// As leader_election::decide; nothing in a cluster without standbys.
+  /// As leader_election::decide; nothing in a cluster without standbys. `heard`: when the leader was last
+  /// heard; ignored while this node leads.
   std::optional<leadership> decide(time_point now, time_point heard);
   /// Interval between two calls of `decide`, at most `usual`.
   duration check_interval(duration usual) const;

@@ -61,7 +61,6 @@ class slot_table {
   records::const_iterator end() const { return records_.end(); }
   records::iterator begin() { return records_.begin(); }
   records::iterator end() { return records_.end(); }
-  size_t size() const { return records_.size(); }
   bool contains(slot_id id) const { return records_.contains(id); }
   /// Null if there is none. Valid until the slot is removed.
   slot_record* find(slot_id id);

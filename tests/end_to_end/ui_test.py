@@ -145,7 +145,7 @@ max_sequences = 4
                     page.wait_for(f"parseFloat({row}.cells[2].textContent) > 0")
                     page.wait_for("document.querySelector('#engines').innerText.includes('adapter-0003')")
                     page.wait_for("parseFloat(document.querySelectorAll('#engines tr')[1].cells[6].textContent) > 0")
-                    for cell in (1, 3, 4, 5):  # requests, tokens, TTFT, TPOT
+                    for cell in (1, 3, 4, 5):  # requests, tokens, TTFT, ITL
                         page.wait_for(f"parseFloat(document.querySelectorAll('#llms tr')[1].cells[{cell}].textContent) > 0")
                     page.wait_for("document.getElementById('legend').innerText.includes('yolo')")
                     page.wait_for("document.querySelectorAll('.track').length === 5")
