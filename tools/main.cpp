@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <iostream>
+#include <string>
 
 #include "config/problem.hpp"
 #include "messages/common/version.hpp"
@@ -230,14 +231,16 @@ void add_simulate(CLI::App& app, cli_job& chosen) {
 /// The exit code of the chosen command, or 1 if what it printed could not be written.
 int run(const cli_job& chosen) {
   int code = exit_failed;
+  std::string problem;
   try {
     code = chosen();
   } catch (const std::exception& e) {
-    report("troupe: {}", e.what());
+    problem = e.what();
   }
-  const auto lost = flush_standard_output();
-  if (lost.empty()) return code;
-  report("troupe: cannot write to standard output: {}", lost);
+  if (const auto lost = flush_standard_output(); !lost.empty())
+    problem = "cannot write to standard output: " + lost;
+  if (problem.empty()) return code;
+  report("troupe: {}", problem);
   return code == exit_done ? exit_failed : code;
 }
 

@@ -28,7 +28,7 @@ std::string flush_standard_output() {
   std::cout.flush();
   const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good();
   if (written) return {};
-  return errno == 0 ? "some output could not be written" : std::strerror(errno);
+  return errno == 0 ? "a line before was lost; is the disk full, or its reader gone?" : std::strerror(errno);
 }
 
 }  // namespace troupe

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <set>
 #include <utility>
@@ -238,7 +239,8 @@ class process_supervisor {
       return cluster_.nodes[x.node.value].has(node_role::gateway);
     });
     std::puts((gateway != children_.end() ? *gateway : children_.front()).ready.c_str());
-    std::fflush(stdout);  // if nobody reads it, the cluster serves all the same
+    std::fflush(stdout);
+    std::clearerr(stdout);  // if nobody reads the line, the cluster serves all the same
   }
 
   void on_signal() {

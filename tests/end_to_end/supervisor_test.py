@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""`troupe up` and its nodes go on without anyone who reads what they say; commands notice a full disk."""
+import os
+import signal
+import subprocess
+
+import cluster
+import processes
+from cluster import Cluster, ClusterTest
+from fixtures import ROOT, Fixture
+from processes import PATIENCE, Process, eventually, run
+
+QUICKSTART = ROOT / "examples/quickstart"
+
+
+def redirected(redirection):
+    """The program with such a redirection of a shell."""
+    return ["bash", "-c", f'exec "$0" "$@" {redirection}', processes.PROGRAM]
+
+
+class Supervisor(ClusterTest):
+    def check_cluster(self, redirection):
+        """A node that dies is started again, whatever the standard streams are."""
+        mlp = Fixture("mlp")
+        with Cluster() as c:
+            up = Process("up", str(c.file), "--verbose", command=redirected(redirection))
+            c.processes.append(up)
+            self.assertEqual(run("status", c.file, "--wait", "ready", PATIENCE)[0], 0)
+            for victim in ("worker", "head"):
+                before = up.pid_of(victim)
+                os.kill(before, signal.SIGKILL)
+                self.assertTrue(eventually(lambda: up.pid_of(victim) not in (up.child.pid, before)))
+                self.assertEqual(run("status", c.file, "--wait", "ready", PATIENCE)[0], 0)
+                c.wait_until_served(mlp)
+            self.assertIsNone(up.child.poll())
+            self.assertEqual(up.terminate(), 0)
+
+    def test_a_full_disk(self):
+        self.check_cluster("2>/dev/full")
+
+    def test_closed_descriptors(self):
+        self.check_cluster("0<&- 1>&- 2>&-")
+
+    def test_a_reader_of_the_log_that_ends_after_the_first_line(self):
+        self.check_cluster("2> >(head -1 >/dev/null) 1>&2")
+
+
+class FullDisk(ClusterTest):
+    def test_a_command_whose_output_is_lost_fails_and_says_why(self):
+        file = str(QUICKSTART / "cluster.toml")
+        for arguments in (["config", "dump", file], ["check", file], ["actors", "--kinds"], ["ask", "--schema"],
+                          ["simulate", file, "--workload", str(QUICKSTART / "workload.toml")]):
+            with self.subTest(arguments=arguments):
+                done = subprocess.run([*redirected(">/dev/full"), *arguments], stderr=subprocess.PIPE, text=True,
+                                      timeout=PATIENCE)
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertIn("cannot write to standard output: ", done.stderr)
+
+
+if __name__ == "__main__":
+    cluster.main()
