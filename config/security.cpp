@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "config/sections.hpp"
 #include "config/security.hpp"
 #include "config/text_file.hpp"
 #include "messages/common/host_port.hpp"
+#include "transport/common/loopback.hpp"
 #include "transport/tls/api_key.hpp"
 
 namespace troupe {
@@ -75,7 +77,7 @@ tenant_spec read_tenant(section& s, const std::filesystem::path& directory) {
 }  // namespace
 
 key_reading read_key_file(const std::string& path) {
-  const auto text = read_text_file(path);
+  const auto text = read_text_file(path, pipes::refused);
   if (!text.error.empty()) return {{}, fmt::format("{} {}", path, text.error)};
   std::string_view key = text.content;
   while (!key.empty() && std::string_view(" \t\r\n").find(key.back()) != std::string_view::npos)
@@ -158,8 +160,26 @@ std::vector<std::string> refresh_keys(cluster_spec& cluster) {
   return wrong;
 }
 
+namespace {
+
+/// Warns of key files that every user of this host can read.
+void warn_of_open_keys(const cluster_spec& cluster, std::vector<std::string>& out) {
+  const auto check = [&](const api_key_spec& key) {
+    std::error_code unreadable;
+    const auto found = std::filesystem::status(key.file, unreadable);
+    if (exists(found) &&
+        (found.permissions() & std::filesystem::perms::others_read) != std::filesystem::perms::none)
+      out.push_back(fmt::format("{}: every user of this host can read this key; chmod o-r it", key.file));
+  };
+  if (cluster.security.admin) check(*cluster.security.admin);
+  for (const auto& t : cluster.tenants) check(t.key);
+}
+
+}  // namespace
+
 std::vector<std::string> security_warnings(const cluster_spec& cluster, std::optional<node_id> only) {
   std::vector<std::string> out;
+  warn_of_open_keys(cluster, out);
   for (uint32_t i = 0; i < cluster.nodes.size(); ++i) {
     if (only && only->value != i) continue;
     const auto& n = cluster.nodes[i];

@@ -106,10 +106,11 @@ openai::result<std::vector<llm::token>> openai_api::encode(const chosen& of, con
   if (of.target.max_model_len == 0) return not_ready(of);
   // text that cannot fit is refused before tokenization, which would delay other clients
   if (text.size() / of.words->longest_token > of.target.max_model_len)
-    return openai::error{400,
-                         fmt::format("{}: {} bytes exceed the {} tokens of model '{}'", field, text.size(),
-                                     of.target.max_model_len, of.spec->name),
-                         field, "context_length_exceeded"};
+    return openai::error{
+        400,
+        fmt::format("{}: {} bytes are too long: this model's maximum context length is {} tokens", field,
+                    text.size(), of.target.max_model_len),
+        field, "context_length_exceeded"};
   try {
     return of.words->words->encode(text, special, true);
   } catch (const request_refused& e) {

@@ -29,7 +29,6 @@ std::optional<openai::error> openai_api::problem_with(const openai::base_request
                                                       const chosen& to,
                                                       const std::vector<prompt>& prompts) const {
   using openai::error;
-  const auto& name = to.spec->name;
   if (!to.target.up) return not_ready(to);
   if (asked.n > to.spec->max_choices)
     return error{400, fmt::format("n: must be at most {}", to.spec->max_choices), "n", {}};
@@ -42,10 +41,12 @@ std::optional<openai::error> openai_api::problem_with(const openai::base_request
     if (const auto bad = to.target.first_unknown_token(p.tokens))
       return error{400, fmt::format("{}: the vocabulary has no token {}", field, *bad), field, {}};
     if (p.tokens.size() + wanted > room)
-      return error{400,
-                   fmt::format("{} tokens of prompt and {} to generate exceed the {} tokens of model '{}'",
-                               p.tokens.size(), wanted, room, name),
-                   field, "context_length_exceeded"};
+      return error{
+          400,
+          fmt::format("this model's maximum context length is {} tokens; the prompt has {}, and {} are to be "
+                      "generated; shorten the prompt or lower max_tokens",
+                      room, p.tokens.size(), wanted),
+          field, "context_length_exceeded"};
   }
   // The gateway has the same bound; here it also covers requests on their way to it.
   if (parts_.clients.waiting_now() + prompts.size() > parts_.cluster.limits.requests_in_flight)

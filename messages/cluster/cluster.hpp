@@ -231,11 +231,6 @@ struct cluster_spec {
   std::vector<slot_spec> slots;      ///< one per device, unless a placement adds others
 };
 
-/// True for addresses that only this host can reach.
-inline bool is_loopback(std::string_view host) {
-  return host == "localhost" || host == "::1" || host.starts_with("127.");
-}
-
 inline uint32_t domain_count(const cluster_spec& cluster) {
   return cluster.domains.empty() ? 1 : static_cast<uint32_t>(cluster.domains.size());
 }

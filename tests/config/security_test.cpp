@@ -1,5 +1,9 @@
 #include "config/security.hpp"
 
+#include <sys/stat.h>
+
+#include <filesystem>
+
 #include "tests/config/cluster_text.hpp"
 #include "tests/temporary_folder.hpp"
 #include "transport/tls/api_key.hpp"
@@ -164,4 +168,21 @@ TEST_CASE("HTTP on the network without any key is refused unless insecure is set
   const auto meant = read(far + "[security]\ninsecure = true\n");
   REQUIRE(meant.ok());
   CHECK(security_warnings(meant.spec).size() == 1);
+}
+
+TEST_CASE("a key file that every user of the host can read is a warning, and one that is a pipe is refused") {
+  const temporary_folder folder;
+  const auto file = folder.write("admin.key", good_key);
+  const auto text = std::string(good_cluster) + "[admin]\nkey_file = \"" + file.string() + "\"\n";
+  std::filesystem::permissions(file, std::filesystem::perms(0640));
+  CHECK(security_warnings(read(text).spec).empty());
+  std::filesystem::permissions(file, std::filesystem::perms(0644));
+  const auto warnings = security_warnings(read(text).spec);
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0] == file.string() + ": every user of this host can read this key; chmod o-r it");
+  std::filesystem::remove(file);
+  REQUIRE(mkfifo(file.c_str(), 0600) == 0);
+  const auto refused = read(text);  // without waiting for a writer
+  REQUIRE(refused.problems.size() == 1);
+  CHECK(refused.problems[0].text.find("it is a pipe") != std::string::npos);
 }

@@ -201,6 +201,7 @@ adapter_api = true
         with self.assertRaises(openai.BadRequestError) as e:
             self.client.completions.create(model="tasks", prompt=[1] * longest, max_tokens=1)
         self.assertEqual(e.exception.code, "context_length_exceeded")
+        self.assertIn(f"maximum context length is {longest} tokens", str(e.exception))
 
     def test_an_adapter_whose_files_will_not_do_is_named(self):
         with self.assertRaises(openai.InternalServerError) as e:

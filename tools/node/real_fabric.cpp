@@ -8,6 +8,7 @@
 #include <string>
 
 #include "config/security.hpp"
+#include "transport/common/loopback.hpp"
 #include "transport/fabric/ucx_fabric.hpp"
 
 namespace troupe {

@@ -203,6 +203,8 @@ void http_request_reader::read_header() {
   const auto& message = parser_->get();
   const auto target = split_target(view(message.target()));
   auto error = host_error(message, target);
+  if (const auto keys = message.count(http::field::authorization); !error && keys > 1)
+    error = http_error{400, fmt::format("the Authorization header occurs {} times; send one", keys)};
   if (!error) error = transfer_coding_error(message);
   if (error) return refuse(*error);
   received_.keep_alive = message.keep_alive();

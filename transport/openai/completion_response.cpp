@@ -57,7 +57,7 @@ void append_choice(std::string& out, completion_kind kind, const completion_choi
   append_index(out, choice.index);
   out += kind == completion_kind::chat ? R"(,"message":{"role":"assistant","content":)" : R"(,"text":)";
   append_quoted(out, choice.text);
-  if (kind == completion_kind::chat) out += '}';
+  if (kind == completion_kind::chat) out += R"(,"refusal":null})";
   append_logprobs(out, kind, choice);
   append_finish(out, choice.finish);
 }

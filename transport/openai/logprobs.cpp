@@ -72,7 +72,7 @@ void append_chat_logprobs(std::string& out, std::span<const token_report> tokens
     });
     out += '}';
   });
-  out += '}';
+  out += R"(,"refusal":null})";
 }
 
 }  // namespace troupe::openai

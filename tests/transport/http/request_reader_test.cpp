@@ -154,6 +154,8 @@ TEST_CASE("ambiguous requests are refused") {
   CHECK(refused("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: +3\r\n\r\nabc") == 400);
   CHECK(refused("GET / HTTP/1.1\r\n folded: x\r\nHost: h\r\n\r\n") == 400);
   CHECK(refused("GET / HTTP/1.1\r\nHost: h\r\nA : x\r\n\r\n") == 400);
+  CHECK(refused("GET / HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer a\r\nauthorization: Bearer b\r\n\r\n") ==
+        400);
 }
 
 // RFC 9112, 6.1 and 6.3.

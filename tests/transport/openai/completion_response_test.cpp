@@ -55,7 +55,7 @@ TEST_CASE("a whole chat is OpenAI's chat.completion") {
   const completion_choice choices[] = {{0, "hello", {}, finish_reason::stop}};
   CHECK(answer(chat_head, choices, {uint64_t{1} << 40, 1}) == json::parse(R"({
     "id": "chatcmpl-9", "object": "chat.completion", "created": 1700000000, "model": "m",
-    "choices": [{"index": 0, "message": {"role": "assistant", "content": "hello"}, "logprobs": null,
+    "choices": [{"index": 0, "message": {"role": "assistant", "content": "hello", "refusal": null}, "logprobs": null,
                  "finish_reason": "stop"}],
     "usage": {"prompt_tokens": 1099511627776, "completion_tokens": 1, "total_tokens": 1099511627777}})"));
 }
@@ -77,7 +77,7 @@ TEST_CASE("log-probabilities of a chat have the bytes of each token") {
     {"token": " a", "logprob": -0.25, "bytes": [32, 97], "top_logprobs": [
       {"token": " a", "logprob": -0.25, "bytes": [32, 97]}, {"token": "\n", "logprob": -2.5, "bytes": [10]},
       {"token": " a", "logprob": -3, "bytes": [1]}, {"token": "x", "logprob": -9999, "bytes": [120]}]},
-    {"token": "�", "logprob": -1.5, "bytes": [230], "top_logprobs": []}]})"));
+    {"token": "�", "logprob": -1.5, "bytes": [230], "top_logprobs": []}], "refusal": null})"));
 }
 
 TEST_CASE("a streamed completion is a chunk for each piece") {
