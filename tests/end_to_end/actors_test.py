@@ -113,7 +113,7 @@ class Actors(ClusterTest):
             c.start()
             self.assertIn("did you mean 'gpu_worker'?", run("ask", c.file, "gpu_wroker/0@worker", "get_state", code=2))
             self.assertIn("set_slo.slo: must be", run("ask", c.file, "model_queue/mlp", "set_slo", '{"slo": "x"}', code=2))
-            self.assertIn("it takes: get_state", run("ask", c.file, "gpu_worker/0", "dance", code=2))
+            self.assertIn("the actor takes: get_state", run("ask", c.file, "gpu_worker/0", "dance", code=2))
             self.assertIn("did you mean 'gpu_worker/0@worker'?",
                           run("ask", c.file, "gpu_worker/1@worker", "get_state", code=1))
             self.assertIn("no such slot", run("ask", c.file, "rank_arbiter", "take_slot_out", '{"slot": 77}', code=1))
