@@ -11,6 +11,17 @@
 #include "transport/openai/error.hpp"
 
 namespace troupe {
+namespace {
+
+/// Not compressed: clients of KServe's protocol inflate only answers of inference.
+http_response management_answer(std::string body) {
+  http_response r;
+  r.body = std::move(body);
+  r.compressible = false;
+  return r;
+}
+
+}  // namespace
 
 http_api::http_api(parts p) : parts_(std::move(p)), authorisation_(parts_.cluster) {
   router_.set_guard(&authorisation_);
@@ -138,15 +149,12 @@ catalog::view http_api::find_loaded(const path_parameters& path, http_reply& rep
 void http_api::describe(const path_parameters& path, http_reply reply) const {
   const auto model = find_loaded(path, reply);
   if (!model) return;
-  http_response r;
-  r.body = format_model_metadata({model->name, "1"}, "troupe_onnx", model->signature,
-                                 {to_ms(model->slo), model->max_batch});
-  reply.send(std::move(r));
+  reply.send(management_answer(format_model_metadata({model->name, "1"}, "troupe_onnx", model->signature,
+                                                     {to_ms(model->slo), model->max_batch})));
 }
 
 void http_api::configure(const path_parameters& path, http_reply reply) const {
-  if (const auto model = find_loaded(path, reply))
-    reply.send({.headers = {}, .body = format_model_config(*model)});
+  if (const auto model = find_loaded(path, reply)) reply.send(management_answer(format_model_config(*model)));
 }
 
 void http_api::model_ready(const path_parameters& path, http_reply reply) const {
@@ -164,23 +172,21 @@ void http_api::list(uint32_t tenant, http_reply reply) const {
   for (const auto& m : parts_.node.models().all())
     if (authorisation_.may_see(tenant, m->name))
       models.push_back({{"name", m->name}, {"ready", m->slots > 0}});
-  http_response r;
-  r.body = json_text(nlohmann::json{{"models", std::move(models)}});
-  reply.send(std::move(r));
+  reply.send(management_answer(json_text(nlohmann::json{{"models", std::move(models)}})));
 }
 
 void http_api::index(const http_request& request, http_reply reply) const {
   const auto ready_only = parse_repository_index(request.body);
   if (!ready_only)
     return reply.send(http_error_response(ready_only.error().status, ready_only.error().message));
-  reply.send({.headers = {}, .body = format_repository_index(parts_.node.models().all(), *ready_only)});
+  reply.send(management_answer(format_repository_index(parts_.node.models().all(), *ready_only)));
 }
 
 void http_api::send_statistics(const std::vector<catalog::view>& models, http_reply reply) const {
   std::vector<std::pair<std::string, model_statistics>> list;
   for (const auto& m : models) list.emplace_back(m->name, parts_.clients.statistics().of(m->model));
   const auto unix_epoch = parts_.time.now() - parts_.unix_time();
-  reply.send({.headers = {}, .body = format_statistics(list, unix_epoch)});
+  reply.send(management_answer(format_statistics(list, unix_epoch)));
 }
 
 void http_api::scrape(http_reply reply) {

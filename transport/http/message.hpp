@@ -43,6 +43,7 @@ struct http_response {
   std::string content_type = "application/json";
   http_headers headers;  ///< without Content-Type, Content-Length and Connection, which the server writes
   std::string body;
+  bool compressible = true;  ///< compressed if that is worthwhile and the client accepts it
 };
 
 /// "Not Found" for 404; "Unknown" for a status that has no name here.

@@ -24,7 +24,8 @@ void append_head(std::string& text, const http_response& response, std::string_v
 }  // namespace
 
 std::string http_response_text(http_response response, const http_received& to, bool keep) {
-  if (to.answer_coding != http_coding::identity && response.body.size() >= worth_compressing) {
+  if (to.answer_coding != http_coding::identity && response.compressible &&
+      response.body.size() >= worth_compressing) {
     response.body = deflated(response.body, to.answer_coding);
     response.headers.add("Content-Encoding", std::string(to_string(to.answer_coding)));
     response.headers.add("Vary", "Accept-Encoding");

@@ -1,0 +1,37 @@
+#include "transport/http/response_text.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using namespace troupe;
+
+namespace {
+
+std::string answer(size_t body_bytes, http_coding accepted, bool compressible = true) {
+  http_received to;
+  to.answer_coding = accepted;
+  http_response r;
+  r.body = std::string(body_bytes, 'a');
+  r.compressible = compressible;
+  return http_response_text(std::move(r), to, true);
+}
+
+bool compressed(const std::string& text) {
+  return text.find("Content-Encoding: gzip\r\n") != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("response text: a large body is compressed for a client that accepts it") {
+  CHECK(compressed(answer(1024, http_coding::gzip)));
+  CHECK(answer(4096, http_coding::gzip).size() < 512);
+  CHECK_FALSE(compressed(answer(1023, http_coding::gzip)));
+  CHECK_FALSE(compressed(answer(4096, http_coding::identity)));
+}
+
+TEST_CASE("response text: a body that clients do not inflate is never compressed") {
+  const auto text = answer(4096, http_coding::gzip, false);
+  CHECK_FALSE(compressed(text));
+  CHECK(text.ends_with(std::string(4096, 'a')));
+}
