@@ -29,7 +29,7 @@ import time
 import processes
 from cluster import Cluster
 from fixtures import Fixture
-from processes import PATIENCE, cut_connections, resident_mb
+from processes import MEASURED, PATIENCE, cut_connections, resident_mb
 
 SLO_S, TIMEOUT_S, NODE_TIMEOUT_S = 4, 1, 1.5
 MACHINE_S = 30  # extra time for a busy machine before a request counts as hanging
@@ -202,7 +202,7 @@ class Soak:
     def run(self):
         with Cluster([f.name for f in self.fixtures], SLO_S * 1000, workers=WORKERS, frontends=("frontend",),
                      limits=f"request_timeout_ms = {TIMEOUT_S * 1000}\nnode_timeout_ms = {int(NODE_TIMEOUT_S * 1000)}\n"
-                            "pool_mb = 16\nbody_mb = 8") as c:
+                            "pool_mb = 16\nbody_mb = 8", env=MEASURED) as c:
             self.cluster = c
             self.ports = {"head": c.http_port, **c.frontend_ports}
             self.up = c.start()
