@@ -15,7 +15,7 @@ bool in_domain(slot_id slot, const rank_arbiter::domain& d, const address& self)
 slot_handover::options handover_options(const rank_arbiter::options& o, const address& self) {
   slot_handover::options out{.elected = o.elected, .hasty = planted(bug::hasty_leader)};
   for (uint32_t i = 0; i < o.nodes_of_slots.size(); ++i)
-    if (o.elected && in_domain(slot_id{i}, o.of, self)) out.nodes.emplace(i, o.nodes_of_slots[i]);
+    if (o.elected && in_domain(slot_id{i}, o.of, self)) out.nodes.emplace(slot_id{i}, o.nodes_of_slots[i]);
   return out;
 }
 
