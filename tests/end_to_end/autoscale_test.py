@@ -30,7 +30,7 @@ class Autoscale(ClusterTest):
     def wait_gpus(self, c, wanted):
         """Waits until this many are in service, and `troupe status` reports it."""
         end = time.monotonic() + PATIENCE
-        while not wanted((seen := c.status()["autoscale"])["gpus"]):
+        while not (seen := c.status()["autoscale"]) or not wanted(seen["gpus"]):  # None: no answer in time
             self.assertLess(time.monotonic(), end, seen)
             time.sleep(0.2)
         self.assertTrue(seen["applied"])
