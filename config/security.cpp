@@ -126,14 +126,14 @@ void check_listening(const std::vector<section*>& sections, const std::vector<no
     const auto& n = nodes[i];
     auto& s = *sections[i];
     const auto* address = s.has("listen") ? "listen" : "host";
-    if (!is_loopback(n.listen) && security.certificates.empty())
+    if (security.certificates.empty() && !is_loopback(n.listen))
       s.refuse(address,
                fmt::format("node '{}' would accept commands from every host that can reach {}:{}; make "
                            "certificates (troupe certs) and give their folder in [security] certificates, "
                            "listen on 127.0.0.1, or set [security] insecure = true on a trusted network",
                            n.name, n.listen, n.control_port));
-    if (n.has(node_role::gateway) && !is_loopback(n.http_listen) && !security.admin &&
-        cluster.tenants.empty())
+    if (n.has(node_role::gateway) && !security.admin && cluster.tenants.empty() &&
+        !is_loopback(n.http_listen))
       s.refuse(s.has("http_listen") ? "http_listen" : address,
                fmt::format("every host that can reach http://{} could load models and read metrics at node "
                            "'{}'; give keys in [admin] and [[tenant]], set http_listen = \"127.0.0.1\", or "
@@ -179,21 +179,21 @@ void warn_of_open_keys(const cluster_spec& cluster, std::vector<std::string>& ou
 
 std::vector<std::string> security_warnings(const cluster_spec& cluster, std::optional<node_id> only) {
   std::vector<std::string> out;
-  warn_of_open_keys(cluster, out);
+  if (!only || cluster.nodes[only->value].has(node_role::gateway)) warn_of_open_keys(cluster, out);
   for (uint32_t i = 0; i < cluster.nodes.size(); ++i) {
     if (only && only->value != i) continue;
     const auto& n = cluster.nodes[i];
-    if (!is_loopback(n.listen) && cluster.security.certificates.empty())
+    if (cluster.security.certificates.empty() && !is_loopback(n.listen))
       out.push_back(
           fmt::format("node '{}': every host that can reach {}:{} can send it commands, as [security] "
                       "insecure = true allows",
                       n.name, n.listen, n.control_port));
-    if (!is_loopback(n.host) && n.data_interface.empty())
+    if (n.data_interface.empty() && !is_loopback(n.host))
       out.push_back(
           fmt::format("node '{}': the data lane is not encrypted and listens on every network device; name "
                       "one with data_interface",
                       n.name));
-    if (n.has(node_role::gateway) && !is_loopback(n.http_listen) && cluster.tenants.empty())
+    if (n.has(node_role::gateway) && cluster.tenants.empty() && !is_loopback(n.http_listen))
       out.push_back(
           fmt::format("node '{}': every host that can reach http://{} can use its models; give each user a "
                       "key in [[tenant]]",

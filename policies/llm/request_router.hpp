@@ -7,9 +7,8 @@
 //   overtakes one that waits for any engine.
 // - Requests whose TTFT target is infeasible are refused, judged by the engines' step forecasts and
 //   uncomputed tokens, and by the rate at which requests end. An engine without sequences always tries.
-// - An engine that runs out of KV blocks preempts the newest of its least important sequences; that sequence
-// is
-//   migrated if another engine has room.
+// - An engine that runs out of KV blocks preempts the newest of its least important sequences. That sequence
+//   is migrated if another engine has room.
 // - A closed or leaving engine hands its requests to others as they have room.
 // - Consolidation: the emptiest engine hands all its requests to fuller ones if they have room for all.
 #pragma once
