@@ -128,9 +128,8 @@ class Bundle(Folder):
         examples = self.root / "share/troupe/examples/quickstart"
         text = (examples / "cluster.toml").read_text()
         http_port, *control_ports = free_ports(3)
-        for old, new in zip(("8080", "7701", "7702"), (http_port, *control_ports)):
-            text = text.replace(old, str(new))
-        (examples / "moved.toml").write_text(text)
+        moved = dict(zip(("8080", "7701", "7702"), map(str, (http_port, *control_ports))))
+        (examples / "moved.toml").write_text(re.sub(r"\b(8080|7701|7702)\b", lambda found: moved[found[0]], text))
         return examples / "moved.toml", http_port
 
     def test_it_serves_the_quickstart_with_its_own_libraries(self):
