@@ -9,20 +9,20 @@ import time
 import cluster
 import processes
 from cluster import Cluster, ClusterTest
-from processes import PATIENCE, eventually
+from processes import PATIENCE, SLOWDOWN, eventually
 
 GPUS = 8
 # A GPU does at most 4 requests in 54 ms, 74 a second.
-MODEL = """[[model]]
+MODEL = f"""[[model]]
 name = "slow"
-slo_ms = 400
-profile = { alpha_ms = 1, beta_ms = 50 }
+slo_ms = {400 * SLOWDOWN}
+profile = {{ alpha_ms = {SLOWDOWN}, beta_ms = {50 * SLOWDOWN} }}
 max_batch = 4
 input_bytes = 16
 output_bytes = 16
 [autoscale]
 mode = "apply"
-window_s = 2
+window_s = {2 * SLOWDOWN}
 """
 
 
@@ -36,7 +36,7 @@ class Autoscale(ClusterTest):
         self.assertTrue(seen["applied"])
 
     def load(self, c, rate):
-        return subprocess.Popen([processes.PROGRAM, "load", c.url, "--rate", str(rate), "--duration", str(PATIENCE)],
+        return subprocess.Popen([processes.PROGRAM, "load", c.url, "--rate", str(rate / SLOWDOWN), "--duration", str(PATIENCE)],
                                 stdout=subprocess.DEVNULL)
 
     def test_gpus_follow_the_load(self):
