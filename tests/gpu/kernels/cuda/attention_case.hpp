@@ -10,6 +10,7 @@
 #include "gpu/kernels/cuda/kv_pages.hpp"
 #include "gpu/kernels/paged_attention.hpp"
 #include "tests/gpu/kernels/cuda/machine.hpp"
+#include "tests/gpu/kernels/cuda/wrong_elements.hpp"
 
 namespace troupe::cuda {
 
@@ -81,13 +82,14 @@ struct attention_case {
     // the powers are rounded to E before they are multiplied with values up to 2 (their sum is not: that is
     // up to a roundoff of the values), and the result once more
     const double roundoff = type == element::bf16 ? 0x1p-8 : 0x1p-11;
-    int wrong = 0, written = 0;
+    wrong_elements wrong;
+    int written = 0;
     for (size_t i = 0; i < out.size(); ++i) {
       const uint32_t sequence = row_sequence[i / (of.heads * of.head_dim)];
       if (std::min(of.rows[sequence], 2U) != wanted) {
         written += out[i] != 0xffff;
       } else {
-        wrong += !(std::abs(double{out.at(i)} - expected[i]) <= 3 * roundoff);
+        wrong.check(std::abs(double{out.at(i)} - expected[i]) <= 3 * roundoff, i, expected[i], out.at(i));
       }
     }
     CHECK(wrong == 0);

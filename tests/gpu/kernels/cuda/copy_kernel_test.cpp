@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/gpu/kernels/cuda/machine.hpp"
+#include "tests/gpu/kernels/cuda/wrong_elements.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;
@@ -26,7 +27,7 @@ void check_copies(uint32_t rows, uint32_t columns) {
   const auto same = [&](const shared_array<uint8_t>& to, uint32_t t, uint32_t f) {
     return std::memcmp(to.data() + size_t{t} * Word, from.data() + size_t{f} * Word, Word) == 0;
   };
-  int wrong = 0;
+  wrong_elements wrong;
   {
     shared_array<uint8_t> to(from.size());
     copy_kernel<Word> k;
@@ -35,7 +36,9 @@ void check_copies(uint32_t rows, uint32_t columns) {
     k.from = from.data(), k.to = to.data();
     run_kernel(k, k.grid(), rows);
     for (uint32_t r = 0; r < rows; ++r)
-      for (uint32_t c = 0; c < columns; ++c) wrong += !same(to, c * rows + r, r * columns + c);
+      for (uint32_t c = 0; c < columns; ++c)
+        wrong.check(same(to, c * rows + r, r * columns + c), c * rows + r,
+                    from[size_t{r * columns + c} * Word], to[size_t{c * rows + r} * Word]);
     CHECK(to.intact());
   }
   const uint32_t half = (columns + 1) / 2;
@@ -47,7 +50,11 @@ void check_copies(uint32_t rows, uint32_t columns) {
   k.from = from.data(), k.to = to.data();
   run_kernel(k, k.grid(), rows);
   for (uint32_t r = 0; r < rows; ++r)
-    for (uint32_t c = 0; c < half; ++c) wrong += !same(to, r * half + c, r * columns + columns - 1 - 2 * c);
+    for (uint32_t c = 0; c < half; ++c) {
+      const uint32_t f = r * columns + columns - 1 - 2 * c;
+      wrong.check(same(to, r * half + c, f), r * half + c, from[size_t{f} * Word],
+                  to[size_t{r * half + c} * Word]);
+    }
   CHECK(wrong == 0);
   CHECK(to.intact());
 }
@@ -72,6 +79,6 @@ TEST_CASE("copy kernel: one element is broadcast over the maximum number of dime
   for (uint32_t d = 0; d < 8; ++d) k.walk.extent[d] = 2, k.to_steps.step[d] = int64_t{1} << (7 - d);
   k.from = from.data(), k.to = to.data();
   run_kernel(k, k.grid());
-  CHECK(to.values() == std::vector<float>(256, 7));
+  CHECK(differences(to, std::vector<float>(256, 7)) == 0);
   CHECK(to.intact());
 }

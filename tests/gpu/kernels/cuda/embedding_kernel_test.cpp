@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/gpu/kernels/cuda/machine.hpp"
+#include "tests/gpu/kernels/cuda/wrong_elements.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;
@@ -22,13 +23,14 @@ TEST_CASE("embedding kernel: each token gives its table row as floats") {
         run_kernel(k, k.grid(4), 1);
       };
       type == element::bf16 ? run(embedding_kernel<element::bf16>{}) : run(embedding_kernel<element::f16>{});
-      int wrong = 0;
+      wrong_elements wrong;
       for (uint32_t i = 0; i < 4 * width; ++i) {
         uint32_t bits = 0;
         std::memcpy(&bits, &x[i], 4);
-        wrong += i < 3 * width
-                     ? x[i] != table.at(static_cast<uint32_t>(tokens[i / width]) * width + i % width)
-                     : bits != 0xffffffff;
+        const bool row = i < 3 * width;  // the others are not written
+        const float expected =
+            row ? table.at(static_cast<uint32_t>(tokens[i / width]) * width + i % width) : NAN;
+        wrong.check(row ? x[i] == expected : bits == 0xffffffff, i, expected, x[i]);
       }
       CHECK(wrong == 0);
       CHECK(x.intact());
@@ -50,8 +52,11 @@ TEST_CASE("embedding kernel: tokens of the previous step are substituted, and to
   k.x = x.data(), k.width = width;
   run_kernel(k, k.grid(4), 1);
   const uint32_t expected[] = {2, 3, 4, 0};
-  int wrong = 0;
-  for (uint32_t i = 0; i < 4 * width; ++i) wrong += x[i] != table.at(expected[i / width] * width + i % width);
+  wrong_elements wrong;
+  for (uint32_t i = 0; i < 4 * width; ++i) {
+    const float number = table.at(expected[i / width] * width + i % width);
+    wrong.check(x[i] == number, i, number, x[i]);
+  }
   CHECK(wrong == 0);
-  CHECK(tokens.values() == std::vector<int32_t>{2, 3, 4, 0});  // for later kernels of the step
+  CHECK(differences(tokens, std::vector<int32_t>{2, 3, 4, 0}) == 0);  // for later kernels of the step
 }

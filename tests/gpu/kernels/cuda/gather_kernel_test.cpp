@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/gpu/kernels/cuda/machine.hpp"
+#include "tests/gpu/kernels/cuda/wrong_elements.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;
@@ -41,14 +42,15 @@ void check_gather(uint32_t outer, uint32_t bound, uint32_t slice) {
   for (auto& p : picks) p = static_cast<Index>(random() % (2 * bound)) - static_cast<Index>(bound);
   const auto got = gather<W>(outer, bound, slice, picks);
   CHECK(got.fault.found == 0);
-  int wrong = 0;
+  wrong_elements wrong;
   for (uint32_t o = 0; o < outer; ++o)
     for (uint32_t i = 0; i < picks.size(); ++i)
       for (uint32_t s = 0; s < slice; ++s) {
         const auto pick =
             static_cast<uint32_t>(picks[i] < 0 ? picks[i] + static_cast<Index>(bound) : picks[i]);
-        wrong += got.values[(o * picks.size() + i) * slice + s] !=
-                 static_cast<float>((o * bound + pick) * slice + s);
+        const size_t at = (o * picks.size() + i) * slice + s;
+        const auto expected = static_cast<float>((o * bound + pick) * slice + s);
+        wrong.check(got.values[at] == expected, at, expected, got.values[at]);
       }
   CHECK(wrong == 0);
 }

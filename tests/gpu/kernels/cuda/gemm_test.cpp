@@ -10,6 +10,7 @@
 #include "gpu/kernels/cuda/gemm_args.hpp"
 #include "tests/gpu/kernels/cuda/gemm_reference.hpp"
 #include "tests/gpu/kernels/cuda/machine.hpp"
+#include "tests/gpu/kernels/cuda/wrong_elements.hpp"
 #ifdef __CUDACC__
 #include "gpu/kernels/cuda/gemm.hpp"
 #else
@@ -159,10 +160,11 @@ TEST_CASE("products of the emulated machine equal those of oneDNN") {
     machine.finish();
     const element to = c.args.float_y ? element::f32 : c.args.type;
     const double roundoff = to == element::f32 ? 1e-5 : to == element::f16 ? 0x1p-11 : 0x1p-8;
-    int wrong = 0;
+    wrong_elements wrong;
     for (size_t i = 0; i < expected.size(); ++i)
-      wrong += !(std::abs(double{c.result(where[i])} - expected[i]) <=
-                 std::abs(expected[i]) * roundoff * 1.01 + 1e-5);
+      wrong.check(std::abs(double{c.result(where[i])} - expected[i]) <=
+                      std::abs(expected[i]) * roundoff * 1.01 + 1e-5,
+                  i, expected[i], c.result(where[i]));
     CHECK(wrong == 0);
     CHECK(c.tidy());
   }
@@ -185,7 +187,7 @@ TEST_CASE("products in TF32 round f32 operands, and no others") {
     gemm_reference(c.args);
     std::vector<float> exact;
     for (const size_t i : c.written()) exact.push_back(c.result(i));
-    CHECK(rounded == exact);
+    CHECK(differences(rounded, exact) == 0);
   }
 }
 
@@ -220,10 +222,11 @@ TEST_CASE("random products by cuBLASLt equal the reference") {
     const double sums =
         std::sqrt(static_cast<double>(a.in)) * a.scale *
         (a.type == element::f32 && a.tf32 ? 2e-3 : 1e-5);  // kernels may truncate to TF32 instead of rounding
-    int wrong = 0;
+    wrong_elements wrong;
     for (size_t i = 0; i < expected.size(); ++i)
-      wrong += !(std::abs(double{c.result(where[i])} - expected[i]) <=
-                 std::abs(expected[i]) * roundoff * 1.01 + sums + 1e-5);
+      wrong.check(std::abs(double{c.result(where[i])} - expected[i]) <=
+                      std::abs(expected[i]) * roundoff * 1.01 + sums + 1e-5,
+                  i, expected[i], c.result(where[i]));
     CHECK(wrong == 0);
     CHECK(c.tidy());
   }

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tests/gpu/kernels/cuda/attention_case.hpp"
+#include "tests/gpu/kernels/cuda/wrong_elements.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;
@@ -63,11 +64,12 @@ void check_tiles(uint32_t page_tokens) {
                               out.data(),
                               tiles},
              {1, 1, 1});
-  int wrong = 0;
+  wrong_elements wrong;
   for (uint32_t i = 0; i < out.size(); ++i) {
     const uint32_t part = i / (64 * Dim) % 2, position = first + i / (2 * 64 * Dim) * 64 + i / Dim % 64;
     const bool there = position >= begin && position < end;
-    wrong += out[i] != (there ? c.kv[c.at(1, position, part, 1) + i % Dim] : 0);
+    const uint16_t expected = there ? c.kv[c.at(1, position, part, 1) + i % Dim] : 0;
+    wrong.check(out[i] == expected, i, expected, out[i]);
   }
   CHECK(wrong == 0);
   CHECK(out.intact());

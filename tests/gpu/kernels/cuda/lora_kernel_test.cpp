@@ -8,6 +8,7 @@
 
 #include "gpu/kernels/sgmv.hpp"
 #include "tests/gpu/kernels/cuda/machine.hpp"
+#include "tests/gpu/kernels/cuda/wrong_elements.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;
@@ -126,7 +127,7 @@ void check_result(const lora_run<E>& run, const std::vector<std::vector<uint16_t
   const double roundoff = E == element::bf16 ? 0x1p-8 : 0x1p-11;
   for (size_t p = 0; p < c.outs.size(); ++p) {
     const size_t out = c.outs[p], stride = out + run.gap, slots = c.ranks.size();
-    int wrong = 0, changed = 0;
+    wrong_elements wrong, changed;
     for (size_t s = 0; s < c.slots.size(); ++s) {
       const uint32_t slot = c.slots[s];
       for (size_t row = c.segment_end[s]; row < c.segment_end[s + 1]; ++row) {
@@ -148,11 +149,13 @@ void check_result(const lora_run<E>& run, const std::vector<std::vector<uint16_t
         for (size_t n = 0; n < stride; ++n) {
           const size_t at = row * stride + n;
           if ((c.adds && !adapts) || n >= out) {
-            changed += run.y[p][at] != before[p][at];
+            changed.check(run.y[p][at] == before[p][at], at, element_at(before[p].data(), E, at),
+                          run.y[p].at(at));
             continue;
           }
           const double error = std::abs(double{run.y[p].at(at)} - y[n]);
-          wrong += !(error <= std::abs(y[n]) * roundoff * 1.001 + terms[n] * 0x1p-15);
+          wrong.check(error <= std::abs(y[n]) * roundoff * 1.001 + terms[n] * 0x1p-15, at, y[n],
+                      run.y[p].at(at));
         }
       }
     }
@@ -167,6 +170,7 @@ void check_case(const lora_case& c, uint32_t seed, uint32_t tried_orders = 1) {
   CAPTURE(c.in);
   CAPTURE(c.outs[0]);
   CAPTURE(c.ranks[0]);
+  CAPTURE(seed);
   for (uint32_t order = 0; order < tried_orders; ++order) {
     lora_run<E> run(c, seed);
     std::vector<std::vector<uint16_t>> before;
@@ -256,7 +260,7 @@ TEST_CASE("lora kernel: shrink followed by expand gives the bits of the fused ke
   }
   run_kernel(expand, expand.grid(stages.tile_count, 2), 2);
   for (size_t p = 0; p < 2; ++p) {
-    CHECK(stages.y[p].values() == whole.y[p].values());
+    CHECK(differences(stages.y[p], whole.y[p]) == 0);
     CHECK(stages.v[p].intact());
   }
 }
@@ -276,8 +280,8 @@ TEST_CASE("lora kernel: a row's bits do not depend on the batch or on its tile")
   REQUIRE(c.segment_end.back() == 41);
   lora_run<E> pieces(c, 14);
   narrow.run<lora_kernel<E>>(0), wide.run<lora_kernel<E>>(1), pieces.run<lora_kernel<E>>(2);
-  CHECK(narrow.y[0].values() == wide.y[0].values());
-  CHECK(narrow.y[0].values() == pieces.y[0].values());
+  CHECK(differences(narrow.y[0], wide.y[0]) == 0);
+  CHECK(differences(narrow.y[0], pieces.y[0]) == 0);
 }
 
 TEST_CASE("lora kernel: a NaN in a row stays in that row") {

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/gpu/kernels/cuda/machine.hpp"
+#include "tests/gpu/kernels/cuda/wrong_elements.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;
@@ -27,12 +28,14 @@ void check_padding(int64_t before_rows, int64_t before_columns, uint32_t out_row
   std::memcpy(&k.filler, &filler, sizeof filler);
   k.from = from.data(), k.to = to.data();
   run_kernel(k, k.grid(), out_rows);
-  int wrong = 0;
+  wrong_elements wrong;
   for (uint32_t r = 0; r < out_rows; ++r) {
     for (uint32_t c = 0; c < out_columns; ++c) {
       const int64_t i = int64_t{r} - before_rows, j = int64_t{c} - before_columns;
       const bool inside = i >= 0 && i < rows && j >= 0 && j < columns;
-      wrong += to[r * out_columns + c] != (inside ? from[static_cast<size_t>(i * columns + j)] : filler);
+      const T expected = inside ? from[static_cast<size_t>(i * columns + j)] : filler;
+      const size_t at = r * out_columns + c;
+      wrong.check(to[at] == expected, at, static_cast<double>(expected), static_cast<double>(to[at]));
     }
   }
   CHECK(wrong == 0);

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "tests/gpu/kernels/cuda/machine.hpp"
+#include "tests/gpu/kernels/cuda/wrong_elements.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;
@@ -67,11 +68,12 @@ void check_op(pointwise_instruction i, const std::function<double(double, double
   const auto check = [&](auto& c) {
     c.then(i);
     c.run();
-    int wrong = 0;
+    wrong_elements wrong;
     for (uint32_t r = 0; r < rows; ++r)
       for (uint32_t k = 0; k < columns; ++k) {
         const double wanted = expected(x[r * columns + k], a[k], b[0]);
-        wrong += !(std::abs(c.out[r * columns + k] - wanted) <= 2e-6 + std::abs(wanted) * 2e-6);
+        const size_t at = r * columns + k;
+        wrong.check(std::abs(c.out[at] - wanted) <= 2e-6 + std::abs(wanted) * 2e-6, at, wanted, c.out[at]);
       }
     CHECK(wrong == 0);
   };
@@ -79,7 +81,7 @@ void check_op(pointwise_instruction i, const std::function<double(double, double
   check(four);
   chain<float, 1, float> one(rows, columns, x, a, b);
   check(one);
-  CHECK(four.out.values() == one.out.values());
+  CHECK(differences(four.out, one.out) == 0);
 }
 
 }  // namespace

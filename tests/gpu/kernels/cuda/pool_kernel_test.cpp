@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "tests/gpu/kernels/cuda/machine.hpp"
+#include "tests/gpu/kernels/cuda/wrong_elements.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;
@@ -35,7 +36,7 @@ void check_pool(bool average, bool counts_padding, bool channels_last, uint32_t 
     return channels_last ? ((b * rows + h) * columns + w) * channels + c
                          : ((b * channels + c) * rows + h) * columns + w;
   };
-  int wrong = 0;
+  wrong_elements wrong;
   for (uint32_t b = 0; b < batch; ++b)
     for (uint32_t c = 0; c < channels; ++c)
       for (uint32_t h = 0; h < k.out[1]; ++h)
@@ -52,7 +53,8 @@ void check_pool(bool average, bool counts_padding, bool channels_last, uint32_t 
               best = std::max(best, v), sum += v;
             }
           const float expected = average ? sum / n : best;
-          wrong += !(std::abs(y[at(b, c, h, w, k.out[1], k.out[2])] - expected) < 1e-6F);
+          const uint32_t place = at(b, c, h, w, k.out[1], k.out[2]);
+          wrong.check(std::abs(y[place] - expected) < 1e-6F, place, expected, y[place]);
         }
   CHECK(wrong == 0);
   CHECK(y.intact());

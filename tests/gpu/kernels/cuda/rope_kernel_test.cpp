@@ -7,6 +7,7 @@
 #include "gpu/kernels/kv_append.hpp"
 #include "gpu/kernels/rope.hpp"
 #include "tests/gpu/kernels/cuda/machine.hpp"
+#include "tests/gpu/kernels/cuda/wrong_elements.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;
@@ -53,11 +54,14 @@ void check_rope(const rope_case& c) {
                                   .frequencies = frequencies.data(),
                                   .cosine = expected_cosine.data(),
                                   .sine = expected_sine.data()});
-  int wrong = 0;
-  for (size_t i = 0; i < cosine.size(); ++i)  // a unit in the last place of the largest ones
-    wrong += !(std::abs(cosine[i] - expected_cosine[i]) <= 0x1p-23F) ||
-             !(std::abs(sine[i] - expected_sine[i]) <= 0x1p-23F);
-  CHECK(wrong == 0);
+  wrong_elements wrong_cosine, wrong_sine, wrong_qkv, wrong_kv;
+  for (size_t i = 0; i < cosine.size(); ++i) {  // a unit in the last place of the largest ones
+    const auto near = [](float a, float b) { return std::abs(a - b) <= 0x1p-23F; };
+    wrong_cosine.check(near(cosine[i], expected_cosine[i]), i, expected_cosine[i], cosine[i]);
+    wrong_sine.check(near(sine[i], expected_sine[i]), i, expected_sine[i], sine[i]);
+  }
+  CHECK(wrong_cosine == 0);
+  CHECK(wrong_sine == 0);
 
   number_array qkv = random_numbers(E, (rows + 1) * width, random);
   const std::vector<uint16_t> before = qkv.values();
@@ -90,26 +94,27 @@ void check_rope(const rope_case& c) {
        c.layer});
   // two products and a sum, which a GPU may fuse: the last bit of E may differ near a tie
   const double roundoff = E == element::bf16 ? 0x1p-8 : 0x1p-11;
-  wrong = 0;
   for (uint32_t r = 0; r < rows; ++r)
     for (uint32_t i = 0; i < c.heads * c.head_dim; ++i) {
       const size_t at = size_t{r} * width + i;
-      wrong += !(std::abs(double{qkv.at(at)} - floats[at]) <= std::abs(floats[at]) * roundoff * 1.01 + 1e-6);
+      wrong_qkv.check(
+          std::abs(double{qkv.at(at)} - floats[at]) <= std::abs(floats[at]) * roundoff * 1.01 + 1e-6, at,
+          floats[at], qkv.at(at));
     }
-  CHECK(wrong == 0);
-  wrong = 0;
   int written = 0;
   for (size_t i = 0; i < cache; ++i) {
     const float mine = kv.at(i), theirs = element_at(expected_kv.data(), E, i);
     written += expected_kv[i] != 0xffff;
-    wrong += expected_kv[i] == 0xffff
-                 ? kv[i] != 0xffff
-                 : !(std::abs(mine - theirs) <= std::abs(theirs) * 2 * static_cast<float>(roundoff) + 1e-6F);
+    wrong_kv.check(expected_kv[i] == 0xffff ? kv[i] == 0xffff
+                                            : std::abs(mine - theirs) <=
+                                                  std::abs(theirs) * 2 * static_cast<float>(roundoff) + 1e-6F,
+                   i, theirs, mine);
   }
-  CHECK(wrong == 0);
+  CHECK(wrong_kv == 0);
   CHECK(written == static_cast<int>(rows * 2 * c.kv_heads * c.head_dim));
-  for (size_t i = size_t{rows} * width; i < qkv.size(); ++i) wrong += qkv[i] != before[i];
-  CHECK(wrong == 0);  // of the row beyond the last
+  for (size_t i = size_t{rows} * width; i < qkv.size(); ++i)  // of the row beyond the last
+    wrong_qkv.check(qkv[i] == before[i], i, before[i], qkv[i]);
+  CHECK(wrong_qkv == 0);
   CHECK(qkv.intact());
   CHECK(kv.intact());
 }

@@ -8,6 +8,7 @@
 #include "gpu/kernels/cuda/sampling_rows.hpp"
 #include "tests/gpu/kernels/cpu/sampling_case.hpp"
 #include "tests/gpu/kernels/cuda/machine.hpp"
+#include "tests/gpu/kernels/cuda/wrong_elements.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;
@@ -68,10 +69,11 @@ void check_row(kernels::sampling_case& c, const sampled_row& got) {
   const auto expected = sampling_reference(c.args());
   CHECK(got.chosen.token == expected.token);
   CHECK(std::abs(got.chosen.logprob - expected.logprob) <= 1e-5F);
-  int wrong = 0;
+  wrong_elements wrong;
   for (size_t i = 0; i < c.top.size() && expected.token != no_token; ++i)
-    wrong +=
-        got.top[i].token != c.top[i].token || !(std::abs(got.top[i].logprob - c.top[i].logprob) <= 1e-5F);
+    wrong.check(
+        got.top[i].token == c.top[i].token && std::abs(got.top[i].logprob - c.top[i].logprob) <= 1e-5F, i,
+        c.top[i].token, got.top[i].token);
   CHECK(wrong == 0);
 }
 

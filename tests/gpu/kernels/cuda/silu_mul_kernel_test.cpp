@@ -6,6 +6,7 @@
 
 #include "gpu/kernels/silu_mul.hpp"
 #include "tests/gpu/kernels/cuda/machine.hpp"
+#include "tests/gpu/kernels/cuda/wrong_elements.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;
@@ -30,10 +31,12 @@ void check_silu(uint32_t rows, uint32_t width) {
   // rounded once; half a step for subnormal results
   const double roundoff = E == element::bf16 ? 0x1p-8 : 0x1p-11,
                smallest = E == element::bf16 ? 1e-36 : 0x1p-24;
-  int wrong = 0, written = 0;
+  wrong_elements wrong;
+  int written = 0;
   for (size_t i = 0; i < expected.size(); ++i)
-    wrong +=
-        !(std::abs(double{out.at(i)} - expected[i]) <= std::abs(expected[i]) * roundoff * 1.01 + smallest);
+    wrong.check(
+        std::abs(double{out.at(i)} - expected[i]) <= std::abs(expected[i]) * roundoff * 1.01 + smallest, i,
+        expected[i], out.at(i));
   for (size_t i = expected.size(); i < out.size(); ++i) written += out[i] != 0xffff;
   CHECK(wrong == 0);
   CHECK(written == 0);

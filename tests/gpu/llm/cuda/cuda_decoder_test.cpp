@@ -11,6 +11,7 @@
 
 #include "gpu/checkpoint/parameters.hpp"
 #include "gpu/llm/choose_tokens.hpp"
+#include "tests/gpu/kernels/cuda/wrong_elements.hpp"
 #include "tests/gpu/llm/cuda/small_decoder.hpp"
 
 using namespace troupe;
@@ -36,12 +37,14 @@ void check_golden(small_model<E>& m, const nlohmann::json& golden, adapter_id ad
   append(s, sequence, mid + 1, prompt, 3, adapter);
   std::vector<float> logits = m.run(s);
   CHECK(relative_l2(logits.data(), golden["last_logits"]) < tolerance);
-  int wrong = 0, sure = 0;
+  cuda::wrong_elements wrong;
+  int sure = 0;
   for (size_t i = 0; i < golden["greedy"].size(); ++i) {
     CHECK(m.chosen[0].which == std::ranges::max_element(logits) - logits.begin());
     const bool margin = golden["greedy_margins"][i].get<double>() > 0.1;
     sure += margin;
-    wrong += margin && m.chosen[0].which != golden["greedy"][i].get<int>();
+    const int expected = golden["greedy"][i];
+    wrong.check(!margin || m.chosen[0].which == expected, i, expected, m.chosen[0].which);
     sequence.push_back(golden["greedy"][i]);
     s.clear();
     append(s, sequence, static_cast<uint32_t>(sequence.size()) - 1, static_cast<uint32_t>(sequence.size()), 3,
