@@ -1,5 +1,5 @@
-// gpu_gap_bench [--rows N] [--steps N]: measures the idle time of a GPU between two decode steps, without and
-// with a step ahead, and the host's time for a step.
+// gpu_gap_bench [--rows N] [--steps N] [--json]: measures the idle time of a GPU between two decode steps,
+// without and with a step ahead, and the host's time for a step.
 //
 // The decoder has 32 layers, 2.4 GB of zeros, and a page table for sequences of 512 positions and more. A gap
 // is the wall time of a step beyond its graph's own time, which is measured with back-to-back replays. It
@@ -16,6 +16,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gpu/kernels/cuda/cuda_machine.cuh"
@@ -149,37 +150,79 @@ outcome run(timed_machine& machine, llm::step_model& decoder, uint32_t rows, uin
   return out;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+struct options {
   uint32_t rows = 32, steps = 500;
-  for (int i = 1; i + 1 < argc; i += 2)
-    (std::strcmp(argv[i], "--rows") == 0 ? rows : steps) = static_cast<uint32_t>(std::atoi(argv[i + 1]));
-  if (argc % 2 == 0 || rows < 1 || rows > 256 || steps < 20) {
-    std::fprintf(stderr, "usage: gpu_gap_bench [--rows 1..256] [--steps 20...]\n");
-    return 2;
+  bool json = false;
+};
+
+/// Throws std::invalid_argument.
+options read_options(int argc, char** argv) {
+  options o;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view name = argv[i];
+    if (name == "--json") {
+      o.json = true;
+    } else if ((name == "--rows" || name == "--steps") && i + 1 < argc) {
+      (name == "--rows" ? o.rows : o.steps) = static_cast<uint32_t>(std::atoi(argv[++i]));
+    } else {
+      throw std::invalid_argument("an unknown option");
+    }
   }
-  try {
-    const llm::model_config config = model();
-    const uint32_t blocks = rows * ((first_position + steps) / block_tokens + 1);
-    auto owned = std::make_unique<timed_machine>();
-    timed_machine& machine = *owned;
-    cuda_decoder<timed_machine, type> decoder(
-        std::move(owned), config,
-        {blocks * shape_of(config, block_tokens).page_bytes(), block_tokens, 0, true});
-    for (uint32_t l = 0; l < config.layers + 2; ++l) decoder.load(l, zeros(config, l));
+  if (o.rows < 1 || o.rows > 256 || o.steps < 20) throw std::invalid_argument("a number out of range");
+  return o;
+}
+
+void print(const options& o, const char* name, const outcome& found) {
+  const double gap = found.wall_us - found.step_us;
+  if (o.json) {
+    std::printf(
+        R"({"op": "gap, %s", "shape": "rows %u", "us": %.3f, "step_us": %.3f, "host_us": %.3f, "wall_us": %.3f%s})",
+        name, o.rows, gap, found.step_us, found.host_us, found.wall_us,
+        std::strcmp(name, "a step ahead") == 0 ? R"(, "target_us": 20)" : "");
+  } else {
+    std::printf("%-16s %10.1f %10.1f %10.1f %10.1f\n", name, gap, found.step_us, found.host_us,
+                found.wall_us);
+  }
+}
+
+void measure(const options& o) {
+  const llm::model_config config = model();
+  const uint32_t blocks = o.rows * ((first_position + o.steps) / block_tokens + 1);
+  auto owned = std::make_unique<timed_machine>();
+  timed_machine& machine = *owned;
+  cuda_decoder<timed_machine, type> decoder(
+      std::move(owned), config,
+      {blocks * shape_of(config, block_tokens).page_bytes(), block_tokens, 0, true});
+  for (uint32_t l = 0; l < config.layers + 2; ++l) decoder.load(l, zeros(config, l));
+  if (!o.json) {
     std::printf(
         "wall: mean time of a step; step: its graph in back-to-back replays, with the GPU's time between "
         "graphs;\n"
         "gap: wall - step: copies, and the host's time if the GPU waits; host: to begin a step, without "
         "planning\n");
-    std::printf("%-16s %10s %10s %10s %10s   us, rows %u\n", "", "gap", "step", "host", "wall", rows);
-    run(machine, decoder, rows, steps, false);  // warm-up: captures the graphs
-    for (const bool ahead : {false, true}) {
-      const outcome o = run(machine, decoder, rows, steps, ahead);
-      std::printf("%-16s %10.1f %10.1f %10.1f %10.1f\n", ahead ? "a step ahead" : "one at a time",
-                  o.wall_us - o.step_us, o.step_us, o.host_us, o.wall_us);
-    }
+    std::printf("%-16s %10s %10s %10s %10s   us, rows %u\n", "", "gap", "step", "host", "wall", o.rows);
+  }
+  run(machine, decoder, o.rows, o.steps, false);  // warm-up: captures the graphs
+  if (o.json) std::fputs("[", stdout);
+  for (const bool ahead : {false, true}) {
+    print(o, ahead ? "a step ahead" : "one at a time", run(machine, decoder, o.rows, o.steps, ahead));
+    if (o.json) std::fputs(ahead ? "]\n" : ",\n ", stdout);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  options o;
+  try {
+    o = read_options(argc, argv);
+  } catch (const std::invalid_argument& e) {
+    std::fprintf(stderr, "gpu_gap_bench: %s; usage: gpu_gap_bench [--rows 1..256] [--steps 20...] [--json]\n",
+                 e.what());
+    return 2;
+  }
+  try {
+    measure(o);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "gpu_gap_bench: %s\n", e.what());
     return 1;
