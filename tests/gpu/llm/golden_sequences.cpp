@@ -7,10 +7,12 @@
 #include <string>
 #include <utility>
 
+#include "tests/fixtures_folder.hpp"
+
 namespace troupe::llm {
 namespace {
 
-const std::filesystem::path tasks = std::filesystem::path(TROUPE_FIXTURES) / "llama-tasks";
+const std::filesystem::path tasks = fixtures_folder() / "llama-tasks";
 
 }  // namespace
 

@@ -6,10 +6,12 @@
 #include <iterator>
 #include <stdexcept>
 
+#include "tests/fixtures_folder.hpp"
+
 namespace troupe::onnx {
 
 std::string fixture_path(const std::string& name, const std::string& suffix) {
-  return std::string(TROUPE_FIXTURES) + "/onnx/" + name + suffix;
+  return fixtures_folder() / "onnx" / (name + suffix);
 }
 
 std::vector<std::byte> read_bytes(const std::string& path) {

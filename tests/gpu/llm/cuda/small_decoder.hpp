@@ -14,6 +14,7 @@
 
 #include "gpu/checkpoint/parameters.hpp"
 #include "gpu/llm/cuda/cuda_decoder.hpp"
+#include "tests/fixtures_folder.hpp"
 #ifdef __CUDACC__
 #include "gpu/kernels/cuda/cuda_machine.cuh"
 #else
@@ -45,7 +46,7 @@ inline bool can_run() { return true; }
 using llm::adapter_id;
 using llm::llm_step;
 
-inline const std::filesystem::path fixtures = TROUPE_FIXTURES;
+inline const std::filesystem::path fixtures = fixtures_folder();
 inline constexpr uint32_t block_tokens = 4, blocks = 128;
 inline const std::atomic<bool> not_stopping = false;
 
