@@ -3,12 +3,12 @@
 every opset from 11 to 17 that has it.
 
     onnxruntime_test.py MODEL_RUNNER [--seed N] [--seconds N] [--only NAME] [--case N]
+    onnxruntime_test.py --record FILE [--seed N] [--only NAME]    writes one round, with onnxruntime's outputs
 
 Case n of a seed is always the same; a failure prints the command that repeats it alone."""
 import argparse
 import json
 import struct
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -18,6 +18,7 @@ import onnxruntime
 from onnx import printer
 
 import random_models
+from model_process import ModelProcess
 
 DTYPES = {"BOOL": np.bool_, "UINT8": np.uint8, "UINT16": np.uint16, "UINT32": np.uint32, "UINT64": np.uint64,
           "INT8": np.int8, "INT16": np.int16, "INT32": np.int32, "INT64": np.int64, "FP16": np.float16,
@@ -25,35 +26,13 @@ DTYPES = {"BOOL": np.bool_, "UINT8": np.uint8, "UINT16": np.uint16, "UINT32": np
 MAX_ERROR = {np.dtype(np.float32): 5e-5, np.dtype(np.float64): 1e-13}  # relative, in the L2 norm, after a dozen layers
 
 
-class Runner:
-    """tests/gpu/onnx/model_runner.cpp"""
-
-    def __init__(self, program):
-        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-    def run(self, model, tensors, rows):
-        """The outputs fused and not fused, or the message of the refusal."""
-        data = b"".join(np.ascontiguousarray(t).tobytes() for t in tensors)
-        self.process.stdin.write(struct.pack("<3I", len(model), len(data), rows) + model + data)
-        self.process.stdin.flush()
-        head = json.loads(self.read(struct.unpack("<I", self.read(4))[0]))
-        if "error" in head:
-            return head["error"], None
-        variants = []
-        for _ in range(2):
-            outputs = []
-            for spec in head["outputs"]:
-                dims, dtype = [rows, *spec["shape"]], np.dtype(DTYPES[spec["datatype"]])
-                content = self.read(int(np.prod(dims)) * dtype.itemsize)
-                outputs.append(np.frombuffer(content, dtype).reshape(dims))
-            variants.append(outputs)
-        return None, variants
-
-    def read(self, size):
-        content = self.process.stdout.read(size)
-        if len(content) != size:
-            raise SystemExit(f"the program that runs models ended ({self.process.wait()})")
-        return content
+def run(process, model, tensors, rows):
+    """The outputs fused and not fused, or the message of the refusal."""
+    error, variants = process.run(model, b"".join(np.ascontiguousarray(t).tobytes() for t in tensors), rows)
+    if error:
+        return error, None
+    return None, [[np.frombuffer(content, DTYPES[datatype]).reshape(shape) for datatype, shape, content in outputs]
+                  for outputs in variants]
 
 
 def reference(model, values):
@@ -80,11 +59,11 @@ def difference(got, expected):
     return None if error <= max_error else f"a relative error of {error:.2g}"
 
 
-def check(runner, m):
+def check(process, m):
     """Runs a model both ways; returns the error, or nothing. onnxruntime decides whether a model is valid."""
     model = m.proto().SerializeToString()
     expected = reference(model, m.values)
-    error, variants = runner.run(model, [m.values[i.name] for i in m.inputs], m.rows)
+    error, variants = run(process, model, [m.values[i.name] for i in m.inputs], m.rows)
     if error:
         return f"refused: {error}"
     for kind, outputs in zip(("fused", "not fused"), variants):
@@ -119,9 +98,31 @@ def make(seed, case, kinds):
     return name, opset, m
 
 
+def record(path, seed, kinds):
+    """Writes a round of sound models with onnxruntime's outputs, as recorded_models.py reads them."""
+    names = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
+    with open(path, "wb") as file:
+        for case in range(len(kinds)):
+            name, opset, m = make(seed, case, kinds)
+            model = m.proto().SerializeToString()
+            try:
+                outputs = [np.ascontiguousarray(o) for o in reference(model, m.values)]
+            except Exception as e:
+                if not type(e).__module__.startswith("onnxruntime"):
+                    raise
+                continue
+            data = b"".join(np.ascontiguousarray(m.values[i.name]).tobytes() for i in m.inputs)
+            specs = [{"name": n, "datatype": names[o.dtype], "shape": list(o.shape), "max_error": MAX_ERROR.get(o.dtype)}
+                     for n, o in zip(m.outputs, outputs)]
+            about = json.dumps({"name": name, "opset": opset, "seed": seed, "case": case, "rows": int(m.rows),
+                                "model_bytes": len(model), "data_bytes": len(data), "outputs": specs}).encode()
+            file.write(struct.pack("<I", len(about)) + about + model + data + b"".join(o.tobytes() for o in outputs))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("runner")
+    parser.add_argument("runner", nargs="?")
+    parser.add_argument("--record", help="a file for one round of models and their outputs; runs none")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--only", help="an operator, or one of " + ", ".join(random_models.NETWORKS))
@@ -129,15 +130,19 @@ def main():
     parser.add_argument("--save", help="a file for the model that failed")
     options = parser.parse_args()
 
-    runner = Runner(options.runner)
     kinds = round_of(options.only)
+    if options.record:
+        return record(options.record, options.seed, kinds)
+    if not options.runner:
+        parser.error("MODEL_RUNNER is missing")
+    process = ModelProcess(options.runner)
     end = time.monotonic() + options.seconds
     compared, unsound, failures = Counter(), Counter(), 0
     case = first = options.case or 0
     while True:
         name, opset, m = make(options.seed, case, kinds)
         try:
-            wrong = check(runner, m)
+            wrong = check(process, m)
             compared[name, opset] += 1
         except Exception as e:  # onnxruntime's exceptions have no common base class
             if not type(e).__module__.startswith("onnxruntime"):
