@@ -98,11 +98,20 @@ class Runs(unittest.TestCase):
         self.assertEqual((self.folder / "runs-passes").read_text(), "\n")
         self.assertEqual((self.folder / "runs-fails").read_text(), "\n\n")
 
+    def test_results_of_other_programs_are_not_resumed(self):
+        entries = [{"section": "a", "name": "passes", "dry": ["true"]}]
+        self.run_list(entries=entries)
+        report = self.folder / "report.json"
+        report.write_text(json.dumps({**json.loads(report.read_text()), "version": "0.0.1"}))
+        done = subprocess.run([RUN, "--dry", "--build", BUILD, "--out", self.folder, "--resume"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, "is of another run: version 0.0.1, now of the sources; choose another --out")
+
     def test_no_check_begins_after_the_minutes(self):
         entries = [{"section": "a", "name": "long", "dry": ["sleep", "1000"]},
                    {"section": "a", "name": "later", "dry": ["true"]}]
-        results = self.run_list("--minutes", "0.02", code=1, entries=entries)
-        self.assertEqual(results["a/long"]["state"], "timed out")
+        results = self.run_list("--minutes", "0.02", code=3, entries=entries)
+        self.assertEqual(results["a/long"]["state"], "not run")
         self.assertRegex(results["a/long"]["why"], "0.02 minutes were over; see --resume")
         self.assertEqual(results["a/later"]["state"], "not run")
 

@@ -13,6 +13,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
+import checks
 import libraries
 
 DRIVER = r"cudaErrorInsufficientDriver|cudaErrorNoDevice"
@@ -61,6 +62,21 @@ def start(root, mounts, words):
     return done.returncode, done.stdout + done.stderr
 
 
+def check_tests(root, mounts):
+    """Each test case is in exactly one check of the list."""
+    failed = 0
+    for program in ("gpu_tests", "cuda_device_tests", "cuda_tensor_device_tests"):
+        _, said = start(root, mounts, [f"/gpu_check/bin/{program}", "--list-test-cases", "--no-version", "--no-colors"])
+        tests = [line for line in said.splitlines() if not line.startswith(("[doctest]", "===="))]
+        for test in tests:
+            if len(found := checks.holders(program, test)) != 1:
+                failed += 1
+                print(f"{program}: WRONG: '{test}' is in {len(found)} checks: {', '.join(c.name for c in found)}")
+        print(f"{program}: {len(tests)} test cases")
+        failed += not tests
+    return failed
+
+
 def check(archive, with_libraries):
     failed = 0
     with tempfile.TemporaryDirectory() as temporary:
@@ -76,6 +92,7 @@ def check(archive, with_libraries):
             right = re.search(wanted, said)
             failed += not right
             print(f"{name}: {'starts' if right else 'WRONG: ' + said[-2000:]}")
+        failed += check_tests(root, mounts)
         code, said = start(root, mounts, ["/gpu_check/bin/troupe", "--version"])
         failed += said.strip() != version
         print(f"troupe {said.strip()}, exit code {code}")

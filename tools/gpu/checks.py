@@ -1,5 +1,6 @@
 """What is checked on a GPU, in order of worth."""
 import dataclasses
+import fnmatch
 
 SECTIONS = {
     "kernels": "the kernels that everything stands on",
@@ -71,8 +72,8 @@ CHECKS = (
     Check("decoder", "golden logits, f16", doctest("cuda_device_tests", "cuda decoder: golden logits*f16",
                                                    without=("*bf16",)), 60,
           ("gpu", "cublaslt"), dry=doctest("cuda_llm_tests", "cuda decoder: golden logits*f16", without=("*bf16",))),
-    Check("decoder", "golden sequences of an engine", doctest("cuda_device_tests", "cuda engine:*on a GPU"), 120,
-          ("gpu", "cublaslt"), dry=doctest("cuda_llm_tests", "cuda decoder: golden sequences*")),
+    Check("decoder", "golden sequences of an engine", doctest("cuda_device_tests", "cuda engine:*", without=("*two GPUs*",)),
+          120, ("gpu", "cublaslt"), dry=doctest("cuda_llm_tests", "cuda decoder: golden sequences*")),
     Check("decoder", "steps, adapters, memory", doctest("cuda_device_tests", "cuda decoder:*",
                                                         without=("*golden*",)), 120, ("gpu", "cublaslt"),
           dry=doctest("cuda_llm_tests", "cuda decoder:*", without=("*golden*",))),
@@ -80,7 +81,7 @@ CHECKS = (
     Check("tensors", "convolutions by cuDNN",
           doctest("gpu_tests", "random convolutions*", "convolutions of*", "an unprepared*"), 120,
           ("gpu", "cudnn"), dry_left_out="cuDNN needs a GPU"),
-    Check("tensors", "golden outputs", doctest("cuda_tensor_device_tests", "cuda device: golden*"), 120,
+    Check("tensors", "golden outputs", doctest("cuda_tensor_device_tests", "cuda device:*"), 120,
           ("gpu", "cublaslt", "cudnn"), dry=doctest("cuda_onnx_tests", "cuda tensor model: golden*")),
     Check("tensors", "random ONNX models", ("{python}", "{recorded_models}", "{gpu_model_runner}", "{random_models}",
                                             "--seconds", "140"), 160, ("gpu", "cublaslt", "cudnn"),
@@ -120,6 +121,18 @@ CHECKS = (
     Check("shares", "green contexts and co-runs", ("{gpu_share_bench}", "--json"), 120, ("gpu", "cublaslt"),
           dry_left_out=NO_SPEED, figures=True),
 )
+
+
+def holders(program, test):
+    """The checks that run this test case of the program; compute-sanitizer repeats some."""
+    def patterns(check, option):
+        return [p for word in check.command if word.startswith(option) for p in word[len(option):].split(",")]
+
+    def selects(check):
+        return ("{" + program + "}" in check.command and check.section != "sanitizer"
+                and any(fnmatch.fnmatchcase(test, p) for p in patterns(check, "--test-case="))
+                and not any(fnmatch.fnmatchcase(test, p) for p in patterns(check, "--test-case-exclude=")))
+    return [check for check in CHECKS if selects(check)]
 
 
 def from_document(entries):

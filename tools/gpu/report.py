@@ -15,11 +15,19 @@ class Report:
         self.folder, self.facts, self.results = folder, facts, {}
 
     def resume(self):
-        """Takes over the results of an earlier run in the same folder."""
+        """Takes over the results of an earlier run in the same folder. Raises ValueError if it was of other programs or
+        on another machine."""
         path = os.path.join(self.folder, "report.json")
-        if os.path.exists(path):
-            with open(path) as file:
-                self.results = {key(r): r for r in json.load(file)["checks"]}
+        if not os.path.exists(path):
+            return
+        with open(path) as file:
+            before = json.load(file)
+        for what, old, new in (("version", before["version"], self.facts["version"]),
+                               ("dry", before["dry"], self.facts["dry"]),
+                               ("GPUs", before["machine"]["gpus"], self.facts["machine"]["gpus"])):
+            if old != new:
+                raise ValueError(f"{path} is of another run: {what} {old}, now {new}; choose another --out")
+        self.results = {key(r): r for r in before["checks"]}
 
     def passed(self, check):
         return self.results.get(f"{check.section}/{check.name}", {}).get("state") == "passed"

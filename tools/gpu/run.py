@@ -4,9 +4,10 @@
     run [--out FOLDER] [--only WHAT]... [--skip WHAT]... [--resume] [--minutes 9] [--list]
     run --dry --build build/dev     the same list against the emulated machine
 
-WHAT is a section, or section/name; it may have wildcards. A check that is not begun because the minutes are over is
-"not run": the same command with --resume goes on there. The exit code is 0 if nothing failed. Python 3.9 or later,
-standard library only."""
+WHAT is a section, or section/name; it may have wildcards. A check that is not begun, or not finished, because the minutes
+are over is "not run": the same command with --resume goes on there. Exit codes: 0 if checks passed and all others were
+left out with a reason; 1 if one failed, or all were left out; 3 if none failed and some were not run. Python 3.9 or
+later, standard library only."""
 import argparse
 import fnmatch
 import json
@@ -70,7 +71,10 @@ class Run:
         self.machine = Machine(manifest["built_with"])
         self.report = Report(o.out, {"version": manifest["version"], "dry": o.dry, "machine": self.machine.document()})
         if o.resume:
-            self.report.resume()
+            try:
+                self.report.resume()
+            except ValueError as e:
+                sys.exit(f"run: {e}")
 
     def command(self, check):
         """The words to run, or why there are none."""
@@ -95,10 +99,12 @@ class Run:
         log = self.o.out / (re.sub(r"\W+", "-", f"{check.section}-{check.name}").strip("-") + ".log")
         done = processes.run(command, limit, log, self.files.environment(self.machine), self.files.root)
         result = {"seconds": round(done.seconds, 2), "log": log.name, "command": " ".join(command)}
+        if done.code is None and limit < check.limit_s:
+            why = f"ended after {done.seconds:.0f} s, as the {self.o.minutes:g} minutes were over; see --resume"
+            return self.report.add(check, state="not run", why=why, **result)
         if done.code is None:
-            why = (f"ended at its limit of {check.limit_s} s" if limit == check.limit_s
-                   else f"ended after {done.seconds:.0f} s, as the {self.o.minutes:g} minutes were over; see --resume")
-            return self.report.add(check, state="timed out", why=why, failure=failures.first_failure(done.output), **result)
+            return self.report.add(check, state="timed out", why=f"ended at its limit of {check.limit_s} s",
+                                   failure=failures.first_failure(done.output), **result)
         if check.figures and (rows := figures_of(done.output)) is not None:
             result["figures"] = rows
         if done.code != 0:
@@ -120,7 +126,9 @@ class Run:
                   + (f": {result['why']}" if result.get("why") else ""), flush=True)
         counts = self.report.counts()
         print(", ".join(f"{n} {state}" for state, n in counts.items()) + f"; {self.o.out / 'report.md'}")
-        return 1 if counts["failed"] + counts["timed out"] else 0
+        if counts["failed"] or counts["timed out"]:
+            return 1
+        return 3 if counts["not run"] else 0 if counts["passed"] else 1
 
 
 def main():
