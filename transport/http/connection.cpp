@@ -71,7 +71,7 @@ net::awaitable<std::optional<http_received>> http_connection::read_request() {
       const size_t used = reader_.put({static_cast<const char*>(buffer_.data().data()), buffer_.size()});
       buffer_.consume(used);
       if (reader_.where() == stage::refused) {
-        co_await answer_and_leave(reader_.refusal());
+        co_await answer_and_leave(refused(reader_.refusal()));
         co_return std::nullopt;
       }
       if (before == stage::header && reader_.where() != before) refusal_ = admit();
@@ -98,11 +98,20 @@ net::awaitable<std::optional<http_received>> http_connection::read_request() {
     const bool more = co_await receive(serving_);
     if (more) continue;
     if (expired_ && serving_ && !closed_)
-      co_await answer_and_leave(http_error_response(
-          408, reader_.where() == stage::body
-                   ? "the body did not arrive in time (limits.http_body_timeout_ms)"
-                   : "the header did not arrive in time (limits.http_header_timeout_ms)"));
+      co_await answer_and_leave(
+          refused({408, reader_.where() == stage::body
+                            ? "the body did not arrive in time (limits.http_body_timeout_ms)"
+                            : "the header did not arrive in time (limits.http_header_timeout_ms)"}));
     co_return std::nullopt;
+  }
+}
+
+/// The answer to a request that the reader refused, in the form of the API that it is for.
+http_response http_connection::refused(const http_error& why) {
+  try {
+    return loop_.shared.handler.refused(reader_.head().path, why);
+  } catch (...) {
+    return http_error_response(500, "the server could not write the refusal");
   }
 }
 

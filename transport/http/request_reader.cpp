@@ -155,6 +155,16 @@ struct budgeted_body {
   };
 };
 
+/// The path in a request line at the beginning of these bytes; empty if there is none.
+std::string path_in(std::string_view bytes) {
+  const auto line = bytes.substr(0, bytes.find_first_of("\r\n"));
+  const auto begin = line.find(' ');
+  if (begin == std::string_view::npos) return {};
+  const auto end = line.find(' ', begin + 1);
+  if (end == std::string_view::npos) return {};
+  return std::string(split_target(line.substr(begin + 1, end - begin - 1)).path);
+}
+
 }  // namespace
 
 class http_request_reader::parser : public http::request_parser<budgeted_body> {};
@@ -167,6 +177,9 @@ http_request_reader::~http_request_reader() = default;
 size_t http_request_reader::put(std::string_view bytes) {
   if (stage_ == stage::complete || stage_ == stage::refused || bytes.empty()) return 0;
   if (!parser_) {
+    // Empty lines before a request line are ignored (RFC 9112, 2.2).
+    const auto begin = std::min(bytes.find_first_not_of("\r\n"), bytes.size());
+    if (begin > 0) return begin;
     parser_ = std::make_unique<parser>();
     parser_->header_limit(limits_.header_bytes);
     parser_->body_limit(std::numeric_limits<uint64_t>::max());  // read_header checks the body
@@ -178,9 +191,12 @@ size_t http_request_reader::put(std::string_view bytes) {
   const size_t used = parser_->put(boost::asio::buffer(bytes.data(), bytes.size()), ec);
   if (used == 0 && bytes.size() > limits_.header_bytes && ec == http::error::need_more)
     ec = http::error::header_limit;  // the header of a chunk, not bounded by the parser
-  if (!ec || ec == http::error::need_more)
+  if (!ec || ec == http::error::need_more) {
     look();
-  else if (ec == http::error::body_limit)
+    return used;
+  }
+  if (stage_ == stage::header) received_.request.path = path_in(bytes);
+  if (ec == http::error::body_limit)
     refuse(too_large(limits_.body_bytes));
   else if (ec == http::error::header_limit)
     refuse({431, fmt::format("the header is larger than {} bytes", limits_.header_bytes)});
@@ -206,13 +222,13 @@ void http_request_reader::read_header() {
   if (const auto keys = message.count(http::field::authorization); !error && keys > 1)
     error = http_error{400, fmt::format("the Authorization header occurs {} times; send one", keys)};
   if (!error) error = transfer_coding_error(message);
-  if (error) return refuse(*error);
+  auto& request = received_.request;
+  request.path = target.path;
+  if (error) return refuse(std::move(*error));
   received_.keep_alive = message.keep_alive();
   received_.http_1_0 = message.version() == 10;
   received_.head = message.method() == http::verb::head;
-  auto& request = received_.request;
   request.method = text(message.method_string());
-  request.path = target.path;
   request.query = target.query;
   for (const auto& field : message) {
     const bool replaced = target.host && field.name() == http::field::host;
@@ -261,9 +277,9 @@ http_received http_request_reader::take() {
   return got;
 }
 
-void http_request_reader::refuse(const http_error& why) {
+void http_request_reader::refuse(http_error why) {
   stage_ = stage::refused;
-  refusal_ = http_error_response(why.status, why.message);
+  refusal_ = std::move(why);
   parser_.reset();  // and its memory
 }
 

@@ -10,6 +10,7 @@
 #include "transport/http/body_budget.hpp"
 #include "transport/http/coding.hpp"
 #include "transport/http/message.hpp"
+#include "transport/http/result.hpp"
 
 namespace troupe {
 
@@ -49,15 +50,15 @@ class http_request_reader {
 
   /// Takes the complete request; the next one may follow.
   http_received take();
-  /// The answer to send before closing, once refused.
-  http_response refusal() const { return refusal_; }
+  /// Why, once refused. `head().path` is empty if the request line could not be read.
+  const http_error& refusal() const { return refusal_; }
 
  private:
   class parser;
   void look();
   void read_header();
   void inflate();
-  void refuse(const http_error& why);
+  void refuse(http_error why);
 
   http_reader_limits limits_;
   body_budget& budget_;
@@ -65,7 +66,7 @@ class http_request_reader {
   stage stage_ = stage::header;
   bool continue_ = false;
   http_received received_;  // all but the body
-  http_response refusal_;
+  http_error refusal_;
 };
 
 }  // namespace troupe

@@ -78,18 +78,18 @@ const http_router::route* http_router::find(const http_request& request, std::st
   return nullptr;
 }
 
-http_response http_router::refused(std::string_view path, unsigned status, std::string message) const {
-  return path_refusal_ != nullptr ? path_refusal_(path, status, std::move(message))
-                                  : http_error_response(status, message);
+http_response http_router::refused(std::string_view path, const http_error& why) {
+  return path_refusal_ != nullptr ? path_refusal_(path, why.status, why.message)
+                                  : http_error_response(why.status, why.message);
 }
 
 std::optional<http_response> http_router::admit(http_request& head) {
   std::string allowed;
   if (const auto* r = find(head, &allowed))
     return guard_ ? guard_->refusal(r->pattern, parameters_of(r->segments, head.path), head) : std::nullopt;
-  if (allowed.empty()) return refused(head.path, 404, "no such path: " + head.path);
+  if (allowed.empty()) return refused(head.path, {404, "no such path: " + head.path});
   auto refusal =
-      refused(head.path, 405, fmt::format("{} does not take {}; use {}", head.path, head.method, allowed));
+      refused(head.path, {405, fmt::format("{} does not take {}; use {}", head.path, head.method, allowed)});
   refusal.headers.add("Allow", allowed);
   return refusal;
 }

@@ -45,9 +45,11 @@ class http_router final : public http_handler {
   void add(std::string method, std::string_view pattern, route_handler handler);
   /// Called in `admit` for every matching route; null: no guard. Outlives the router.
   void set_guard(http_guard* guard) { guard_ = guard; }
-  /// The form of the 404 and 405 of the router itself; as `http_error_response` unless set.
+  /// The form of the 404 and 405 of the router itself, and of refusals of requests that cannot be read; as
+  /// `http_error_response` unless set.
   void set_path_refusal(path_refusal form) { path_refusal_ = form; }
   std::optional<http_response> admit(http_request& head) override;
+  http_response refused(std::string_view path, const http_error& why) override;
   void handle(http_request request, http_reply reply) override;
 
  private:
@@ -59,7 +61,6 @@ class http_router final : public http_handler {
   };
   /// Null if there is none; then `allowed` lists the methods of the path, if it is known.
   const route* find(const http_request& request, std::string* allowed = nullptr) const;
-  http_response refused(std::string_view path, unsigned status, std::string message) const;
   std::vector<route> routes_;
   http_guard* guard_ = nullptr;
   path_refusal path_refusal_ = nullptr;

@@ -10,9 +10,11 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "messages/common/time.hpp"
 #include "transport/http/message.hpp"
+#include "transport/http/result.hpp"
 
 namespace troupe {
 
@@ -24,6 +26,11 @@ class http_handler {
   /// returned response refuses the request: its body is not read, and if it has one, the connection is
   /// closed. May store findings in `head`; `handle` gets the same request.
   virtual std::optional<http_response> admit(http_request& /*head*/) { return {}; }
+  /// Called for a request that could not be read: the answer to send before the connection is closed. `path`
+  /// is empty if it is not known.
+  virtual http_response refused(std::string_view /*path*/, const http_error& why) {
+    return http_error_response(why.status, why.message);
+  }
   /// Handles an admitted request. May answer at once, or keep `reply` and answer later from any thread.
   /// Throwing answers 500.
   virtual void handle(http_request request, http_reply reply) = 0;

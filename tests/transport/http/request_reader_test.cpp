@@ -13,6 +13,7 @@ using reader_stage = http_request_reader::stage;
 struct answer {
   std::vector<http_received> requests;
   http_response refusal{.status = 0, .headers = {}, .body = {}};
+  std::string refused_path;
 };
 
 /// Feeds `bytes` in pieces of size `piece`, like a connection.
@@ -29,7 +30,8 @@ answer read(std::string_view bytes, size_t piece, http_reader_limits limits = {}
         used = reader.put(buffer);
         buffer.erase(0, used);
         if (reader.where() == reader_stage::refused) {
-          a.refusal = reader.refusal();
+          a.refusal = http_error_response(reader.refusal().status, reader.refusal().message);
+          a.refused_path = reader.head().path;
           return a;
         }
         if (reader.where() == reader_stage::complete) {
@@ -147,6 +149,32 @@ TEST_CASE("an oversized body, header or target is refused with its own status") 
   CHECK(refused(chunked + "ffffffffffffffff\r\n", {.body_bytes = 10}) != 0);
   CHECK(refused(chunked + "1;" + std::string(2000, 'x'), {.header_bytes = 1000}) == 431);
   CHECK(refused(chunked + "0\r\nTrailer: " + std::string(2000, 'x'), {.header_bytes = 1000}) == 431);
+}
+
+TEST_CASE("empty lines before a request are ignored") {
+  for (const size_t piece : {1, 3, 1000}) {
+    const auto a =
+        read("\r\nGET /a HTTP/1.1\r\nHost: h\r\n\r\n\r\n\n\r\nGET /b HTTP/1.1\r\nHost: h\r\n\r\n", piece);
+    REQUIRE(a.requests.size() == 2);
+    CHECK(a.requests[0].request.path == "/a");
+    CHECK(a.requests[1].request.path == "/b");
+    CHECK(a.refusal.status == 0);
+  }
+}
+
+TEST_CASE("a refused request has its path, as far as it was read") {
+  const auto path_of = [](std::string_view bytes) {
+    const auto a = read(bytes, bytes.size(), {.header_bytes = 200, .body_bytes = 10});
+    CHECK(a.refusal.status >= 400);
+    return a.refused_path;
+  };
+  const std::string long_header = "X: " + std::string(300, 'x') + "\r\n";
+  CHECK(path_of("POST /v1/chat/completions?a=b HTTP/1.1\r\nHost: h\r\nContent-Length: 11\r\n\r\n") ==
+        "/v1/chat/completions");
+  CHECK(path_of("POST /v1/completions HTTP/1.1\r\nHost: h\r\n" + long_header + "\r\n") == "/v1/completions");
+  CHECK(path_of("POST /v1/x HTTP/1.1\r\nHost: h\r\nContent-Encoding: br\r\nContent-Length: 1\r\n\r\nx") ==
+        "/v1/x");
+  CHECK(path_of("nonsense\r\n\r\n") == "");
 }
 
 TEST_CASE("ambiguous requests are refused") {

@@ -86,6 +86,9 @@ TEST_CASE("refusals of the router use the configured format") {
   CHECK(wrong.status == 405);
   CHECK(wrong.headers.find("allow") == "GET, DELETE");
   CHECK(wrong.body == "/v2/models/m | /v2/models/m does not take PUT; use GET, DELETE");
+  const auto unread = router.refused("/v1/completions", {413, "too large"});
+  CHECK(unread.status == 413);
+  CHECK(unread.body == "/v1/completions | too large");
 }
 
 TEST_CASE("header names are case-insensitive") {
