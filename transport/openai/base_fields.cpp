@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 namespace troupe::openai {
 namespace {
@@ -27,21 +28,44 @@ constexpr unsupported_field unsupported[] = {{"allowed_token_ids", ""},
                                              {"chat_template_kwargs", "{}"},
                                              {"continue_final_message", "false"},
                                              {"documents", "[]"},
+                                             {"ebnf", ""},
                                              {"functions", "[]"},
+                                             {"grammar", ""},
                                              {"guided_choice", ""},
                                              {"guided_grammar", ""},
                                              {"guided_json", ""},
                                              {"guided_regex", ""},
+                                             {"json_schema", ""},
+                                             {"length_penalty", "1.0"},
                                              {"logits_processors", "[]"},
+                                             {"logprob_token_ids", "[]"},
+                                             {"max_new_tokens", ""},
+                                             {"min_new_tokens", "0"},
                                              {"min_tokens", "0"},
                                              {"prompt_embeds", ""},
                                              {"prompt_logprobs", ""},
+                                             {"regex", ""},
+                                             {"return_token_ids", "false"},
+                                             {"return_tokens_as_token_ids", "false"},
+                                             {"stop_regex", "[]"},
                                              {"structured_outputs", ""},
                                              {"suffix", "\"\""},
                                              {"tools", "[]"},
                                              {"truncate_prompt_tokens", ""},
                                              {"use_beam_search", "false"},
                                              {"web_search_options", ""}};
+
+/// Equal texts or, as 1 and 1.0, equal numbers.
+bool requests_nothing(std::string_view asked, std::string_view nothing) {
+  const auto number = [](std::string_view text) -> std::optional<double> {
+    double value = 0;
+    const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (ec != std::errc{} || end != text.data() + text.size()) return {};
+    return value;
+  };
+  if (nothing.empty()) return false;
+  return asked == nothing || (number(nothing) && number(asked) == number(nothing));
+}
 
 void take_stop(base_request& request, body_reader& in) {
   const auto one = [&](place at) {
@@ -74,10 +98,12 @@ void take_biases(std::vector<llm::token_bias>& biases, body_reader& in) {
 
 void take_stream_options(base_request& request, body_reader& in) {
   in.object("stream_options", [&](const std::string& key) {
-    if (key != "include_usage")
-      in.raw();
-    else if (!in.take_null())
+    if (key == "include_usage" && !in.take_null())
       request.include_usage = in.boolean("stream_options.include_usage");
+    else if (key == "continuous_usage_stats" && !in.take_null() && in.boolean("stream_options." + key))
+      refuse("stream_options", "stream_options.continuous_usage_stats: is not supported; leave it out");
+    else if (key != "include_usage" && key != "continuous_usage_stats")
+      in.raw();
   });
 }
 
@@ -182,8 +208,7 @@ void check_shared(const base_request& request, const body_reader& in) {
 bool take_unsupported(body_reader& in, const std::string& key) {
   const auto* found = std::ranges::find(unsupported, key, &unsupported_field::name);
   if (found == std::end(unsupported)) return false;
-  if (const auto asked = in.raw(); found->nothing.empty() || asked != found->nothing)
-    refuse(key, key + ": is not supported; leave it out");
+  if (!requests_nothing(in.raw(), found->nothing)) refuse(key, key + ": is not supported; leave it out");
   return true;
 }
 

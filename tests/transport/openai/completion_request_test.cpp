@@ -242,13 +242,22 @@ TEST_CASE("max_completion_tokens goes before max_tokens") {
 }
 
 TEST_CASE("unsupported fields that would change the answer are refused, unless they have no effect") {
-  for (const char* field : {"suffix", "tools", "functions", "guided_json", "min_tokens", "use_beam_search",
-                            "bad_words", "prompt_logprobs"})
+  for (const char* field :
+       {"suffix", "tools", "functions", "guided_json", "min_tokens", "use_beam_search", "bad_words",
+        "prompt_logprobs", "stop_regex", "min_new_tokens", "max_new_tokens", "regex", "ebnf", "grammar",
+        "json_schema", "return_token_ids", "return_tokens_as_token_ids", "logprob_token_ids"})
     for (const char* value : {"\"x\"", "[1]", "{\"a\": 1}", "true", "1"})
       CHECK(refused_completion("\"" + std::string(field) + "\": " + value) ==
             std::string(field) + " | " + field + ": is not supported; leave it out");
   take_completion(
-      R"("suffix": "", "tools": [], "min_tokens": 0, "use_beam_search": false, "guided_json": null, "bad_words": null)");
+      R"("suffix": "", "tools": [], "min_tokens": 0, "use_beam_search": false, "guided_json": null, "bad_words": null,
+        "length_penalty": 1, "return_token_ids": false, "min_new_tokens": 0.0)");
+  take_completion(
+      R"("length_penalty": 1.0, "stream": true, "stream_options": {"continuous_usage_stats": false})");
+  CHECK(refused_completion(R"("length_penalty": 0.9)") ==
+        "length_penalty | length_penalty: is not supported; leave it out");
+  CHECK(refused_completion(R"("stream": true, "stream_options": {"continuous_usage_stats": true})") ==
+        "stream_options | stream_options.continuous_usage_stats: is not supported; leave it out");
   // any JSON, and logprobs of the prompt's own tokens
   for (const char* field : {"\"guided_json\": {}", "\"prompt_logprobs\": 0"})
     CHECK(refused_completion(field).ends_with("is not supported; leave it out"));
