@@ -19,6 +19,11 @@ bool is_off(const json_object& config, const char* key) {
   return value.is_boolean() ? !value.get<bool>() : value.is_structured() && value.empty();
 }
 
+/// Whether this initialisation of LoRA's matrices also changes the base model, which is then another one.
+bool changes_base(std::string_view init) {
+  return init.starts_with("pissa") || init == "olora" || init == "corda" || init == "loftq";
+}
+
 void refuse_unserved(const json_object& config) {
   const auto type = config.text("peft_type");
   if (type != "LORA")
@@ -26,6 +31,14 @@ void refuse_unserved(const json_object& config) {
   const auto bias = config.text("bias", "none");
   if (bias != "none") {
     config.fail("bias", fmt::format("is {}: train the adapter with bias \"none\"", shown_name(bias)));
+  }
+  if (!config.lacks("init_lora_weights") && config.at("init_lora_weights").is_string()) {
+    const auto init = config.text("init_lora_weights");
+    if (changes_base(init))
+      config.fail("init_lora_weights",
+                  fmt::format("is {}, which changes the weights of the base model: save the adapter with "
+                              "path_initial_model_for_weight_conversion of PEFT, which converts it",
+                              shown_name(init)));
   }
   for (const char* key : {"use_dora", "modules_to_save", "layer_replication", "fan_in_fan_out", "lora_bias",
                           "use_qalora", "use_bdlora", "target_parameters", "trainable_token_indices",

@@ -48,7 +48,7 @@ TEST_CASE("rank_pattern and alpha_pattern change single modules") {
 }
 
 TEST_CASE("keys for training or module selection are ignored") {
-  CHECK(refused_config({{"init_lora_weights", "pissa_niter_16"},
+  CHECK(refused_config({{"init_lora_weights", "gaussian"},
                         {"lora_dropout", 0.1},
                         {"target_modules", ".*(q|v)_proj"},
                         {"layers_to_transform", {1, 2}},
@@ -66,6 +66,13 @@ TEST_CASE("adapters with unsupported settings are refused with the key") {
   CHECK(refused_config({{"peft_type", nullptr}}) == "f: 'peft_type' is missing");
   CHECK(refused_config({{"bias", "lora_only"}}) ==
         "f: 'bias' is 'lora_only': train the adapter with bias \"none\"");
+  for (const std::string init : {"pissa", "pissa_niter_16", "olora", "corda", "loftq"}) {
+    CHECK(refused_config({{"init_lora_weights", init}})
+              .starts_with("f: 'init_lora_weights' is '" + init +
+                           "', which changes the weights of the base model"));
+  }
+  for (const json& init : {json(true), json(false), json("eva")})
+    CHECK(refused_config({{"init_lora_weights", init}}) == "no error");
   const std::string not_served = "' is set, which is not supported: train the adapter without it";
   for (const std::string key : {"use_dora", "fan_in_fan_out", "lora_bias", "use_qalora"}) {
     CHECK(refused_config({{key, true}}) == "f: '" + key + not_served);
