@@ -4,11 +4,43 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
 
 #include "config/section_source.hpp"
 
 namespace troupe {
+
+namespace {
+
+constexpr size_t max_key_parts = 256;  // as deep as toml++ lets values nest
+
+/// The place of a key with more parts, if there is one: its tables would nest as deeply, and they are
+/// destroyed recursively.
+std::optional<toml::source_position> overlong_key(std::string_view text) {
+  toml::source_position at{1, 1};
+  size_t parts = 1;
+  char quote = 0;
+  for (const char c : text) {
+    if (c == '\n') {
+      ++at.line, at.column = 1, parts = 1, quote = 0;
+      continue;
+    }
+    if (quote != 0)
+      quote = c == quote ? '\0' : quote;
+    else if (c == '"' || c == '\'' || c == '#')  // a comment ends with its line
+      quote = c == '#' ? '\n' : c;
+    else if (c == '.')
+      ++parts;
+    else if (std::string_view("=,{}[]").find(c) != std::string_view::npos)
+      parts = 1;
+    if (parts > max_key_parts) return at;
+    ++at.column;
+  }
+  return {};
+}
+
+}  // namespace
 
 struct reader::document {
   toml::table root;
@@ -16,11 +48,17 @@ struct reader::document {
 
 reader::reader(std::string_view text, std::string file)
     : file_(std::move(file)), document_(std::make_unique<document>()) {
-  try {
-    document_->root = toml::parse(text, std::string_view{file_});
-  } catch (const toml::parse_error& e) {
+  const auto fail = [&](const toml::source_position& at, std::string what) {
     syntax_error_ = true;
-    problems_.push_back({place(file_, e.source().begin), fmt::format("not valid TOML: {}", e.description())});
+    problems_.push_back({place(file_, at), std::move(what)});
+  };
+  try {
+    if (const auto at = overlong_key(text))
+      fail(*at, fmt::format("a key has more than {} parts", max_key_parts));
+    else
+      document_->root = toml::parse(text, std::string_view{file_});
+  } catch (const toml::parse_error& e) {
+    fail(e.source().begin, fmt::format("not valid TOML: {}", e.description()));
   }
   sections_.emplace_back(
       new section{*this, std::make_unique<section::source>(&document_->root, file_position{file_, 1, 1}), "",

@@ -119,6 +119,21 @@ TEST_CASE("a syntax error is the only problem reported, because keys behind it a
   CHECK(to_string(problems[0]).starts_with("f:2:5: not valid TOML: "));
 }
 
+TEST_CASE("a key of many parts is refused, wherever it stands, and dots elsewhere are not counted") {
+  std::string parts = "a";
+  for (int i = 0; i < 100'000; ++i) parts += ".a";
+  for (const std::string& text : {parts + " = 1", "[" + parts + "]", "x = { y = 1, " + parts + " = 2 }"}) {
+    const auto problems = reader("\n" + text, "f").finish();
+    REQUIRE(problems.size() == 1);
+    CHECK(to_string(problems[0]).starts_with("f:2:"));
+    CHECK(to_string(problems[0]).ends_with(": a key has more than 256 parts"));
+  }
+  const std::string dots(1000, '.');
+  const auto fine = reader("x = \"" + dots + "\" # " + dots, "f").finish();
+  REQUIRE(fine.size() == 1);
+  CHECK(to_string(fine[0]) == "f:1:1: unknown key 'x'");
+}
+
 TEST_CASE("text that is not UTF-8 and endless nesting are refused") {
   for (const auto& text : {std::string{"a = '\xff'"}, std::string("a = ") + std::string(100'000, '[')}) {
     reader in{text, "f"};
