@@ -112,6 +112,7 @@ command_reply llm_gateway::on_command(const command& c, time_point) {
                      overloaded{[&](const get_state&) {
                                   auto s = state_of(in_flight_);
                                   s.late_answers = late_tokens_;
+                                  s.scheduler_up = nodes_.up(router_);  // it runs on the scheduler's node
                                   return s;
                                 },
                                 [&](const get_ledger&) {

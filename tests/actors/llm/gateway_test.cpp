@@ -66,6 +66,13 @@ TEST_CASE(
   g.check_clean();
 }
 
+TEST_CASE("llm gateway: get_state says whether the router, and with it the scheduler's node, is up") {
+  llm_gateway_stage g;
+  CHECK(run_command<gateway_state>(g, get_state{}).scheduler_up);
+  g.deliver(node_down{scheduler_node, {10}});
+  CHECK_FALSE(run_command<gateway_state>(g, get_state{}).scheduler_up);
+}
+
 TEST_CASE("llm gateway: a request that its engine drops as late is not sent to the router again") {
   llm_gateway_stage g;
   g.send_to_engine(1);
