@@ -45,7 +45,8 @@ class parameter_reader {
     in_.read_object([&](const std::string& key) {
       const auto value = in_.read_raw();
       if (key.starts_with("shared_memory_"))
-        refuse("{}parameters.{}: shared memory is not supported; send the data in the body", where_, key);
+        throw http_error{501, where_ + "parameters." + key +
+                                  ": shared memory is not supported; send the data in the body"};
       known(key, value);
     });
   }

@@ -13,8 +13,9 @@ namespace {
 
 using nlohmann::json;
 using testing::max_rows;
+using testing::status_of;
 
-/// The bytes of the request, or the message of its refusal (which is always a 400).
+/// The bytes of the request, or the message of its refusal (a 400; a 501 for shared memory).
 struct outcome {
   std::string bytes;
   std::string error;
@@ -24,13 +25,13 @@ outcome take(std::string_view head, std::string_view binary, const model_signatu
   outcome o;
   auto request = parse_infer({head, binary}, s, max_rows);
   if (!request) {
-    CHECK(request.error().status == 400);
+    CHECK(request.error().status == status_of(request.error().message));
     o.error = request.error().message;
     return o;
   }
   o.bytes.resize(request->input_bytes);
   if (auto e = write_inputs(*request, s, std::as_writable_bytes(std::span(o.bytes)))) {
-    CHECK(e->status == 400);
+    CHECK(e->status == status_of(e->message));
     o.error = e->message;
   }
   o.request = *request;

@@ -11,12 +11,12 @@ namespace {
 
 /// The problem; empty: none.
 template <class F>
-std::string why_refused(F f) {
+std::string why_refused(F f, unsigned status = 400) {
   try {
     f();
     return {};
   } catch (const http_error& e) {
-    CHECK(e.status == 400);
+    CHECK(e.status == status);
     return e.message;
   }
 }
@@ -51,7 +51,7 @@ TEST_CASE("kserve parameters: each is passed on as written, shared memory is ref
   CHECK(read("{}").empty());
   CHECK(read(R"({"a": 1, "b": {"c": [true]}})") ==
         std::vector<std::pair<std::string, std::string>>{{"a", "1"}, {"b", R"({"c": [true]})"}});
-  CHECK(why_refused([&] { read(R"({"shared_memory_offset": 1})"); }) ==
+  CHECK(why_refused([&] { read(R"({"shared_memory_offset": 1})"); }, 501) ==
         "inputs[0]: parameters.shared_memory_offset: shared memory is not supported; send the data in the "
         "body");
   CHECK(why_refused([&] { read("[1]"); }) ==

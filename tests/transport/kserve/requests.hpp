@@ -19,7 +19,11 @@ inline model_signature one_input(data_type type, std::vector<int64_t> shape) {
 }
 inline const model_signature fp32_by_3 = one_input(data_type::fp32, {3});
 
-/// The bytes of the request, or the message of its refusal (which is always a 400).
+inline unsigned status_of(const std::string& refusal) {
+  return refusal.find("shared memory") != std::string::npos ? 501 : 400;
+}
+
+/// The bytes of the request, or the message of its refusal (a 400; a 501 for shared memory).
 struct taken_request {
   std::vector<std::byte> bytes;
   std::string error;
@@ -29,13 +33,13 @@ inline taken_request take(std::string_view body, const model_signature& s = fp32
   taken_request o;
   auto request = parse_infer({body, {}}, s, max_rows);
   if (!request) {
-    CHECK(request.error().status == 400);
+    CHECK(request.error().status == status_of(request.error().message));
     o.error = request.error().message;
     return o;
   }
   o.bytes.resize(request->input_bytes);
   if (auto e = write_inputs(*request, s, o.bytes)) {
-    CHECK(e->status == 400);
+    CHECK(e->status == status_of(e->message));
     o.error = e->message;
   }
   o.request = *request;
