@@ -7,6 +7,10 @@
 #include <caf/all.hpp>
 #include <limits>
 #include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "messages/commands/run_command.hpp"
 #include "messages/operator/commands.hpp"
@@ -81,14 +85,44 @@ prometheus::ClientMetric::Histogram to_prometheus(const histogram& h) {
   return out;
 }
 
+/// Adds a quantile, a sum or a count to the summary with the same other labels.
+void add_to_summary(std::map<std::string, prometheus::MetricFamily>& families, const metric& m) {
+  const auto is = [&](std::string_view suffix) { return m.name.ends_with(suffix); };
+  const std::string name = m.name.substr(0, m.name.size() - (is("_sum") ? 4 : is("_count") ? 6 : 0));
+  std::vector<prometheus::ClientMetric::Label> labels;
+  double quantile = 0;
+  for (const auto& [key, text] : m.labels)
+    if (key == "quantile")
+      quantile = std::stod(text);
+    else
+      labels.push_back({key, text});
+  auto& family = families[name];
+  family.name = name;
+  family.type = prometheus::MetricType::Summary;
+  auto found = std::ranges::find(family.metric, labels, &prometheus::ClientMetric::label);
+  if (found == family.metric.end()) {
+    found = family.metric.emplace(found);
+    found->label = std::move(labels);
+  }
+  if (is("_sum"))
+    found->summary.sample_sum = m.value;
+  else if (is("_count"))
+    found->summary.sample_count = static_cast<uint64_t>(m.value);
+  else
+    found->summary.quantile.push_back({quantile, m.value});
+}
+
 }  // namespace
 
 std::string to_prometheus(const std::vector<metric>& metrics) {
   std::map<std::string, prometheus::MetricFamily> families;
   for (const auto& m : metrics) {
+    if (m.type == metric::kind::summary) {
+      add_to_summary(families, m);
+      continue;
+    }
     auto& family = families[m.name];
     family.name = m.name;
-    family.help = m.name;
     prometheus::ClientMetric value;
     for (const auto& [key, text] : m.labels) value.label.push_back({key, text});
     if (m.type == metric::kind::counter) {

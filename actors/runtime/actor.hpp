@@ -15,7 +15,8 @@ namespace troupe {
 
 /// One metric of an actor. Names follow Prometheus.
 struct metric {
-  enum class kind { counter, gauge, histogram };
+  /// summary: a quantile, with the label "quantile", or NAME_sum or NAME_count beside those of NAME.
+  enum class kind { counter, gauge, histogram, summary };
   std::string name;
   std::vector<std::pair<std::string, std::string>> labels;
   double value = 0;

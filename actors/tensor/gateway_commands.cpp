@@ -135,7 +135,11 @@ void gateway::report(std::vector<metric>& out) const {
            {"quantile", q == 0.5   ? "0.5"
                         : q == 0.9 ? "0.9"
                                    : "0.99"}},
-          to_seconds(m.latency.quantile(q)), gauge);
+          to_seconds(m.latency.quantile(q)), summary);
+    const auto count = static_cast<double>(m.latency.count());
+    add("troupe_request_latency_seconds_sum", {{"model", name}}, to_seconds(m.latency.mean()) * count,
+        summary);
+    add("troupe_request_latency_seconds_count", {{"model", name}}, count, summary);
   }
 }
 

@@ -18,6 +18,24 @@ TEST_CASE("to_prometheus: metrics of one name are grouped under their type, with
         std::string::npos);
 }
 
+TEST_CASE("to_prometheus: a summary has quantiles, a sum and a count, by its other labels") {
+  using enum metric::kind;
+  const auto text = to_prometheus({{"t", {{"model", "a"}, {"quantile", "0.5"}}, 0.25, summary},
+                                   {"t", {{"model", "b"}, {"quantile", "0.5"}}, 9, summary},
+                                   {"t", {{"model", "a"}, {"quantile", "0.99"}}, 0.75, summary},
+                                   {"t_sum", {{"model", "a"}}, 12, summary},
+                                   {"t_count", {{"model", "a"}}, 24, summary}});
+  CHECK(text ==
+        "# TYPE t summary\n"
+        "t_count{model=\"a\"} 24\n"
+        "t_sum{model=\"a\"} 12\n"
+        "t{model=\"a\",quantile=\"0.5\"} 0.25\n"
+        "t{model=\"a\",quantile=\"0.99\"} 0.75\n"
+        "t_count{model=\"b\"} 0\n"
+        "t_sum{model=\"b\"} 0\n"
+        "t{model=\"b\",quantile=\"0.5\"} 9\n");
+}
+
 TEST_CASE("metrics: it sums the reports of all hosts, and answers without a host that has ended") {
   caf_fixture fixture;
   machine_clock time;
