@@ -3,6 +3,8 @@
 import os
 import signal
 import subprocess
+import time
+from pathlib import Path
 
 import cluster
 import processes
@@ -43,6 +45,16 @@ class Supervisor(ClusterTest):
 
     def test_a_reader_of_the_log_that_ends_after_the_first_line(self):
         self.check_cluster("2> >(head -1 >/dev/null) 1>&2")
+
+
+class SharedMemory(ClusterTest):
+    def test_a_start_removes_what_killed_processes_left(self):
+        left = Path(f"/dev/shm/ucx_shm_posix_{os.getpid():x}abcdef")
+        left.write_bytes(b"x" * 4096)
+        os.utime(left, (time.time() - 120,) * 2)
+        with Cluster() as c:
+            c.start()
+            self.assertFalse(left.exists())
 
 
 class FullDisk(ClusterTest):

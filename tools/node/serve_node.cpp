@@ -9,6 +9,7 @@
 #include <caf/io/all.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -28,6 +29,7 @@
 #include "tools/node/operator_actors.hpp"
 #include "tools/node/real_devices.hpp"
 #include "tools/node/real_fabric.hpp"
+#include "transport/memory/abandoned_segments.hpp"
 
 namespace troupe {
 namespace {
@@ -36,9 +38,18 @@ struct node_config final : threaded_config {
   node_config() : threaded_config(2) { prepare_control_lane(*this); }
 };
 
+/// Starts that were killed within the last minute may still be seen by the next start.
+void remove_what_killed_processes_left() {
+  const auto removed =
+      remove_abandoned_segments("/dev/shm", std::filesystem::file_time_type::clock::now() - 1min);
+  if (removed.count > 0)
+    spdlog::info("event=shared_memory_removed segments={} bytes={}", removed.count, removed.bytes);
+}
+
 /// Call before the process has other threads.
 void prepare_process(const cluster_spec& cluster, node_id self) {
   for (const auto& w : security_warnings(cluster, self)) report("troupe: warning: {}", w);
+  remove_what_killed_processes_left();
   signal(SIGPIPE, SIG_IGN);  // OpenSSL writes to sockets that may be closed
   llm_device_pool::prepare_process(cluster, self);
 }
