@@ -19,7 +19,7 @@ PROFILE = EXAMPLE.parents[1] / "profiles" / "punica-7b-a100.toml"
 
 class EmulatedLlm(ClusterTest):
     def sequences(self, c, **keys):
-        body = {"prompt": "abc=", "max_tokens": 20, "temperature": 0, "return_tokens_as_token_ids": True} | keys
+        body = {"prompt": "abc=", "max_tokens": 20, "temperature": 0} | keys
         request = urllib.request.Request(c.url + "/v1/completions", json.dumps(body).encode(),
                                          {"Content-Type": "application/json"})
         with urllib.request.urlopen(request, timeout=PATIENCE) as answer:

@@ -34,8 +34,7 @@ class Streams:
     def read(self, k):
         """(sequence, longest pause between two pieces in seconds) of the k-th sequence."""
         body = {"model": self.models[k % len(self.models)], "prompt": f"abc{k}=", "max_tokens": LENGTHS[k],
-                "ignore_eos": True, "temperature": 1, "presence_penalty": 0.3, "seed": k, "stream": True,
-                "return_tokens_as_token_ids": True, "logprobs": 0}
+                "ignore_eos": True, "temperature": 1, "presence_penalty": 0.3, "seed": k, "stream": True, "logprobs": 0}
         connection = http.client.HTTPConnection("127.0.0.1", self.cluster.http_port, timeout=PATIENCE)
         tokens, gap, last = [], 0.0, time.monotonic()
         with contextlib.closing(connection):

@@ -71,7 +71,8 @@ net::awaitable<std::optional<http_received>> http_connection::read_request() {
       const size_t used = reader_.put({static_cast<const char*>(buffer_.data().data()), buffer_.size()});
       buffer_.consume(used);
       if (reader_.where() == stage::refused) {
-        co_await answer_and_leave(refused(reader_.refusal()));
+        auto answer = refused(reader_.refusal());
+        co_await answer_and_leave(std::move(answer));
         co_return std::nullopt;
       }
       if (before == stage::header && reader_.where() != before) refusal_ = admit();
@@ -97,13 +98,19 @@ net::awaitable<std::optional<http_received>> http_connection::read_request() {
     }
     const bool more = co_await receive(serving_);
     if (more) continue;
-    if (expired_ && serving_ && !closed_)
-      co_await answer_and_leave(
-          refused({408, reader_.where() == stage::body
-                            ? "the body did not arrive in time (limits.http_body_timeout_ms)"
-                            : "the header did not arrive in time (limits.http_header_timeout_ms)"}));
+    if (expired_ && serving_ && !closed_) {
+      auto answer = refused(late());
+      co_await answer_and_leave(std::move(answer));
+    }
     co_return std::nullopt;
   }
+}
+
+/// The error of a request that was not complete in time.
+http_error http_connection::late() const {
+  if (reader_.where() == http_request_reader::stage::body)
+    return {408, "the body did not arrive in time (limits.http_body_timeout_ms)"};
+  return {408, "the header did not arrive in time (limits.http_header_timeout_ms)"};
 }
 
 /// The answer to a request that the reader refused, in the form of the API that it is for.

@@ -63,6 +63,7 @@ class http_connection : public std::enable_shared_from_this<http_connection> {
  private:
   enum class after { keep, leave, close };  // what to do with the connection after an answer
   boost::asio::awaitable<std::optional<http_received>> read_request();
+  http_error late() const;
   http_response refused(const http_error& why);
   std::optional<http_response> admit();
   boost::asio::awaitable<after> answer(http_received& got);
