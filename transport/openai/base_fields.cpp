@@ -98,12 +98,14 @@ void take_biases(std::vector<llm::token_bias>& biases, body_reader& in) {
 
 void take_stream_options(base_request& request, body_reader& in) {
   in.object("stream_options", [&](const std::string& key) {
-    if (key == "include_usage" && !in.take_null())
-      request.include_usage = in.boolean("stream_options.include_usage");
-    else if (key == "continuous_usage_stats" && !in.take_null() && in.boolean("stream_options." + key))
-      refuse("stream_options", "stream_options.continuous_usage_stats: is not supported; leave it out");
-    else if (key != "include_usage" && key != "continuous_usage_stats")
+    const auto at = "stream_options." + key;
+    if (in.take_null()) return;
+    if (key == "include_usage")
+      request.include_usage = in.boolean(at);
+    else if (key != "continuous_usage_stats")
       in.raw();
+    else if (in.boolean(at))
+      refuse("stream_options", at + ": is not supported; leave it out");
   });
 }
 
