@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "gpu.md"
-NOTHING = "Measured: nothing so far."
 
 
 def time_text(us):
