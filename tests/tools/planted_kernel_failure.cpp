@@ -1,8 +1,8 @@
 // A test that fails, for gpu_check_test.py: its kernel leaves out the last row.
 #include <doctest/doctest.h>
 
+#include "tests/gpu/common/wrong_elements.hpp"
 #include "tests/gpu/kernels/cuda/machine.hpp"
-#include "tests/gpu/kernels/cuda/wrong_elements.hpp"
 
 using namespace troupe::cuda;
 
@@ -28,5 +28,5 @@ TEST_CASE("a kernel that leaves out its last row") {
   CAPTURE(seed);
   shared_array<float> to(rows * width);
   run_kernel(constant_kernel{to.data(), (rows - 1) * width}, {1, 1, 1}, seed);
-  CHECK(differences(to, std::vector<float>(rows * width, 1.5F)) == 0);
+  CHECK(troupe::differences(to, std::vector<float>(rows * width, 1.5F)) == 0);
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "gpu/common/model_error.hpp"
+#include "tests/gpu/common/wrong_elements.hpp"
 #include "tests/gpu/onnx/fixtures.hpp"
 
 using namespace troupe;
@@ -63,8 +64,13 @@ void check_golden(bool exact, double max) {
         id, {.name = name, .path = onnx::fixture_path(name), .signature = {}, .latency = {}, .max_batch = 8});
     CHECK(loaded.latency.beta > duration{});  // measured
     for (const uint32_t rows : {1U, 3U, 8U})
-      for (int again = 0; again < 2; ++again)  // first without a graph, then with one
-        CHECK(onnx::relative_l2(d.run(f, rows), f.output_rows(rows)) < max);
+      for (int again = 0; again < 2; ++again) {  // first without a graph, then with one
+        CAPTURE(rows);
+        CAPTURE(again);
+        const auto found = d.run(f, rows), expected = f.output_rows(rows);
+        INFO(large_differences(found, expected, max));
+        CHECK(onnx::relative_l2(found, expected) < max);
+      }
   }
 }
 

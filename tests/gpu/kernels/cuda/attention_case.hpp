@@ -9,8 +9,8 @@
 #include "gpu/kernels/cuda/attention_plan.hpp"
 #include "gpu/kernels/cuda/kv_pages.hpp"
 #include "gpu/kernels/paged_attention.hpp"
+#include "tests/gpu/common/wrong_elements.hpp"
 #include "tests/gpu/kernels/cuda/machine.hpp"
-#include "tests/gpu/kernels/cuda/wrong_elements.hpp"
 
 namespace troupe::cuda {
 
@@ -22,10 +22,11 @@ struct attention_shape {
 
 /// All memory outside of the sequences is NaN: unused pages, slots behind a sequence's end.
 struct attention_case {
-  attention_case(element t, const attention_shape& s, uint32_t seed = 1, uint32_t first_page = 0)
+  attention_case(element t, const attention_shape& s, uint32_t random_seed = 1, uint32_t first_page = 0)
       : type(t),
         of(s),
-        random(seed),
+        seed(random_seed),
+        random(random_seed),
         table(pages_of(s, first_page)),
         starts(start_of(s)),
         kv(t, size_t{page_count(s)} * layers * 2 * s.kv_heads * s.page_tokens * s.head_dim),
@@ -63,6 +64,13 @@ struct attention_case {
   }
   /// Checks the sequences with `wanted` rows (2: or more) against the reference.
   void check(uint32_t wanted) {
+    CAPTURE(name_of(type));
+    CAPTURE(of.heads);
+    CAPTURE(of.kv_heads);
+    CAPTURE(of.head_dim);
+    CAPTURE(of.page_tokens);
+    CAPTURE(of.window);
+    CAPTURE(seed);
     std::vector<float> queries(q.size()), expected(out.size());
     for (size_t i = 0; i < queries.size(); ++i) queries[i] = q.at(i);
     kernels::paged_attention_reference(
@@ -99,6 +107,7 @@ struct attention_case {
 
   element type;
   attention_shape of;
+  uint32_t seed;
   std::mt19937 random;
   shared_array<uint32_t> table, starts;
   number_array kv;

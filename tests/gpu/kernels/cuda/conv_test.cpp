@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "tests/gpu/common/wrong_elements.hpp"
 #include "tests/gpu/kernels/cuda/conv_case.hpp"
 #include "tests/gpu/kernels/cuda/conv_reference.hpp"
-#include "tests/gpu/kernels/cuda/wrong_elements.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;

@@ -2,16 +2,20 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/gpu/common/wrong_elements.hpp"
 #include "tests/gpu/kernels/cuda/machine.hpp"
-#include "tests/gpu/kernels/cuda/wrong_elements.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;
 
 TEST_CASE("embedding kernel: each token gives its table row as floats") {
-  std::mt19937 random(1);
+  constexpr uint32_t seed = 1;
+  std::mt19937 random(seed);
+  CAPTURE(seed);
   for (const uint32_t width : {8, 136, 4096}) {
+    CAPTURE(width);
     for (const element type : short_elements) {
+      CAPTURE(name_of(type));
       number_array table = random_numbers(type, 5 * width, random);
       shared_array<int32_t> tokens(std::vector<int32_t>{4, 0, 4, 2});
       shared_array<uint32_t> count(1);

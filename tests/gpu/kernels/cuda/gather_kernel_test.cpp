@@ -2,8 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/gpu/common/wrong_elements.hpp"
 #include "tests/gpu/kernels/cuda/machine.hpp"
-#include "tests/gpu/kernels/cuda/wrong_elements.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;
@@ -36,7 +36,9 @@ found gather(uint32_t outer, uint32_t bound, uint32_t slice, const std::vector<I
 template <uint32_t W, class Index>
 void check_gather(uint32_t outer, uint32_t bound, uint32_t slice) {
   CAPTURE(W);
-  CAPTURE(slice);
+  CAPTURE(outer);
+  CAPTURE(bound);
+  CAPTURE(slice);  // the seed, too
   std::mt19937 random(slice);
   std::vector<Index> picks(9);
   for (auto& p : picks) p = static_cast<Index>(random() % (2 * bound)) - static_cast<Index>(bound);

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "gpu/kernels/cuda/gemm_args.hpp"
+#include "tests/gpu/common/wrong_elements.hpp"
 #include "tests/gpu/kernels/cuda/gemm_reference.hpp"
 #include "tests/gpu/kernels/cuda/machine.hpp"
-#include "tests/gpu/kernels/cuda/wrong_elements.hpp"
 #ifdef __CUDACC__
 #include "gpu/kernels/cuda/gemm.hpp"
 #else

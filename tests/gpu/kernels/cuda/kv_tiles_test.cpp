@@ -4,8 +4,8 @@
 
 #include <set>
 
+#include "tests/gpu/common/wrong_elements.hpp"
 #include "tests/gpu/kernels/cuda/attention_case.hpp"
-#include "tests/gpu/kernels/cuda/wrong_elements.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;
@@ -47,6 +47,7 @@ struct tile_reader {
 
 template <uint32_t Dim>
 void check_tiles(uint32_t page_tokens) {
+  CAPTURE(Dim);
   CAPTURE(page_tokens);
   attention_shape s;
   s.head_dim = Dim, s.page_tokens = page_tokens, s.rows = {1, 1}, s.tokens = {70, 230};

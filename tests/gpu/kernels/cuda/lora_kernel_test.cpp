@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "gpu/kernels/sgmv.hpp"
+#include "tests/gpu/common/wrong_elements.hpp"
 #include "tests/gpu/kernels/cuda/machine.hpp"
-#include "tests/gpu/kernels/cuda/wrong_elements.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;
@@ -167,6 +167,8 @@ void check_result(const lora_run<E>& run, const std::vector<std::vector<uint16_t
 
 template <element E, class Kernel = lora_kernel<E>>
 void check_case(const lora_case& c, uint32_t seed, uint32_t tried_orders = 1) {
+  CAPTURE(name_of(E));
+  CAPTURE(c.rows());
   CAPTURE(c.in);
   CAPTURE(c.outs[0]);
   CAPTURE(c.ranks[0]);

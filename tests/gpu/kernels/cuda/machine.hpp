@@ -78,6 +78,11 @@ inline number_array random_numbers(element type, size_t n, std::mt19937& random)
   return a;
 }
 
+/// For messages.
+inline const char* name_of(element type) {
+  return type == element::bf16 ? "bf16" : type == element::f16 ? "f16" : "f32";
+}
+
 constexpr element short_elements[] = {element::f16, element::bf16};
 
 /// Number of thread orders to run; a GPU has only its own.

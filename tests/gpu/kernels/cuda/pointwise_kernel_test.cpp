@@ -5,8 +5,8 @@
 #include <cmath>
 #include <functional>
 
+#include "tests/gpu/common/wrong_elements.hpp"
 #include "tests/gpu/kernels/cuda/machine.hpp"
-#include "tests/gpu/kernels/cuda/wrong_elements.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;
@@ -61,8 +61,12 @@ std::vector<float> floats(size_t n, uint32_t seed, float low = -3, float high = 
 void check_op(pointwise_instruction i, const std::function<double(double, double, double)>& expected,
               float low = -3) {
   CAPTURE(static_cast<int>(i.op));
-  constexpr uint32_t rows = 3, columns = 100;
-  const auto x = floats(rows * columns, 1, low), a = floats(columns, 2, low);
+  constexpr uint32_t rows = 3, columns = 100, seed = 1;
+  CAPTURE(rows);
+  CAPTURE(columns);
+  CAPTURE(low);
+  CAPTURE(seed);
+  const auto x = floats(rows * columns, seed, low), a = floats(columns, seed + 1, low);
   const std::vector<float> b{0.75F};
   i.a = 1, i.b = 2;
   const auto check = [&](auto& c) {

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
+#include "tests/gpu/common/wrong_elements.hpp"
 #include "tests/gpu/kernels/cuda/machine.hpp"
-#include "tests/gpu/kernels/cuda/wrong_elements.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;
@@ -17,7 +17,8 @@ void check_pool(bool average, bool counts_padding, bool channels_last, uint32_t 
   CAPTURE(average);
   CAPTURE(counts_padding);
   CAPTURE(channels_last);
-  CAPTURE(height);
+  CAPTURE(height);  // the seed, too
+  CAPTURE(width);
   constexpr uint32_t batch = 2, channels = 3;
   pool_kernel k;
   k.batch = batch, k.channels = channels, k.average = average, k.channels_last = channels_last;

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "gpu/kernels/rms_norm.hpp"
+#include "tests/gpu/common/wrong_elements.hpp"
 #include "tests/gpu/kernels/cuda/machine.hpp"
-#include "tests/gpu/kernels/cuda/wrong_elements.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;
@@ -43,9 +43,12 @@ struct norm_case {
 
 template <element E>
 void check_norm(uint32_t rows, uint32_t width, bool adds, std::vector<uint32_t> which = {}) {
+  const uint32_t seed = rows + width;
+  CAPTURE(name_of(E));
   CAPTURE(rows);
   CAPTURE(width);
-  norm_case<E> c(rows, width, rows + width);
+  CAPTURE(seed);
+  norm_case<E> c(rows, width, seed);
   std::vector<float> x = c.x.values(), added(rows * width), weight(width), expected(rows * width);
   for (size_t i = 0; i < added.size(); ++i) added[i] = c.delta.at(i);
   for (size_t i = 0; i < width; ++i) weight[i] = c.weight.at(i);

@@ -6,8 +6,8 @@
 
 #include "gpu/kernels/kv_append.hpp"
 #include "gpu/kernels/rope.hpp"
+#include "tests/gpu/common/wrong_elements.hpp"
 #include "tests/gpu/kernels/cuda/machine.hpp"
-#include "tests/gpu/kernels/cuda/wrong_elements.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;
@@ -28,6 +28,11 @@ std::vector<float> frequencies_of(uint32_t half) {
 
 template <element E>
 void check_rope(const rope_case& c) {
+  CAPTURE(name_of(E));
+  CAPTURE(c.heads);
+  CAPTURE(c.kv_heads);
+  CAPTURE(c.head_dim);  // the seed, too
+  CAPTURE(c.page_tokens);
   std::mt19937 random(c.head_dim);
   const auto rows = static_cast<uint32_t>(c.sequence.size());
   const uint32_t half = c.head_dim / 2, width = (c.heads + 2 * c.kv_heads) * c.head_dim;

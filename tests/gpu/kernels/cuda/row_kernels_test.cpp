@@ -4,8 +4,8 @@
 
 #include <cmath>
 
+#include "tests/gpu/common/wrong_elements.hpp"
 #include "tests/gpu/kernels/cuda/machine.hpp"
-#include "tests/gpu/kernels/cuda/wrong_elements.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;
@@ -31,7 +31,8 @@ struct row {
 /// Runs a kernel over [outer, n, inner] and compares each row with the result of `expected`.
 template <class Kernel, class Expected>
 void check_rows(Kernel k, uint32_t outer, uint32_t n, uint32_t inner, bool one, const Expected& expected) {
-  CAPTURE(n);
+  CAPTURE(outer);
+  CAPTURE(n);  // the seed, too
   CAPTURE(inner);
   const auto x = random_floats(size_t{outer} * n * inner, n);
   shared_array<float> y(size_t{outer} * (one ? 1 : n) * inner);

@@ -6,9 +6,9 @@
 #include <optional>
 
 #include "gpu/kernels/cuda/sampling_rows.hpp"
+#include "tests/gpu/common/wrong_elements.hpp"
 #include "tests/gpu/kernels/cpu/sampling_case.hpp"
 #include "tests/gpu/kernels/cuda/machine.hpp"
-#include "tests/gpu/kernels/cuda/wrong_elements.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;
@@ -83,6 +83,8 @@ void check_random(int rounds, uint32_t seed) {
   for (int i = 0; i < rounds; ++i) {
     const uint32_t vocabulary =
         i % 5 == 0 ? 1 + static_cast<uint32_t>(random() % 4) : 50 + static_cast<uint32_t>(random() % 3000);
+    CAPTURE(seed);
+    CAPTURE(i);
     CAPTURE(vocabulary);
     std::vector<kernels::sampling_case> cases;
     std::vector<sampling_args> samplings;

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "gpu/kernels/silu_mul.hpp"
+#include "tests/gpu/common/wrong_elements.hpp"
 #include "tests/gpu/kernels/cuda/machine.hpp"
-#include "tests/gpu/kernels/cuda/wrong_elements.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;
@@ -15,7 +15,9 @@ namespace {
 
 template <element E>
 void check_silu(uint32_t rows, uint32_t width) {
-  CAPTURE(width);
+  CAPTURE(name_of(E));
+  CAPTURE(rows);
+  CAPTURE(width);  // the seed, too
   std::mt19937 random(width);
   number_array both = random_numbers(E, rows * 2 * width, random), out(E, (rows + 1) * width);
   for (size_t i = 0; i < both.size(); i += 5) both.set(i, both.at(i) * 90);  // outside of exp's range

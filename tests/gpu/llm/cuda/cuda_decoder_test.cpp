@@ -11,7 +11,7 @@
 
 #include "gpu/checkpoint/parameters.hpp"
 #include "gpu/llm/choose_tokens.hpp"
-#include "tests/gpu/kernels/cuda/wrong_elements.hpp"
+#include "tests/gpu/common/wrong_elements.hpp"
 #include "tests/gpu/llm/cuda/small_decoder.hpp"
 
 using namespace troupe;
@@ -32,12 +32,16 @@ void check_golden(small_model<E>& m, const nlohmann::json& golden, adapter_id ad
   const auto prompt = static_cast<uint32_t>(sequence.size()), mid = golden["mid_index"].get<uint32_t>();
   llm_step s;
   append(s, sequence, 0, mid + 1, 3, adapter);
-  CHECK(relative_l2(m.run(s).data(), golden["mid_logits"]) < tolerance);
+  const auto check_logits = [&](const std::vector<float>& found, const std::vector<float>& expected) {
+    INFO(large_differences(found, expected, tolerance));
+    CHECK(relative_l2(found.data(), expected) < tolerance);
+  };
+  check_logits(m.run(s), golden["mid_logits"]);
   s.clear();
   append(s, sequence, mid + 1, prompt, 3, adapter);
   std::vector<float> logits = m.run(s);
-  CHECK(relative_l2(logits.data(), golden["last_logits"]) < tolerance);
-  cuda::wrong_elements wrong;
+  check_logits(logits, golden["last_logits"]);
+  wrong_elements wrong;
   int sure = 0;
   for (size_t i = 0; i < golden["greedy"].size(); ++i) {
     CHECK(m.chosen[0].which == std::ranges::max_element(logits) - logits.begin());

@@ -4,6 +4,7 @@
 //
 // tools/gpu_check takes such lines into its report.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -12,7 +13,7 @@
 #include <ostream>
 #include <string>
 
-namespace troupe::cuda {
+namespace troupe {
 
 class wrong_elements {
  public:
@@ -57,4 +58,14 @@ wrong_elements differences(const Found& found, const Expected& expected, double 
   return wrong;
 }
 
-}  // namespace troupe::cuda
+/// The same for results whose relative error is bounded: further than `error` times the largest expected
+/// number.
+template <class Found, class Expected>
+wrong_elements large_differences(const Found& found, const Expected& expected, double error) {
+  double largest = 0;
+  for (size_t i = 0; i < expected.size(); ++i)
+    largest = std::max(largest, std::abs(static_cast<double>(expected[i])));
+  return differences(found, expected, error * largest);
+}
+
+}  // namespace troupe
