@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <map>
 
 #include "config/sections.hpp"
@@ -58,6 +59,26 @@ std::optional<device_spec> read_device(section& s, uint32_t& next_gpu) {
   return d;
 }
 
+/// A port, 0 for any, or the text "FIRST-LAST".
+port_range read_ports(section& s, std::string_view key) {
+  const auto text = s.peek(key);
+  if (text.empty()) {
+    const auto port = static_cast<uint16_t>(s.integer(key, 0, 65535, 0));
+    return {port, port};
+  }
+  s.text(key);
+  port_range ports;
+  const auto* const end = text.data() + text.size();
+  const auto [dash, error] = std::from_chars(text.data(), end, ports.first);
+  if (error == std::errc{} && dash != end && *dash == '-') {
+    const auto [rest, wrong] = std::from_chars(dash + 1, end, ports.last);
+    if (wrong == std::errc{} && rest == end && 0 < ports.first && ports.first <= ports.last) return ports;
+  }
+  s.refuse(key,
+           fmt::format("must be a port or a range of ports such as \"7710-7719\", not {}", in_quotes(text)));
+  return {};
+}
+
 node_spec read_node(section& s, const std::vector<domain_spec>& domains) {
   node_spec n;
   n.name = s.name("name");
@@ -79,7 +100,7 @@ node_spec read_node(section& s, const std::vector<domain_spec>& domains) {
     n.domain = read_domain_of(s, domains);
   else
     s.unused("domain", n.roles.empty() ? "" : "only a worker belongs to a domain; remove the key");
-  n.data_port = static_cast<uint16_t>(s.integer("data_port", 0, 65535, 0));
+  n.data_ports = read_ports(s, "data_port");
   n.data_interface = s.text("data_interface", "");
   const auto devices = s.tables("device");
   uint32_t next_gpu = 0;
@@ -93,7 +114,7 @@ node_spec read_node(section& s, const std::vector<domain_spec>& domains) {
   return n;
 }
 
-/// Names are unique, and so are the ports of a host.
+/// Names are unique, and so are the ports of a host. Nodes may share a range of ports.
 class collisions {
  public:
   void add(section& s, const node_spec& n) {
@@ -106,13 +127,28 @@ class collisions {
     }
     add_port(s, n, "control_port", n.control_port);
     add_port(s, n, "http_port", n.http_port);
-    add_port(s, n, "data_port", n.data_port);
+    if (n.data_ports.first == n.data_ports.last)
+      add_port(s, n, "data_port", n.data_ports.first);
+    else
+      ranges_.emplace_back(&s, &n);
+  }
+  /// After all nodes were added; they still stand where they stood.
+  void check_ranges() {
+    for (const auto& [s, n] : ranges_) {
+      const auto it = ports_.lower_bound({host_of(*n), n->data_ports.first});
+      if (it == ports_.end() || it->first.first != host_of(*n) || it->first.second > n->data_ports.last)
+        continue;
+      s->refuse("data_port", fmt::format("{} is the {} on {}; choose another range", it->first.second,
+                                         it->second, it->first.first));
+    }
   }
 
  private:
+  static std::string host_of(const node_spec& n) { return n.host == "localhost" ? "127.0.0.1" : n.host; }
+
   void add_port(section& s, const node_spec& n, std::string_view key, uint16_t port) {
     if (!s.has(key) || port == 0) return;
-    const auto host = n.host == "localhost" ? "127.0.0.1" : n.host;
+    const auto host = host_of(n);
     const auto [first, fresh] =
         ports_.emplace(std::pair{host, port}, fmt::format("{} of node '{}'", key, n.name));
     if (!fresh) {
@@ -123,6 +159,7 @@ class collisions {
 
   std::map<std::string, uint32_t> names_;
   std::map<std::pair<std::string, uint16_t>, std::string> ports_;
+  std::vector<std::pair<section*, const node_spec*>> ranges_;
 };
 
 void refuse_standbys_of_domains(const std::vector<section*>& sections, const std::vector<node_spec>& nodes,
@@ -184,10 +221,9 @@ void require_roles(section& root, const std::vector<section*>& sections,
 node_reading read_nodes(section& root, const cluster_spec& cluster) {
   node_reading out{{}, root.tables("node")};
   collisions taken;
-  for (auto* s : out.sections) {
-    out.nodes.push_back(read_node(*s, cluster.domains));
-    taken.add(*s, out.nodes.back());
-  }
+  for (auto* s : out.sections) out.nodes.push_back(read_node(*s, cluster.domains));
+  for (size_t i = 0; i < out.nodes.size(); ++i) taken.add(*out.sections[i], out.nodes[i]);
+  taken.check_ranges();
   require_roles(root, out.sections, out.nodes);
   refuse_standbys_of_domains(out.sections, out.nodes, cluster.domains);
   check_listening(out.sections, out.nodes, cluster);

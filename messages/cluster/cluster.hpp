@@ -43,6 +43,12 @@ struct domain_spec {
   double max_rate_rps = 0;  ///< total request rate of its models, for the placer; 0: unlimited
 };
 
+/// TCP ports first..last; both 0: any port.
+struct port_range {
+  uint16_t first = 0, last = 0;
+  friend bool operator==(const port_range&, const port_range&) = default;
+};
+
 struct node_spec {
   std::string name;
   std::string host = "127.0.0.1";  ///< address under which other nodes reach it
@@ -50,7 +56,7 @@ struct node_spec {
   std::string http_listen;         ///< likewise for HTTP; gateways only
   uint16_t control_port = 0;
   uint16_t http_port = 0;      ///< gateways only
-  uint16_t data_port = 0;      ///< 0: the transport chooses
+  port_range data_ports;       ///< the data lane listens on one of them
   std::string data_interface;  ///< network device for the data lane; empty: loopback or UCX's choice
   std::vector<node_role> roles;
   uint32_t domain = 0;  ///< of its devices; workers only

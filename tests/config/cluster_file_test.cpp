@@ -38,7 +38,7 @@ void check_same(const cluster_spec& a, const cluster_spec& b) {
     CHECK(a.nodes[i].host == b.nodes[i].host);
     CHECK(a.nodes[i].control_port == b.nodes[i].control_port);
     CHECK(a.nodes[i].http_port == b.nodes[i].http_port);
-    CHECK(a.nodes[i].data_port == b.nodes[i].data_port);
+    CHECK(a.nodes[i].data_ports == b.nodes[i].data_ports);
     CHECK(a.nodes[i].roles == b.nodes[i].roles);
   }
   REQUIRE(a.models.size() == b.models.size());
@@ -68,7 +68,7 @@ TEST_CASE("absent keys have defaults") {
   const auto& c = cluster.spec;
   CHECK(c.name == "test");
   CHECK(c.nodes[0].host == "127.0.0.1");
-  CHECK(c.nodes[0].data_port == 0);
+  CHECK(c.nodes[0].data_ports == port_range{});
   CHECK(c.policy.shedding == "window");
   CHECK(c.policy.matchmaking == "lowest_id");
   CHECK(c.policy.network == network_delay{200us, 20us});

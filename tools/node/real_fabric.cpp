@@ -40,9 +40,9 @@ ucx_options options_of(const node_spec& me, node_id self, incarnation_id first) 
   o.self = self;
   o.incarnation = first;
   o.secret = draw_secret();
-  if (me.data_port != 0) {
-    const auto port = std::to_string(me.data_port);
-    o.environment.emplace_back("UCX_TCP_PORT_RANGE", port + "-" + port);
+  if (const auto& ports = me.data_ports; ports.first != 0) {
+    o.environment.emplace_back("UCX_TCP_PORT_RANGE",
+                               std::to_string(ports.first) + "-" + std::to_string(ports.last));
   }
   if (const auto device = data_device(me); !device.empty())
     o.environment.emplace_back("UCX_NET_DEVICES", device);

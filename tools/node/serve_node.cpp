@@ -24,6 +24,7 @@
 #include "tools/common/control_certificates.hpp"
 #include "tools/common/exit_code.hpp"
 #include "tools/common/standard_streams.hpp"
+#include "tools/node/data_port.hpp"
 #include "tools/node/http_frontend.hpp"
 #include "tools/node/node_process.hpp"
 #include "tools/node/operator_actors.hpp"
@@ -143,6 +144,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
   prepare_process(cluster, self);
 
   const machine_clock time(options.clock_offset);
+  await_data_port(me, time);  // while SIGTERM still ends the process at once
   node_events events;
   const signal_watch signals(events);
   real_fabric fabric(me, self, time);
