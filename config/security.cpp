@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "config/one_host.hpp"
 #include "config/sections.hpp"
 #include "config/security.hpp"
 #include "config/text_file.hpp"
@@ -180,6 +181,7 @@ void warn_of_open_keys(const cluster_spec& cluster, std::vector<std::string>& ou
 std::vector<std::string> security_warnings(const cluster_spec& cluster, std::optional<node_id> only) {
   std::vector<std::string> out;
   if (!only || cluster.nodes[only->value].has(node_role::gateway)) warn_of_open_keys(cluster, out);
+  const bool networked = !on_one_host(cluster.nodes);
   for (uint32_t i = 0; i < cluster.nodes.size(); ++i) {
     if (only && only->value != i) continue;
     const auto& n = cluster.nodes[i];
@@ -188,11 +190,12 @@ std::vector<std::string> security_warnings(const cluster_spec& cluster, std::opt
           fmt::format("node '{}': every host that can reach {}:{} can send it commands, as [security] "
                       "insecure = true allows",
                       n.name, n.listen, n.control_port));
-    if (n.data_interface.empty() && !is_loopback(n.host))
-      out.push_back(
-          fmt::format("node '{}': the data lane is not encrypted and listens on every network device; name "
-                      "one with data_interface",
-                      n.name));
+    if (networked && n.data_interface.empty() && !is_loopback(n.host))
+      out.push_back(fmt::format(
+          "node '{}': the data lane is not encrypted and listens on every network device, and whoever "
+          "reaches it can write to the memory of the process; name the device of a network that only the "
+          "cluster's hosts reach with data_interface",
+          n.name));
     if (n.has(node_role::gateway) && cluster.tenants.empty() && !is_loopback(n.http_listen))
       out.push_back(
           fmt::format("node '{}': every host that can reach http://{} can use its models; give each user a "

@@ -149,6 +149,11 @@ TEST_CASE("a data lane on every network device is a warning") {
   CHECK(security_warnings(
             read(changed(far, "host = \"far\"", "host = \"far\"\ndata_interface = \"eth1\"")).spec)
             .empty());
+  const auto shared = changed(far, "control_port = 7701", "control_port = 7701\nhost = \"far\"") +
+                      "[admin]\nkey = \"0123456789abcdef\"\n[[tenant]]\nname = \"t\"\nkey = "
+                      "\"abcdef0123456789\"\n";
+  REQUIRE(read(shared).ok());
+  CHECK(security_warnings(read(shared).spec).empty());  // on one host there is no network
 }
 
 TEST_CASE("HTTP on the network without any key is refused unless insecure is set") {
