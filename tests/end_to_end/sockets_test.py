@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
-"""The sockets of a cluster whose file names no host: loopback addresses only."""
+"""The sockets of a cluster whose file names no host: loopback addresses only, and none of the data lane."""
 import ipaddress
+import os
 import re
+import signal
 import subprocess
+import unittest.mock
+from pathlib import Path
 
 import cluster
 from cluster import Cluster, ClusterTest
 from fixtures import Fixture
-from processes import PATIENCE
+from processes import PATIENCE, free_ports
 
 LOOPBACK = {"127.0.0.1", "::1"}
 
@@ -21,6 +25,14 @@ def tcp_sockets(pids, listening):
         own, peer = re.search(r"(\S+):(?:\d+)\s+(\S+):(?:\d+|\*)", line).groups()
         found += [(int(p), own.strip("[]"), peer.strip("[]")) for p in re.findall(r"pid=(\d+)", line) if int(p) in pids]
     return found
+
+
+def listening_ports(pid):
+    """The TCP ports that this process listens at, from /proc."""
+    links = [os.readlink(f) for f in Path(f"/proc/{pid}/fd").iterdir()]
+    inodes = {m[1] for m in map(re.compile(r"socket:\[(\d+)\]").fullmatch, links) if m}
+    rows = [row.split() for table in ("tcp", "tcp6") for row in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()]
+    return {int(row[1].rsplit(":")[-1], 16) for row in rows if row[3] == "0A" and row[9] in inodes}
 
 
 def has_another_address():
@@ -64,6 +76,40 @@ class Sockets(ClusterTest):
             up = c.start("--node", "head", ready=None)
             self.assertNotEqual(up.wait(), 0)
             self.assertIn("nosuch0", up.output())
+
+
+class DataPorts(ClusterTest):
+    def test_a_killed_node_takes_another_port_of_its_range(self):
+        mlp = Fixture("mlp")
+        with Cluster(env={"UCX_TLS": "tcp,self"}) as c:
+            first = free_ports(1)[0]
+            ports = range(first, first + 8)
+            c.file.write_text(c.file.read_text().replace(
+                'name = "worker"', f'name = "worker"\ndata_port = "{ports.start}-{ports.stop - 1}"'))
+            up = c.start()
+            self.assertEqual(c.infer("mlp", mlp.body(1))[0], 200)
+            worker = up.pid_of("worker")
+            before = listening_ports(worker) & set(ports)
+            self.assertEqual(len(before), 1)
+            os.kill(worker, signal.SIGKILL)
+            c.wait_until_served(mlp)
+            self.assertNotEqual(up.pid_of("worker"), worker)
+            self.assertEqual(len(listening_ports(up.pid_of("worker")) & set(ports)), 1)
+            self.assertEqual(up.terminate(), 0)
+
+
+class OneHost(ClusterTest):
+    def test_the_data_lane_of_a_cluster_on_one_host_listens_at_no_port(self):
+        mlp = Fixture("mlp")
+        with Cluster() as c, unittest.mock.patch.dict(os.environ):
+            os.environ.pop("UCX_TLS", None)
+            control = [int(p) for p in re.findall(r"control_port = (\d+)", c.file.read_text())]
+            up = c.start()
+            self.assertEqual(c.infer("mlp", mlp.body(1))[0], 200)
+            self.assertGreater(c.metric("troupe_fabric_bytes_pulled_total"), 0)
+            self.assertEqual(listening_ports(up.pid_of("head")) | listening_ports(up.pid_of("worker")),
+                             {c.http_port, *control})
+            self.assertEqual(up.terminate(), 0)
 
 
 if __name__ == "__main__":

@@ -31,10 +31,10 @@ void await_data_port(const node_spec& me, const clock& time) {
     std::this_thread::sleep_for(pause);
     if (has_free_port(ports.first, ports.last)) return;
   }
-  throw std::runtime_error(
-      fmt::format("node '{}': data_port: {} is in use on this host; choose a port that no other process uses, or "
-                  "a range of ports",
-                  me.name, text_of(ports)));
+  throw std::runtime_error(fmt::format(
+      "node '{}': data_port: {} is in use on this host; choose a port that no other process uses, or "
+      "a range of ports",
+      me.name, text_of(ports)));
 }
 
 }  // namespace troupe

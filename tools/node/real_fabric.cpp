@@ -4,9 +4,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "config/one_host.hpp"
 #include "config/security.hpp"
 #include "transport/common/loopback.hpp"
 #include "transport/fabric/ucx_fabric.hpp"
@@ -49,10 +53,30 @@ ucx_options options_of(const node_spec& me, node_id self, incarnation_id first) 
   return o;
 }
 
+/// Leaves shared memory only, so that UCX listens at no port. A process that is no part of the cluster could
+/// make this one write to any address by UCX's own messages, for which it needs no secret.
+ucx_options without_tcp(ucx_options o) {
+  std::erase_if(o.environment, [](const auto& variable) {
+    return variable.first.starts_with("UCX_TCP_") || variable.first == "UCX_NET_DEVICES";
+  });
+  for (auto& [name, value] : o.environment)
+    if (name == "UCX_TLS") value = "posix,cma,self";
+  return o;
+}
+
+ucx_options options_in(const cluster_spec& cluster, node_id self, incarnation_id first) {
+  const auto o = options_of(cluster.nodes[self.value], self, first);
+  return has_data_port(cluster) ? o : without_tcp(o);
+}
+
 }  // namespace
 
-real_fabric::real_fabric(const node_spec& me, node_id self, const clock& time)
-    : first_(incarnation_after({})), carrier_(make_ucx_fabric(options_of(me, self, first_), time)) {}
+bool has_data_port(const cluster_spec& cluster) {
+  return std::getenv("UCX_TLS") != nullptr || !on_one_host(cluster.nodes);
+}
+
+real_fabric::real_fabric(const cluster_spec& cluster, node_id self, const clock& time)
+    : first_(incarnation_after({})), carrier_(make_ucx_fabric(options_in(cluster, self, first_), time)) {}
 
 fabric_part real_fabric::part() const {
   return {*carrier_,

@@ -144,10 +144,11 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
   prepare_process(cluster, self);
 
   const machine_clock time(options.clock_offset);
-  await_data_port(me, time);  // while SIGTERM still ends the process at once
+  // While SIGTERM still ends the process at once.
+  if (has_data_port(cluster)) await_data_port(me, time);
   node_events events;
   const signal_watch signals(events);
-  real_fabric fabric(me, self, time);
+  real_fabric fabric(cluster, self, time);
   node_config config;
   caf::actor_system system(config);
   node_process process(cluster, events);

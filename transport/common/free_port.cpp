@@ -17,7 +17,8 @@ bool can_bind(const Address& at, int family) {
   if (fd < 0) return true;
   const int yes = 1;  // otherwise it would include IPv4
   if (family == AF_INET6) ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof yes);
-  const bool bound = ::bind(fd, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0 || errno != EADDRINUSE;
+  const bool bound =
+      ::bind(fd, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0 || errno != EADDRINUSE;
   ::close(fd);
   return bound;
 }
