@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -178,6 +179,20 @@ class Drain(ClusterTest):
             self.assertEqual(set(s for _, _, s, *_ in load.results), {200}, load.summary())
             self.assertTrue(all(right for *_, right in load.results))
             self.assert_ledger_balances(c)
+
+
+    def test_a_node_that_is_started_again_at_once_has_left_all_the_same(self):
+        with Cluster(("mlp",)) as c:
+            head, worker = c.start("--node", "head", ready=None), c.start("--node", "worker")
+            head.wait_line("^troupe: ready")
+
+            def start_again():
+                worker.wait()
+                c.start("--node", "worker")
+            restart = threading.Thread(target=start_again)
+            restart.start()
+            self.assertTrue(troupe(c, "drain", "worker", "--wait", PATIENCE / 2)["complete"])
+            restart.join()
 
 
 class Repository(ClusterTest):

@@ -37,6 +37,11 @@ node_id current_leader(control_client& client, const cluster_spec& cluster) {
   });
 }
 
+/// The incarnation of a node, in its answer to "status".
+uint64_t incarnation_in(const std::string& status) {
+  return nlohmann::json::parse(status).at("incarnation").get<uint64_t>();
+}
+
 template <class Change>
 int change(const cluster_spec& cluster, const Change& c, duration wait, const change_options& options) {
   control_client client(cluster);
@@ -81,6 +86,8 @@ int drain_one(const cluster_spec& cluster, const std::string& node, const change
     return exit_bad_input;
   }
   control_client client(cluster);
+  const auto status = [&] { return client.ask(cluster.nodes[found->value], command{2, "status", ""}); };
+  const auto drained = status();
   const auto said = client.ask(cluster.nodes[found->value],
                                command{1, drain_node::type_name, to_json(drain_node{1, node}).dump()},
                                std::chrono::seconds(10));
@@ -89,9 +96,10 @@ int drain_one(const cluster_spec& cluster, const std::string& node, const change
   const auto r = from_json<change_reply>(nlohmann::json::parse(said.body));
   if (!r.ok || options.wait_s <= 0) return tell_outcome(r.ok, false, 0, r.detail, options.json);
   const auto end = std::chrono::steady_clock::now() + as_duration(options.wait_s);
-  const auto is_there = [&] {
-    const auto status = client.ask(cluster.nodes[found->value], command{2, "status", ""});
-    return status.ok || !status.body.starts_with("no node answers");
+  const auto is_there = [&] {  // it may have been started again since
+    const auto now = status();
+    if (!now.ok) return !now.body.starts_with("no node answers");
+    return !drained.ok || incarnation_in(now.body) == incarnation_in(drained.body);
   };
   while (is_there()) {
     if (std::chrono::steady_clock::now() > end)
