@@ -53,11 +53,11 @@ void openai_api::tokenize(const http_request& request, http_reply reply) const {
                                     : tokens_of_chat(*of, asked->messages, asked->add_generation_prompt,
                                                      asked->add_special_tokens);
   if (!tokens) return refuse(reply, tokens.error());
-  std::vector<std::string> texts;
+  std::vector<std::string> names;
   std::optional<std::span<const std::string>> shown;
   if (asked->return_token_strs) {
-    for (const auto t : *tokens) texts.push_back(text_of(*of->words, t));
-    shown = texts;
+    for (const auto t : *tokens) names.push_back(of->words->words->name(t));
+    shown = names;
   }
   answer(reply, openai::format_tokenize(*tokens, shown, of->target.max_model_len));
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "gpu/tokenizer/byte_alphabet.hpp"
 #include "gpu/tokenizer/nfc.hpp"
 #include "gpu/tokenizer/utf8.hpp"
 
@@ -168,6 +169,13 @@ std::string bpe_tokenizer::decode(const std::vector<token>& tokens, bool skip_sp
 std::string bpe_tokenizer::piece(token t) const {
   const auto* e = entry(t);
   return e == nullptr || is_special(t) ? "" : e->bytes;
+}
+
+std::string bpe_tokenizer::name(token t) const {
+  if (const auto* added = file_.added.find(t)) return added->content;
+  const auto* e = entry(t);
+  if (e == nullptr) return "";
+  return e->plain ? in_alphabet(e->bytes) : e->bytes;
 }
 
 bool bpe_tokenizer::is_special(token t) const {

@@ -23,6 +23,7 @@ class bpe_tokenizer final : public tokenizer {
   std::string decode(const std::vector<token>& tokens, bool skip_special) const override;
   uint32_t vocabulary() const override { return static_cast<uint32_t>(file_.vocabulary.size()); }
   std::string piece(token t) const override;
+  std::string name(token t) const override;
   bool is_special(token t) const override;
   std::optional<token> find(std::string_view special) const override;
 

@@ -24,6 +24,14 @@ constexpr auto alphabet = [] {
   return bytes;
 }();
 
+/// Character by byte; all are below U+0800, two bytes of UTF-8 at most.
+constexpr auto character_of = [] {
+  std::array<uint16_t, 256> by_byte{};
+  for (size_t c = 0; c < alphabet.size(); ++c)
+    if (alphabet[c] >= 0) by_byte[static_cast<size_t>(alphabet[c])] = static_cast<uint16_t>(c);
+  return by_byte;
+}();
+
 }  // namespace
 
 std::optional<std::string> bytes_of(std::string_view text) {
@@ -36,6 +44,16 @@ std::optional<std::string> bytes_of(std::string_view text) {
     text.remove_prefix(length);
   }
   return bytes;
+}
+
+std::string in_alphabet(std::string_view bytes) {
+  std::string text;
+  for (const char byte : bytes) {
+    const auto c = character_of[static_cast<uint8_t>(byte)];
+    if (c >= 0x80) text += static_cast<char>(0xc0 | c >> 6);
+    text += static_cast<char>(c >= 0x80 ? 0x80 | (c & 0x3f) : c);
+  }
+  return text;
 }
 
 }  // namespace troupe::llm

@@ -103,6 +103,11 @@ class sentencepiece_tokenizer final : public tokenizer {
     return p == nullptr || p->special ? "" : p->text;
   }
 
+  std::string name(token t) const override {
+    if (const auto* added = added_.find(t)) return added->content;
+    return t < 0 || t >= processor_->GetPieceSize() ? "" : processor_->IdToPiece(t);
+  }
+
   bool is_special(token t) const override {
     const auto* p = find_piece(t);
     return p != nullptr && p->special;

@@ -31,6 +31,9 @@ class tokenizer {
   virtual uint32_t vocabulary() const = 0;
   /// The bytes of a single token, including a leading space, for logprobs; empty for special tokens.
   virtual std::string piece(token t) const = 0;
+  /// The token as the vocabulary writes it: "Ġhello", "▁hello", "<0x0A>", "<|eot_id|>"; empty for ids out of
+  /// range.
+  virtual std::string name(token t) const = 0;
   virtual bool is_special(token t) const = 0;
   /// The special or added token with this name, e.g. "<|eot_id|>".
   virtual std::optional<token> find(std::string_view special) const = 0;

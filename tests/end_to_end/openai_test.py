@@ -189,7 +189,8 @@ adapter_api = true
         status, _, text = self.cluster.ask("POST", "/tokenize", json.dumps({"model": "tasks", "prompt": case["prompt"]}))
         self.assertEqual((status, json.loads(text)["tokens"]), (200, case["prompt_ids"]))
         asked = json.dumps({"model": "tasks", "prompt": "ab", "return_token_strs": True})
-        self.assertEqual(json.loads(self.cluster.ask("POST", "/tokenize", asked)[2])["token_strs"], ["<s>", " ", "a", "b"])
+        self.assertEqual(json.loads(self.cluster.ask("POST", "/tokenize", asked)[2])["token_strs"],
+                         ["<s>", "▁", "a", "b"])
         status, _, text = self.cluster.ask("POST", "/detokenize", json.dumps({"tokens": case["output_ids"][:-1]}))
         self.assertEqual((status, json.loads(text)["prompt"]), (200, case["text"]))
         self.assertEqual(self.cluster.ask("POST", "/detokenize", json.dumps({"tokens": [99999]}))[0], 400)

@@ -41,7 +41,7 @@ result<tokenize_request> parse_tokenize(std::string_view body) {
 }
 
 std::string format_tokenize(std::span<const llm::token> tokens,
-                            std::optional<std::span<const std::string>> texts, uint32_t max_model_len) {
+                            std::optional<std::span<const std::string>> names, uint32_t max_model_len) {
   std::string out = R"({"count":)";
   append_number(out, tokens.size());
   out += R"(,"max_model_len":)";
@@ -49,8 +49,8 @@ std::string format_tokenize(std::span<const llm::token> tokens,
   out += R"(,"tokens":)";
   append_list(out, tokens, [&](llm::token t) { append_number(out, t); });
   out += R"(,"token_strs":)";
-  if (texts)
-    append_list(out, *texts, [&](const std::string& text) { append_quoted(out, text); });
+  if (names)
+    append_list(out, *names, [&](const std::string& name) { append_quoted(out, name); });
   else
     out += "null";
   return out += '}';

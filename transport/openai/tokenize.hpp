@@ -24,9 +24,9 @@ struct tokenize_request {
 };
 result<tokenize_request> parse_tokenize(std::string_view body);
 
-/// `texts`: text of each token, if requested.
+/// `names`: each token as its vocabulary writes it, if requested.
 std::string format_tokenize(std::span<const llm::token> tokens,
-                            std::optional<std::span<const std::string>> texts, uint32_t max_model_len);
+                            std::optional<std::span<const std::string>> names, uint32_t max_model_len);
 
 struct detokenize_request {
   std::string model;  ///< empty: not named

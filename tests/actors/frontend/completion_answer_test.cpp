@@ -26,6 +26,7 @@ class letters final : public llm::tokenizer {
   std::string piece(llm::token t) const override {
     return t < 26 ? std::string(1, static_cast<char>('a' + t)) : "";
   }
+  std::string name(llm::token t) const override { return piece(t); }
   bool is_special(llm::token t) const override { return t == 26; }
   std::optional<llm::token> find(std::string_view) const override { return {}; }
 };

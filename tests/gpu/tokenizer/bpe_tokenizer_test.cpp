@@ -72,6 +72,19 @@ TEST_CASE("special tokens are parsed, named, shown and hidden") {
   CHECK(t->piece(' ') == " ");
 }
 
+TEST_CASE("BPE tokens have the names of the vocabulary") {
+  auto d = byte_level_document({{" ", "a"}});  // 256
+  add_token(d, "caf\u00e9 \n");
+  const auto t = make(d);
+  CHECK(t->name(256) == "Ġa");
+  for (int byte = 0; byte < 256; ++byte)
+    CHECK(t->name(byte) == in_byte_alphabet(std::string(1, static_cast<char>(byte))));
+  CHECK(t->name(257) == "<|eot|>");
+  CHECK(t->name(258) == "caf\u00e9 \n");
+  CHECK(t->name(-1).empty());
+  CHECK(t->name(259).empty());
+}
+
 TEST_CASE("BPE ids out of range decode to nothing") {
   const auto t = make(byte_level_document());
   CHECK(t->decode({-1, 'a', 257, 1 << 30, INT32_MIN}, false) == "a");

@@ -125,6 +125,20 @@ TEST_CASE("text after an added token has no leading space if space_after_added i
   CHECK(llama_like({}, s)->encode("ab</s>ab", false, true) == token_ids{space_ab, 2, ab});
 }
 
+TEST_CASE("SentencePiece tokens have the names of the vocabulary") {
+  sentencepiece_settings settings;
+  settings.added = {special(300, "<tool>")};
+  const auto t = llama_like({}, settings);
+  CHECK(t->name(space_ab) == "▁ab");
+  CHECK(t->name(3 + '\n') == "<0x0A>");
+  CHECK(t->name(0) == "<unk>");
+  CHECK(t->name(1) == "<s>");
+  CHECK(t->name(300) == "<tool>");
+  CHECK(t->name(299).empty());
+  CHECK(t->name(-1).empty());
+  CHECK(t->name(301).empty());
+}
+
 TEST_CASE("SentencePiece ids out of range decode to nothing") {
   const auto t = llama_like();
   CHECK(t->decode({-1, ab, 268, 1 << 30, INT32_MIN}, false) == "ab");

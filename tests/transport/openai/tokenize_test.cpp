@@ -46,12 +46,12 @@ TEST_CASE("invalid input of tokenize is refused with its field") {
   CHECK(blamed(parse_tokenize(R"({"prompt": "a", "tools": [1]})")) == "tools");
 }
 
-TEST_CASE("tokens are returned with their count, and with their texts on request") {
+TEST_CASE("tokens are returned with their count, and with their names on request") {
   const llm::token tokens[] = {1, 15043};
-  const std::string texts[] = {"<s>", "▁\"\xff"};
+  const std::string names[] = {"<s>", "▁\"\xff"};
   CHECK(json::parse(format_tokenize(tokens, {}, 128)) ==
         json::parse(R"({"count": 2, "max_model_len": 128, "tokens": [1, 15043], "token_strs": null})"));
-  CHECK(json::parse(format_tokenize(tokens, texts, 128))["token_strs"] == json::parse(R"(["<s>", "▁\"�"])"));
+  CHECK(json::parse(format_tokenize(tokens, names, 128))["token_strs"] == json::parse(R"(["<s>", "▁\"�"])"));
   CHECK(json::parse(format_tokenize({}, {}, 0))["tokens"] == json::array());
 }
 
