@@ -132,7 +132,7 @@ class collisions {
     else
       ranges_.emplace_back(&s, &n);
   }
-  /// After all nodes were added; they still stand where they stood.
+  /// Call it once all nodes were added, while the references to them are valid.
   void check_ranges() {
     for (const auto& [s, n] : ranges_) {
       const auto it = ports_.lower_bound({host_of(*n), n->data_ports.first});

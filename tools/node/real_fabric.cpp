@@ -7,8 +7,6 @@
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "config/one_host.hpp"
 #include "config/security.hpp"
@@ -39,11 +37,17 @@ std::string data_device(const node_spec& me) {
   return is_loopback(me.host) ? "lo" : "";
 }
 
-ucx_options options_of(const node_spec& me, node_id self, incarnation_id first) {
+ucx_options options_of(const cluster_spec& cluster, node_id self, incarnation_id first) {
   ucx_options o;
   o.self = self;
   o.incarnation = first;
   o.secret = draw_secret();
+  if (!has_data_port(cluster)) {
+    for (auto& [name, value] : o.environment)
+      if (name == "UCX_TLS") value = "posix,cma,self";
+    return o;
+  }
+  const auto& me = cluster.nodes[self.value];
   if (const auto& ports = me.data_ports; ports.first != 0) {
     o.environment.emplace_back("UCX_TCP_PORT_RANGE",
                                std::to_string(ports.first) + "-" + std::to_string(ports.last));
@@ -53,22 +57,6 @@ ucx_options options_of(const node_spec& me, node_id self, incarnation_id first) 
   return o;
 }
 
-/// Leaves shared memory only, so that UCX listens at no port. A process that is no part of the cluster could
-/// make this one write to any address by UCX's own messages, for which it needs no secret.
-ucx_options without_tcp(ucx_options o) {
-  std::erase_if(o.environment, [](const auto& variable) {
-    return variable.first.starts_with("UCX_TCP_") || variable.first == "UCX_NET_DEVICES";
-  });
-  for (auto& [name, value] : o.environment)
-    if (name == "UCX_TLS") value = "posix,cma,self";
-  return o;
-}
-
-ucx_options options_in(const cluster_spec& cluster, node_id self, incarnation_id first) {
-  const auto o = options_of(cluster.nodes[self.value], self, first);
-  return has_data_port(cluster) ? o : without_tcp(o);
-}
-
 }  // namespace
 
 bool has_data_port(const cluster_spec& cluster) {
@@ -76,7 +64,7 @@ bool has_data_port(const cluster_spec& cluster) {
 }
 
 real_fabric::real_fabric(const cluster_spec& cluster, node_id self, const clock& time)
-    : first_(incarnation_after({})), carrier_(make_ucx_fabric(options_in(cluster, self, first_), time)) {}
+    : first_(incarnation_after({})), carrier_(make_ucx_fabric(options_of(cluster, self, first_), time)) {}
 
 fabric_part real_fabric::part() const {
   return {*carrier_,

@@ -9,7 +9,8 @@
 namespace troupe {
 
 /// Whether the data lane listens at a TCP port: not if all nodes are on one host, unless the user set
-/// UCX_TLS. Call it before the fabric is made.
+/// UCX_TLS. A process that is no part of the cluster could write to any address of this one through such a
+/// port, by UCX's own messages, without a secret. Call it before the fabric is made.
 bool has_data_port(const cluster_spec& cluster);
 
 class real_fabric {
