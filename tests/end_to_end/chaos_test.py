@@ -25,7 +25,6 @@ Invariants:
 - In the end the ledgers balance with nothing in flight, and no slot, block or pool is taken. Threads, descriptors,
   memory and /dev/shm are as before the faults. The cluster drains with exit code 0 and leaves nothing in /dev/shm.
 """
-import argparse
 import collections
 import json
 import random
@@ -36,6 +35,7 @@ import time
 
 import network
 import processes
+import seeded_run
 from chaos_client import ChaosClient, clients
 from chaos_cluster import NODE_TIMEOUT_S, NODES, ROLES, ChaosCluster
 from chaos_faults import ChaosFaults
@@ -225,15 +225,9 @@ class Chaos:
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("program", nargs="?", default=processes.PROGRAM)
-    parser.add_argument("--minutes", type=float, default=3)
-    parser.add_argument("--seed", type=int, default=int(time.time()) % 100000)
-    parser.add_argument("--clients", type=int, default=6)
-    parser.add_argument("--pause", type=float, default=0.2, help="seconds between the requests of a client, on average")
+    parser = seeded_run.parser(__doc__.splitlines()[0], minutes=3, seed=int(time.time()) % 100000, clients=6, pause=0.2)
     parser.add_argument("--logs", help="an existing folder for the logs of all nodes")
-    options = parser.parse_args()
-    processes.PROGRAM = options.program
+    options = seeded_run.read(parser)
     network.in_own_namespaces()
     sys.exit(Chaos(options).run())
 

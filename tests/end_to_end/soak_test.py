@@ -12,7 +12,6 @@ What must hold in the end, and is checked:
   worker are never killed in the first half of the run, the other two never in the second.
 - all nodes are up, everything is served again, and the cluster drains with exit code 0.
 """
-import argparse
 import collections
 import contextlib
 import http.client
@@ -27,6 +26,7 @@ import threading
 import time
 
 import processes
+import seeded_run
 from cluster import Cluster
 from fixtures import Fixture
 from processes import MEASURED, PATIENCE, cut_connections, resident_mb
@@ -296,14 +296,7 @@ class Soak:
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("program", nargs="?", default=processes.PROGRAM)
-    parser.add_argument("--minutes", type=float, default=2)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--clients", type=int, default=8)
-    parser.add_argument("--pause", type=float, default=0.15, help="seconds between the requests of a client, on average")
-    options = parser.parse_args()
-    processes.PROGRAM = options.program
+    options = seeded_run.read(seeded_run.parser(__doc__.splitlines()[0], minutes=2, seed=1, clients=8, pause=0.15))
     sys.exit(Soak(options).run())
 
 
