@@ -180,7 +180,6 @@ class Drain(ClusterTest):
             self.assertTrue(all(right for *_, right in load.results))
             self.assert_ledger_balances(c)
 
-
     def test_a_node_that_is_started_again_at_once_has_left_all_the_same(self):
         with Cluster(("mlp",)) as c:
             head, worker = c.start("--node", "head", ready=None), c.start("--node", "worker")
