@@ -1,9 +1,12 @@
 #include "transport/common/available_memory.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <charconv>
 #include <fstream>
 #include <iterator>
+#include <stdexcept>
 #include <string>
 
 namespace troupe {
@@ -34,6 +37,14 @@ std::optional<uint64_t> available_memory(std::string_view meminfo) {
   uint64_t huge = 0;
   if (pages && page_kib && __builtin_mul_overflow(*pages, *page_kib, &huge)) return {};
   return huge > max_kib ? std::nullopt : std::optional((*kib + huge) << 10);
+}
+
+void require_memory(uint64_t bytes) {
+  if (const auto room = available_memory(); room && bytes > *room)
+    throw std::runtime_error(fmt::format(
+        "{} MiB of registered memory do not fit into the {} MiB that this machine has left: lower "
+        "limits.pool_mb",
+        bytes >> 20, *room >> 20));
 }
 
 }  // namespace troupe

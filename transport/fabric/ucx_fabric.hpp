@@ -22,27 +22,13 @@
 
 #include "messages/common/time.hpp"
 #include "transport/fabric/fabric.hpp"
+#include "transport/fabric/fabric_options.hpp"
 
 namespace troupe {
 
 enum class pull_path { automatic, one_sided, by_message };
 
-struct ucx_options {
-  node_id self;
-  /// Of this process: not 0, and larger than any earlier one of the node. It does not change when the node
-  /// joins again under a later incarnation.
-  incarnation_id incarnation;
-  /// Random. Messages without it have no effect. Peers learn it from the address.
-  uint64_t secret = 0;
-  duration spin = 50us;     ///< time that the idle progress thread spins before it sleeps; 0 = sleep at once
-  duration linger = 100ms;  ///< time that stop and disconnect wait for unsent frames
-  size_t max_frame_bytes = 16u << 20;
-  /// Sent but not yet taken by the carrier, per peer. More breaks the connection to it.
-  size_t max_unsent_frames = 262144;
-  size_t max_unsent_bytes = 64u << 20;
-  /// Handed to `send` but not yet seen by the progress thread, all peers together. More breaks all
-  /// connections.
-  size_t max_queued_bytes = 256u << 20;
+struct ucx_options : fabric_options {
   pull_path pulls = pull_path::automatic;
   /// Environment variables of UCX, set unless the user has set them. Without POSIX_ERROR_HANDLING, UCX
   /// silently falls back to TCP between processes of one host.

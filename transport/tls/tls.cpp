@@ -29,7 +29,8 @@ tls_files tls_files_in(const std::string& folder, const std::string& name) {
   return {folder + "/ca.pem", folder + "/" + name + ".pem", folder + "/" + name + ".key"};
 }
 
-tls_context::tls_context(const tls_files& files) : context_(SSL_CTX_new(TLS_method()), SSL_CTX_free) {
+tls_context::tls_context(const tls_files& files, size_t read_ahead)
+    : context_(SSL_CTX_new(TLS_method()), SSL_CTX_free) {
   auto* c = context_.get();
   if (c == nullptr) throw std::runtime_error("OpenSSL: " + newest_error());
   SSL_CTX_set_min_proto_version(c, TLS1_3_VERSION);
@@ -38,6 +39,10 @@ tls_context::tls_context(const tls_files& files) : context_(SSL_CTX_new(TLS_meth
   SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(c, 0);
   SSL_CTX_set_mode(c, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  if (read_ahead != 0) {
+    SSL_CTX_set_read_ahead(c, 1);
+    SSL_CTX_set_default_read_buffer_len(c, read_ahead);
+  }
   if (SSL_CTX_load_verify_file(c, files.ca.c_str()) != 1)
     refuse_file(files.ca, "no CA certificate can be read");
   if (SSL_CTX_use_certificate_chain_file(c, files.certificate.c_str()) != 1)
@@ -114,6 +119,11 @@ tls_session::progress tls_session::outcome(int result) {
     case SSL_ERROR_ZERO_RETURN: error_ = "the peer closed the connection"; break;
     case SSL_ERROR_SYSCALL: error_ = "the connection broke"; break;
     default: {
+      if (ERR_GET_REASON(ERR_peek_last_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING) {
+        ERR_clear_error();
+        error_ = "the peer closed the connection";
+        break;
+      }
       error_ = newest_error();
       const auto verified = SSL_get_verify_result(session_.get());
       if (verified != X509_V_OK) error_ += std::string(": ") + X509_verify_cert_error_string(verified);

@@ -26,8 +26,10 @@ inline constexpr const char* operator_name = "operator";  ///< name of the certi
 /// Trusted CA and own certificate of a process; thread-safe.
 class tls_context {
  public:
+  /// Sessions read up to `read_ahead` bytes at once from their sockets; 0: a TLS record at a time, in two
+  /// steps. Then bytes may wait in a session that no event of the socket announces: read until `want_read`.
   /// Throws std::runtime_error that names the file and its problem.
-  explicit tls_context(const tls_files& files);
+  explicit tls_context(const tls_files& files, size_t read_ahead = 0);
   ~tls_context();
   tls_context(const tls_context&) = delete;
   tls_context& operator=(const tls_context&) = delete;

@@ -1,4 +1,4 @@
-// A second process with a UCX fabric for tests: starts fabric_peer and exchanges lines with it.
+// A second process with a fabric for tests: starts fabric_peer and exchanges lines with it.
 #pragma once
 #include <doctest/doctest.h>
 #include <signal.h>

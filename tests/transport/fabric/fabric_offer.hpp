@@ -1,10 +1,9 @@
 // Shared definitions of the processes of the fabric tests.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <string>
-
-#include "transport/fabric/ucx_fabric.hpp"
 
 namespace troupe::testing {
 
@@ -47,15 +46,6 @@ inline std::string from_hex(const std::string& hex) {
     out += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
   }
   return out;
-}
-
-inline ucx_options test_options(uint32_t node, uint64_t incarnation) {
-  ucx_options o;
-  o.self = node_id{node};
-  o.incarnation = incarnation_id{incarnation};
-  o.secret = 1000 + node;
-  o.environment.emplace_back("UCX_NET_DEVICES", "lo");
-  return o;
 }
 
 /// Size of frame i of a stream of mixed sizes, 1 byte to 4 MiB. The content identifies the frame.

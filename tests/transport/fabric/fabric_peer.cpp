@@ -21,6 +21,7 @@
 #include <sstream>
 
 #include "tests/transport/fabric/fabric_offer.hpp"
+#include "tests/transport/fabric/test_fabric.hpp"
 #include "transport/memory/pull_check.hpp"
 #include "transport/memory/slot_pool.hpp"
 
@@ -91,7 +92,7 @@ int main(int argc, char** argv) {
   machine_clock clock;
   auto options = test_options(node, incarnation);
   options.max_unsent_bytes = 1u << 30;
-  const auto fabric = make_ucx_fabric(options, clock);
+  const auto fabric = make_test_fabric(options, clock);
   slot_pool pool(options.self, options.incarnation, fabric->allocate(memory_kind::host, 32u << 20));
   scripted_peer events(*fabric, trusting);
   fabric->start(events);

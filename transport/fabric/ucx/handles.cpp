@@ -89,13 +89,7 @@ bool worker::arm() {
 }
 
 region::region(const context& c, size_t bytes) : context_(c) {
-  // All of it is touched at once below. An allocation beyond the available memory would kill this and other
-  // processes of the machine, and killed ones leave their part in /dev/shm.
-  if (const auto room = available_memory(); room && bytes > *room)
-    throw std::runtime_error(fmt::format(
-        "{} MiB of registered memory do not fit into the {} MiB that this machine has left: lower "
-        "limits.pool_mb",
-        bytes >> 20, *room >> 20));
+  require_memory(bytes);
   ucp_mem_map_params_t p{};
   p.field_mask = UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_FLAGS;
   p.length = bytes;

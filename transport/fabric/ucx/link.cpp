@@ -164,11 +164,11 @@ void link::send(std::vector<std::byte> frame) {
       break_off("it takes frames too slowly");
   }
   if (!endpoint_ || !broken_.empty()) {
-    shared_.discarded_out += 1;
+    shared_.count.discarded_out += 1;
     return;
   }
-  shared_.frames_out += 1;
-  shared_.bytes_out += frame.size();
+  shared_.count.frames_out += 1;
+  shared_.count.bytes_out += frame.size();
   const auto number = next_number_++;
   if (!post_inline(head(message_kind::frame, number), frame))
     post(message_kind::frame, number, std::move(frame));

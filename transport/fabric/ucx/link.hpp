@@ -4,7 +4,6 @@
 #pragma once
 #include <ucp/api/ucp.h>
 
-#include <atomic>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,24 +11,14 @@
 #include <vector>
 
 #include "transport/fabric/fabric.hpp"
+#include "transport/fabric/fabric_counters.hpp"
+#include "transport/fabric/pull_range.hpp"
 #include "transport/fabric/ucx/address.hpp"
 #include "transport/fabric/ucx/operation.hpp"
 #include "transport/fabric/ucx/wire.hpp"
 #include "transport/fabric/ucx_fabric.hpp"
 
 namespace troupe::ucx {
-
-/// Counter that one thread increments and any thread reads.
-class counter {
- public:
-  void operator+=(uint64_t n) {
-    value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
-  }
-  uint64_t get() const { return value_.load(std::memory_order_relaxed); }
-
- private:
-  std::atomic<uint64_t> value_{0};
-};
 
 /// State shared by the links of a fabric.
 struct link_shared_state {
@@ -39,7 +28,7 @@ struct link_shared_state {
   uint32_t next_pull_number = 0;  ///< of a pull by message
   size_t in_flight = 0;           ///< pending UCX calls of all links
   bool attention = false;         ///< a link has broken since this was cleared
-  counter frames_out{}, bytes_out{}, discarded_out{}, pulls{}, bytes_pulled{};
+  fabric_counters count{};
 };
 
 class link {

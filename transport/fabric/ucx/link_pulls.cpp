@@ -29,11 +29,8 @@ class link::reply final : public operation {
 
   void finished(ucs_status_t status) noexcept override {
     if (status == UCS_OK && via_.endpoint_) {
-      read_fence();
-      std::vector<std::byte> ends(2 * end_bytes);
-      std::memcpy(ends.data(), range_.data(), end_bytes);
-      std::memcpy(ends.data() + end_bytes, range_.data() + range_.size() - end_bytes, end_bytes);
-      via_.post(message_kind::pull_ends, head_.number, std::move(ends));
+      const auto ends = read_ends(range_);
+      via_.post(message_kind::pull_ends, head_.number, {ends.begin(), ends.end()});
     }
     via_.finished_one(status, "answering its pull failed");
     delete this;
@@ -75,8 +72,8 @@ class link::get final : public operation {
       return;
     }
     if (!failed_) {
-      via_.shared_.pulls += 1;
-      via_.shared_.bytes_pulled += into_.size();
+      via_.shared_.count.pulls += 1;
+      via_.shared_.count.bytes_pulled += into_.size();
     }
     done_(failed_ ? pull_status::lost : pull_status::ok);
     delete this;
@@ -145,11 +142,9 @@ void link::pull(uint64_t offset, std::span<std::byte> into, pull_done done) {
 
 void link::answer(uint32_t pull_number, const pull_range& range) {
   if (!endpoint_ || !broken_.empty()) return;
-  const auto pool = shared_.pool;
-  if (range.offset > pool.size() || range.size > pool.size() - range.offset) {
-    return post(message_kind::pull_refused, pull_number, {});
-  }
-  (new reply(*this, pull_number, pool.subspan(range.offset, range.size)))->start();
+  const auto found = range_of(shared_.pool, range);
+  if (!found) return post(message_kind::pull_refused, pull_number, {});
+  (new reply(*this, pull_number, *found))->start();
 }
 
 ucs_status_t link::on_part(message_kind kind, uint32_t pull_number, void* data, size_t bytes,
@@ -182,8 +177,9 @@ ucs_status_t link::on_part(message_kind kind, uint32_t pull_number, void* data, 
   } else if (small) {
     std::memcpy(pull.into.data(), from, bytes);
   } else {
-    std::memcpy(pull.into.data(), from, end_bytes);
-    std::memcpy(pull.into.data() + size - end_bytes, from + end_bytes, end_bytes);
+    range_ends ends;
+    std::memcpy(ends.data(), from, ends.size());
+    write_ends(ends, pull.into);
   }
   if (pull.ends && (pull.middle || small) && !pull.receiving) end_pull(pull_number, pull_status::ok);
   return UCS_OK;
@@ -193,8 +189,8 @@ void link::end_pull(uint32_t pull_number, pull_status status) {
   auto node = pulled_.extract(pull_number);
   auto& pull = *node.mapped();
   if (status == pull_status::ok) {
-    shared_.pulls += 1;
-    shared_.bytes_pulled += pull.into.size();
+    shared_.count.pulls += 1;
+    shared_.count.bytes_pulled += pull.into.size();
   }
   pull.done(status);
 }

@@ -7,7 +7,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "transport/common/fence.hpp"
 #include "transport/fabric/ucx/address.hpp"
 
 namespace troupe::ucx {
@@ -58,7 +57,7 @@ void neighbours::send(node_id to, std::vector<std::byte> frame) {
   if (auto* out = link_to(to))
     out->send(std::move(frame));
   else
-    shared_.discarded_out += 1;
+    shared_.count.discarded_out += 1;
 }
 
 void neighbours::pull(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done) {
@@ -68,16 +67,11 @@ void neighbours::pull(node_id from, uint64_t offset, std::span<std::byte> into, 
 }
 
 void neighbours::pull_own(uint64_t offset, std::span<std::byte> into, const pull_done& done) {
-  const auto pool = shared_.pool;
-  if (offset > pool.size() || into.size() > pool.size() - offset) return done(pull_status::refused);
-  std::memcpy(into.data(), pool.data() + offset, into.size());
-  read_fence();
-  const size_t ends = std::min<size_t>(end_bytes, into.size());
-  std::memcpy(into.data(), pool.data() + offset, ends);
-  const size_t tail = into.size() - ends;
-  std::memcpy(into.data() + tail, pool.data() + offset + tail, ends);
-  shared_.pulls += 1;
-  shared_.bytes_pulled += into.size();
+  const auto range = range_of(shared_.pool, {offset, into.size()});
+  if (!range) return done(pull_status::refused);
+  copy_range(*range, into);
+  shared_.count.pulls += 1;
+  shared_.count.bytes_pulled += into.size();
   done(pull_status::ok);
 }
 
@@ -163,7 +157,7 @@ ucs_status_t neighbours::on_message(const message_head& head, void* data, size_t
   const bool counted = head.kind == message_kind::frame;  // even if its incarnation has ended
   if (head.secret != options_.secret || !events_ || from == nullptr ||
       (!counted && !from->in.accepts(incarnation))) {
-    discarded_in_ += 1;
+    shared_.count.discarded_in += 1;
     return UCS_OK;
   }
   const bool connected = from->out && from->out->fabric_incarnation() == incarnation;
@@ -193,17 +187,17 @@ ucs_status_t neighbours::on_message(const message_head& head, void* data, size_t
 void neighbours::on_frame(neighbour& from, const message_head& head, std::span<const std::byte> bytes) {
   const incarnation_id incarnation{head.incarnation};
   switch (from.in.judge(incarnation, head.stream, head.number)) {
-    case inbox::verdict::discard: discarded_in_ += 1; return;
+    case inbox::verdict::discard: shared_.count.discarded_in += 1; return;
     case inbox::verdict::gap:
-      discarded_in_ += 1;
+      shared_.count.discarded_in += 1;
       from.in.close(incarnation);
       if (from.out && from.out->fabric_incarnation() == incarnation)
         from.out->break_off("frames from it are missing");
       return;
     case inbox::verdict::deliver: break;
   }
-  frames_in_ += 1;
-  bytes_in_ += bytes.size();
+  shared_.count.frames_in += 1;
+  shared_.count.bytes_in += bytes.size();
   if (reinterpret_cast<uintptr_t>(bytes.data()) % 8 != 0) {
     aligned_.assign(bytes.begin(), bytes.end());
     bytes = aligned_;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "transport/fabric/fabric.hpp"
-#include "transport/fabric/ucx/inbox.hpp"
+#include "transport/fabric/inbox.hpp"
 #include "transport/fabric/ucx/link.hpp"
 #include "transport/fabric/ucx/wire.hpp"
 
@@ -55,9 +55,6 @@ class neighbours {
   void abandon();
 
   const link_shared_state& shared() const { return shared_; }
-  uint64_t frames_in() const { return frames_in_.get(); }
-  uint64_t bytes_in() const { return bytes_in_.get(); }
-  uint64_t discarded_in() const { return discarded_in_.get(); }
 
  private:
   struct waiting_pull {
@@ -96,7 +93,6 @@ class neighbours {
   uint32_t next_stream_ = 1;
   std::vector<std::byte> aligned_;  ///< buffer for copies of misaligned frames
   fabric_events* events_ = nullptr;
-  counter frames_in_, bytes_in_, discarded_in_;
 };
 
 }  // namespace troupe::ucx

@@ -29,12 +29,4 @@ struct message_head {
 };
 static_assert(offsetof(message_head, kind) + sizeof(message_kind) == message_head::bytes);
 
-struct pull_range {
-  uint64_t offset = 0;
-  uint64_t size = 0;
-};
-
-/// Number of bytes at each end of a pulled range that are read after all others.
-inline constexpr uint64_t end_bytes = 16;
-
 }  // namespace troupe::ucx

@@ -1,4 +1,4 @@
-// This process's side of a UCX test; the other one is a fabric_child.
+// This process's side of a fabric test; the other one is a fabric_child.
 #pragma once
 #include <sys/resource.h>
 
@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "tests/transport/fabric/fabric_child.hpp"
-#include "transport/fabric/ucx_fabric.hpp"
+#include "tests/transport/fabric/test_fabric.hpp"
 
 namespace troupe::testing {
 
@@ -81,7 +81,7 @@ class recorder final : public fabric_events {
 
 /// This process's side.
 struct side {
-  explicit side(const ucx_options& o = test_options(0, 1)) : carrier(make_ucx_fabric(o, clock)) {}
+  explicit side(const test_fabric_options& o = test_options(0, 1)) : carrier(make_test_fabric(o, clock)) {}
   ~side() { carrier->stop(); }
   void meet(fabric_child& child, uint64_t incarnation) {
     child.connect_to(0, 1, carrier->address());

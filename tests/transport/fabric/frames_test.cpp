@@ -1,7 +1,4 @@
-// Two real processes over UCX. UCX_TLS chooses the transport: the same tests run over shared memory and over
-// TCP.
-#include "transport/fabric/ucx_fabric.hpp"
-
+// Two real processes over each fabric.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -11,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/transport/fabric/ucx_side.hpp"
+#include "tests/transport/fabric/fabric_side.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

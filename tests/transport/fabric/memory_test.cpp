@@ -12,6 +12,7 @@
 
 #include "tests/transport/fabric/fabric_child.hpp"
 #include "tests/transport/fabric/fabric_offer.hpp"
+#include "tests/transport/fabric/test_fabric.hpp"
 #include "transport/memory/slot_pool.hpp"
 
 using namespace troupe;
@@ -58,7 +59,7 @@ enum class freeze { before_the_pull, during_the_pull };
 tally freeze_and_reuse(freeze when, int rounds, const std::string& reader_kind) {
   fabric_child reader(1, 7, reader_kind);
   machine_clock clock;
-  const auto carrier = make_ucx_fabric(test_options(0, 1), clock);
+  const auto carrier = make_test_fabric(test_options(0, 1), clock);
   slot_pool pool(node_id{0}, incarnation_id{1}, carrier->allocate(memory_kind::host, 5u << 20));
   owner events;
   carrier->start(events);

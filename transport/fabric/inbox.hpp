@@ -7,7 +7,7 @@
 
 #include "messages/common/ids.hpp"
 
-namespace troupe::ucx {
+namespace troupe {
 
 class inbox {
  public:
@@ -53,4 +53,4 @@ class inbox {
   uint32_t next_ = 0;  ///< next expected number
 };
 
-}  // namespace troupe::ucx
+}  // namespace troupe

@@ -1,5 +1,4 @@
-// Doorbell that wakes a thread that sleeps in the kernel for UCX: a descriptor to poll beside the worker's.
-// ucp_worker_signal would need the worker to outlive all ringers.
+// Doorbell that wakes a thread that sleeps in the kernel: a descriptor to poll beside others.
 #pragma once
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -8,7 +7,7 @@
 #include <cstdint>
 #include <system_error>
 
-namespace troupe::ucx {
+namespace troupe {
 
 class doorbell {
  public:
@@ -31,4 +30,4 @@ class doorbell {
   const int fd_;
 };
 
-}  // namespace troupe::ucx
+}  // namespace troupe

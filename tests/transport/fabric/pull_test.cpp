@@ -1,4 +1,4 @@
-// Pulls between two real processes over UCX.
+// Pulls between two real processes over each fabric.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "tests/transport/fabric/ucx_side.hpp"
+#include "tests/transport/fabric/fabric_side.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
 
 TEST_CASE("pulls copy the peer's region, over every path and many at a time") {
-  for (const pull_path path : {pull_path::automatic, pull_path::one_sided, pull_path::by_message}) {
+  for (const pull_path path : pull_paths()) {
     INFO("path ", static_cast<int>(path));
     fabric_child child(1, 7);
     auto options = test_options(0, 1);
@@ -81,7 +81,7 @@ TEST_CASE("a process pulls from its own pool, and not from unknown processes") {
 }
 
 TEST_CASE("pulls from a peer that is killed end exactly once") {
-  for (const pull_path path : {pull_path::automatic, pull_path::by_message}) {
+  for (const pull_path path : pull_paths()) {
     fabric_child child(1, 3);
     auto options = test_options(0, 1);
     options.pulls = path;

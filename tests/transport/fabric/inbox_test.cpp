@@ -1,9 +1,9 @@
-#include "transport/fabric/ucx/inbox.hpp"
+#include "transport/fabric/inbox.hpp"
 
 #include <doctest/doctest.h>
 
 using namespace troupe;
-using troupe::ucx::inbox;
+using troupe::inbox;
 using enum inbox::verdict;
 
 TEST_CASE("frames of a connection are delivered once and in order") {

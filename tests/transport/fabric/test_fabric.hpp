@@ -1,0 +1,97 @@
+// The fabric between processes that the tests run over. TROUPE_TEST_FABRIC chooses it, "ucx" or "tls"; with
+// UCX, UCX_TLS chooses the transport.
+#pragma once
+#include <signal.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "transport/fabric/tls/address.hpp"
+#include "transport/fabric/tls_fabric.hpp"
+#include "transport/fabric/ucx/address.hpp"
+#include "transport/fabric/ucx_fabric.hpp"
+#include "transport/tls/certificates.hpp"
+
+namespace troupe::testing {
+
+inline bool over_tls() {
+  const char* fabric = std::getenv("TROUPE_TEST_FABRIC");
+  return fabric != nullptr && std::string(fabric) == "tls";
+}
+
+/// Certificates of this process and of its children, which inherit the variable. Removed at its end.
+class test_certificates {
+ public:
+  static tls_files files() {
+    static const test_certificates made;
+    return tls_files_in(std::getenv(variable), "node");
+  }
+
+ private:
+  static constexpr const char* variable = "TROUPE_TEST_CERTIFICATES";
+
+  test_certificates() {
+    ::signal(SIGPIPE, SIG_IGN);
+    if (std::getenv(variable) != nullptr) return;
+    std::string name = (std::filesystem::temp_directory_path() / "troupe-test-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) std::abort();
+    made_ = name;
+    make_certificates(made_ / "certs", "test", {{"node", {"localhost", "127.0.0.1"}}}, 30);
+    ::setenv(variable, (made_ / "certs").c_str(), 1);
+  }
+  ~test_certificates() {
+    std::error_code ignored;
+    if (!made_.empty()) std::filesystem::remove_all(made_, ignored);
+  }
+
+  std::filesystem::path made_;
+};
+
+struct test_fabric_options : fabric_options {
+  pull_path pulls = pull_path::automatic;  ///< of UCX
+};
+
+inline test_fabric_options test_options(uint32_t node, uint64_t incarnation) {
+  test_fabric_options o;
+  o.self = node_id{node};
+  o.incarnation = incarnation_id{incarnation};
+  o.secret = 1000 + node;
+  return o;
+}
+
+/// The ways of pulling that the fabric has.
+inline std::vector<pull_path> pull_paths() {
+  if (over_tls()) return {pull_path::by_message};
+  return {pull_path::automatic, pull_path::one_sided, pull_path::by_message};
+}
+
+inline std::unique_ptr<fabric> make_test_fabric(const test_fabric_options& options, const clock& clock) {
+  if (over_tls()) {
+    tls_fabric_options o{options, test_certificates::files(), "localhost", "127.0.0.1", 0, 0, {}};
+    return make_tls_fabric(o, clock);
+  }
+  ucx_options o;
+  static_cast<fabric_options&>(o) = options;
+  o.pulls = options.pulls;
+  o.environment.emplace_back("UCX_NET_DEVICES", "lo");
+  return make_ucx_fabric(o, clock);
+}
+
+template <class Address>
+std::string with_another_secret_in(const std::string& address) {
+  Address guessed;
+  if (!decode(address, guessed).empty()) std::abort();
+  guessed.secret += 1;
+  return encode(guessed);
+}
+
+/// The address with a guessed secret.
+inline std::string with_another_secret(const std::string& address) {
+  return over_tls() ? with_another_secret_in<tls_address>(address)
+                    : with_another_secret_in<ucx_address>(address);
+}
+
+}  // namespace troupe::testing

@@ -1,0 +1,48 @@
+#include "transport/fabric/tls/address.hpp"
+
+#include <doctest/doctest.h>
+
+#include "transport/fabric/ucx/address.hpp"
+
+using namespace troupe;
+
+namespace {
+const tls_address at_a_host{.node = node_id{3},
+                            .incarnation = incarnation_id{77},
+                            .secret = 0xfeed'0000'0001,
+                            .epoch = 5,
+                            .pool_bytes = 1u << 30,
+                            .port = 65535,
+                            .host = "worker-1.example"};
+}
+
+TEST_CASE("a decoded TLS address equals the encoded one") {
+  tls_address out;
+  REQUIRE(decode(encode(at_a_host), out).empty());
+  CHECK(out.node == at_a_host.node);
+  CHECK(out.incarnation == at_a_host.incarnation);
+  CHECK(out.secret == at_a_host.secret);
+  CHECK(out.epoch == at_a_host.epoch);
+  CHECK(out.pool_bytes == at_a_host.pool_bytes);
+  CHECK(out.port == at_a_host.port);
+  CHECK(out.host == at_a_host.host);
+}
+
+TEST_CASE("a flipped bit, a truncation or an extra byte of a TLS address is detected") {
+  const std::string good = encode(at_a_host);
+  tls_address out;
+  for (size_t bit = 0; bit < good.size() * 8; ++bit) {
+    std::string bad = good;
+    bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ (1 << bit % 8));
+    INFO("bit ", bit);
+    CHECK(!decode(bad, out).empty());
+  }
+  for (size_t n = 0; n < good.size(); ++n) CHECK(!decode(good.substr(0, n), out).empty());
+  CHECK(!decode(good + "x", out).empty());
+}
+
+TEST_CASE("the address of one fabric is refused by the other") {
+  ucx_address other;
+  CHECK(decode(encode(at_a_host), other) ==
+        "its address is not one of this version of troupe and this transport");
+}

@@ -1,0 +1,26 @@
+// Address of a process on the TLS fabric.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "messages/common/ids.hpp"
+
+namespace troupe {
+
+struct tls_address {
+  node_id node;
+  incarnation_id incarnation;
+  uint64_t secret = 0;  ///< the first message of every connection to this process repeats it
+  uint64_t epoch = 0;   ///< likewise; counts the incarnations of the node in this process
+  uint64_t pool_bytes = 0;
+  uint16_t port = 0;
+  std::string host;  ///< a name or an address, which the certificate names
+};
+
+std::string encode(const tls_address& a);
+
+/// Fills `out` and returns an empty string, or returns the error. Any change of a single byte is detected.
+std::string decode(std::string_view bytes, tls_address& out);
+
+}  // namespace troupe
