@@ -13,10 +13,11 @@ namespace troupe {
 
 mapped_memory::mapped_memory(size_t bytes) {
   require_memory(bytes);
-  void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  void* at =
+      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
   if (at == MAP_FAILED)
-    throw std::runtime_error(fmt::format("allocating {} bytes of registered memory: {}", bytes,
-                                         std::strerror(errno)));
+    throw std::runtime_error(
+        fmt::format("allocating {} bytes of registered memory: {}", bytes, std::strerror(errno)));
   bytes_ = {static_cast<std::byte*>(at), bytes};
 }
 

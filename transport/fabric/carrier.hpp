@@ -36,10 +36,10 @@ class carrier {
 
   /// Hands over to the kernel what was sent and not handed over yet. `progress` does so as well.
   virtual void flush() = 0;
-  /// Does what is ready; returns its amount, 0 if nothing was.
+  /// Does what is ready; returns its amount, in small messages, 0 if nothing was.
   virtual unsigned progress() = 0;
-  /// Reports and closes broken connections. Called after every turn of progress.
-  virtual void close_broken() = 0;
+  /// Reports and closes broken connections; false if there was none. Called after every turn of progress.
+  virtual bool close_broken() = 0;
   /// Whether the progress thread must make a turn although no descriptor is ready.
   virtual bool needs_turn() const = 0;
 

@@ -86,6 +86,8 @@ class driven_fabric final : public fabric {
   /// Pulls up to this size are done by the calling thread, which avoids a wake-up of the progress thread.
   /// Larger ones would delay others.
   static constexpr size_t small_pull = 64u << 10;
+  /// Amount of progress after which frames are delivered and the clock is read: about a millisecond's.
+  static constexpr unsigned much = 256;
 
   template <class What>
   void submit(What what);
@@ -217,10 +219,14 @@ void driven_fabric::run() {
   driven_here = this;
   time_point idle_since = clock_.now();
   bool idle = false;
+  unsigned worked = 0;  // since the clock was read
   for (unsigned turns = 1; !stopping_.load(std::memory_order_relaxed); ++turns) {
-    const bool did = turn() != 0;
+    const unsigned amount = turn();
+    const bool did = amount != 0;
     if (did) idle = false;
-    if (turns % 16 != 0) continue;  // the clock is read rarely
+    worked += amount;
+    if (turns % 16 != 0 && worked < much) continue;  // the clock is read rarely
+    worked = 0;
     const time_point now = clock_.now();
     if (now >= events_->tick_at()) {
       events_->on_tick(now);
@@ -240,13 +246,13 @@ void driven_fabric::run() {
 /// Does all ready work; returns its amount.
 unsigned driven_fabric::turn() {
   unsigned did = 0;
-  for (int i = 0; i < 16; ++i) {
+  for (int i = 0; i < 16 && did < much; ++i) {
     unsigned n = run_jobs();
     n += carrier_->progress();
     if (n == 0) break;
     did += n;
   }
-  carrier_->close_broken();
+  did += carrier_->close_broken();
   if (did != 0 && events_) {
     refused_since_ = never;
     events_->on_turn_end();

@@ -1,6 +1,6 @@
 // Fabric over a carrier that one thread drives. The progress thread runs the calls of other threads in their
-// order, lets the carrier make progress, spins briefly and then sleeps in the kernel. While it sleeps, another
-// thread's small call steps in and drives the carrier itself, because waking a thread takes longer.
+// order, lets the carrier make progress, spins briefly and then sleeps in the kernel. While it sleeps,
+// another thread's small call steps in and drives the carrier itself, because waking a thread takes longer.
 #pragma once
 #include <memory>
 

@@ -28,8 +28,9 @@ namespace {
 
 using namespace tls;
 
-/// Below `node_timeout_ms`, so that an attempt ends before the peer is given up.
-constexpr duration dial_limit = 2s;
+constexpr tls_dialler::options dialling{.attempt = 2s, .total = 10s};
+/// More than a cluster has nodes: all may dial at once.
+constexpr size_t max_handshakes = 1024;
 /// Bytes that a session reads ahead: several TLS records with one system call.
 constexpr size_t read_ahead = 64u << 10;
 
@@ -68,12 +69,13 @@ class tls_carrier final : public carrier {
       : options_(options),
         context_(options.files, read_ahead),
         listener_(options.listen, options.first_port, options.last_port),
-        peers_(shared_, clock,
-               [this](uint32_t stream, const tls_address& at) { dial(stream, at); }),
-        dialler_(context_, clock, dial_limit),
-        handshaker_(context_, clock, [this](const std::string& from, const std::string& why) {
-          if (options_.refused) options_.refused(from, why);
-        }) {}
+        peers_(shared_, clock, [this](uint32_t stream, const tls_address& at) { dial(stream, at); }),
+        dialler_(context_, clock, dialling),
+        handshaker_(context_, clock,
+                    [this](const std::string& from, const std::string& why) {
+                      if (options_.refused) options_.refused(from, why);
+                    },
+                    {.max_handshakes = max_handshakes}) {}
 
   registered_memory allocate(memory_kind kind, size_t bytes) override {
     if (!reaches(kind)) throw std::runtime_error("the TLS fabric registers host memory only");
@@ -103,10 +105,13 @@ class tls_carrier final : public carrier {
 
   unsigned progress() override;
   void flush() override;
-  void close_broken() override { peers_.close_broken(); }
+  bool close_broken() override { return peers_.close_broken(); }
   bool needs_turn() const override { return shared_.attention || !shared_.unfinished.empty(); }
   int event_fd() const override { return epoll_.fd(); }
-  bool arm() override { return shared_.unfinished.empty(); }
+  bool arm() override {
+    flush();
+    return !needs_turn();
+  }
 
   void leave_all() override { peers_.leave_all(); }
   bool parting() const override { return peers_.parting(); }
@@ -205,7 +210,9 @@ unsigned tls_carrier::progress() {
   }
   const unsigned more = call_unfinished();
   flush();
-  return static_cast<unsigned>(std::max(n, 0)) + more;
+  constexpr int small_message_bits = 12;
+  const auto moved = std::exchange(shared_.moved, 0) >> small_message_bits;
+  return static_cast<unsigned>(std::max(n, 0)) + more + static_cast<unsigned>(moved);
 }
 
 /// Writes what was sent.

@@ -19,8 +19,8 @@ namespace troupe {
 
 struct tls_fabric_options : fabric_options {
   tls_files files;
-  std::string host;                       ///< under which peers reach it, and which its certificate names
-  std::string listen;                     ///< address to listen on
+  std::string host;                        ///< under which peers reach it, and which its certificate names
+  std::string listen;                      ///< address to listen on
   uint16_t first_port = 0, last_port = 0;  ///< it listens at the first free port of these; 0: any
   /// A connection was refused: the address of its peer, and the reason. On a thread of the fabric's; may be
   /// empty.

@@ -55,10 +55,12 @@ class ucx_carrier final : public carrier {
 
   void flush() override {}  // UCX does so by itself
   unsigned progress() override { return workers_.progress(); }
-  void close_broken() override {
+  bool close_broken() override {
+    const bool any = peers_.shared().attention;
     peers_.close_broken();
     if (workers_.former() > 0)
       workers_.destroy_expired(clock_.now(), [&](ucp_worker_h w) { return peers_.parting(w); });
+    return any;
   }
   bool needs_turn() const override { return peers_.busy() || peers_.shared().attention; }
   int event_fd() const override { return workers_.event_fd(); }

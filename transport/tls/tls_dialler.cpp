@@ -10,6 +10,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <exception>
+#include <system_error>
 #include <utility>
 
 namespace troupe {
@@ -37,6 +39,7 @@ tls_dialler::~tls_dialler() {
     for (const auto& a : attempts_)
       if (a.socket >= 0) ::shutdown(a.socket, SHUT_RDWR);  // wakes its thread
   }
+  ending_.notify_all();
   for (auto& a : attempts_) a.thread.join();
 }
 
@@ -44,7 +47,12 @@ void tls_dialler::dial(const std::string& host, uint16_t port, on_end done) {
   forget_ended();
   const std::lock_guard lock(mutex_);
   auto& a = attempts_.emplace_back();
-  a.thread = std::thread([this, &a, host, port, done = std::move(done)] { run(a, host, port, done); });
+  try {
+    a.thread = std::thread([this, &a, host, port, done] { run(a, host, port, done); });
+  } catch (const std::system_error& e) {
+    attempts_.pop_back();
+    done(-1, nullptr, fmt::format("{}:{}: {}", host, port, e.what()));
+  }
 }
 
 void tls_dialler::forget_ended() {
@@ -61,24 +69,33 @@ void tls_dialler::forget_ended() {
 }
 
 void tls_dialler::run(attempt& a, const std::string& host, uint16_t port, const on_end& done) {
-  auto [socket, problem] = connect(a, host, port);
-  std::unique_ptr<tls_session> session;
-  if (socket >= 0) {
-    session = std::make_unique<tls_session>(context_, socket, host);
-    if (!session->handshake_within(socket, time_, limit_)) problem = session->error();
-  }
-  std::unique_lock lock(mutex_);
-  a.socket = -1;
-  lock.unlock();
-  if (problem.empty()) {
-    done(socket, std::move(session), {});
-  } else {
-    session.reset();
-    if (socket >= 0) ::close(socket);
-    done(-1, nullptr, fmt::format("{}:{}: {}", host, port, problem));
-  }
-  lock.lock();
+  const auto until = time_.now() + options_.total;
+  auto c = reach(a, host, port);
+  while (!c.problem.empty() && !c.final && time_.now() < until && pause()) c = reach(a, host, port);
+  if (c.problem.empty())
+    done(c.socket, std::move(c.session), {});
+  else
+    done(-1, nullptr, fmt::format("{}:{}: {}", host, port, c.problem));
+  const std::lock_guard lock(mutex_);
   a.ended = true;
+}
+
+/// One attempt, with its handshake.
+tls_dialler::connection tls_dialler::reach(attempt& a, const std::string& host, uint16_t port) {
+  auto c = connect(a, host, port);
+  if (c.socket < 0) return c;
+  try {
+    c.session = std::make_unique<tls_session>(context_, c.socket, host);
+    if (!c.session->handshake_within(c.socket, time_, options_.attempt)) c.problem = c.session->error();
+  } catch (const std::exception& e) {  // the host is no name for a certificate
+    c.problem = e.what();
+    c.final = true;
+  }
+  begin(a, -1);
+  if (c.problem.empty()) return c;
+  c.session.reset();
+  ::close(std::exchange(c.socket, -1));
+  return c;
 }
 
 tls_dialler::connection tls_dialler::connect(attempt& a, const std::string& host, uint16_t port) {
@@ -86,7 +103,7 @@ tls_dialler::connection tls_dialler::connect(attempt& a, const std::string& host
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   const int unknown = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
-  if (unknown != 0) return {-1, ::gai_strerror(unknown)};
+  if (unknown != 0) return {-1, nullptr, ::gai_strerror(unknown), unknown != EAI_AGAIN};
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owned(found, &freeaddrinfo);
   int error = 0;
   for (const auto* at = found; at != nullptr; at = at->ai_next) {
@@ -95,18 +112,25 @@ tls_dialler::connection tls_dialler::connect(attempt& a, const std::string& host
       error = errno;
       continue;
     }
-    if (!begin(a, socket)) error = ECANCELED;
-    else if ((error = connect_within(socket, *at, limit_)) == 0) return {socket, {}};
+    error = begin(a, socket) ? connect_within(socket, *at, options_.attempt) : ECANCELED;
+    if (error == 0) return {socket, nullptr, {}, false};
     begin(a, -1);
     ::close(socket);
   }
-  return {-1, std::strerror(error)};
+  return {-1, nullptr, std::strerror(error), error == ECONNREFUSED};
 }
 
-/// False if the dialler is being destroyed.
+/// Notes the socket, or that there is none. False if the dialler is being destroyed; likewise `pause`.
 bool tls_dialler::begin(attempt& a, int socket) {
   const std::lock_guard lock(mutex_);
   a.socket = socket;
+  return !over_;
+}
+
+bool tls_dialler::pause() {
+  constexpr auto between_attempts = std::chrono::milliseconds(100);
+  std::unique_lock lock(mutex_);
+  ending_.wait_for(lock, between_attempts, [this] { return over_; });
   return !over_;
 }
 

@@ -1,6 +1,8 @@
 // TLS dialler: connects to peers, each on a thread of its own for as long as that takes, because resolving a
 // name blocks, and a peer that does not answer must not delay others.
 #pragma once
+#include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <list>
 #include <memory>
@@ -19,10 +21,14 @@ class tls_dialler {
   /// of the dial.
   using on_end = std::function<void(int socket, std::unique_ptr<tls_session> session, std::string problem)>;
 
-  /// `limit`: for the connection to each address of a host, and for the handshake. `context` and `time`
-  /// outlive it.
-  tls_dialler(const tls_context& context, const clock& time, duration limit)
-      : context_(context), time_(time), limit_(limit) {}
+  struct options {
+    duration attempt = 2s;  ///< for the connection to each address of a host, and for the handshake
+    duration total = 10s;   ///< a dial is repeated until then, unless the peer refuses connections
+  };
+
+  /// `context` and `time` outlive it.
+  tls_dialler(const tls_context& context, const clock& time, const options& o)
+      : context_(context), time_(time), options_(o) {}
   /// Gives up what is under way, and waits for it: a name that is being resolved takes its time.
   ~tls_dialler();
   tls_dialler(const tls_dialler&) = delete;
@@ -39,18 +45,23 @@ class tls_dialler {
   };
   struct connection {
     int socket = -1;
+    std::unique_ptr<tls_session> session;
     std::string problem;
+    bool final = false;  ///< another attempt would end in the same way
   };
 
   void run(attempt& a, const std::string& host, uint16_t port, const on_end& done);
+  connection reach(attempt& a, const std::string& host, uint16_t port);
   connection connect(attempt& a, const std::string& host, uint16_t port);
   bool begin(attempt& a, int socket);
+  bool pause();
   void forget_ended();
 
   const tls_context& context_;
   const clock& time_;
-  const duration limit_;
+  const options options_;
   std::mutex mutex_;
+  std::condition_variable ending_;
   bool over_ = false;
   std::list<attempt> attempts_;
 };

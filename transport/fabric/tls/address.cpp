@@ -33,6 +33,7 @@ std::string decode(std::string_view bytes, tls_address& out) {
   tls_fixed_part f;
   if (content.size() <= sizeof f) return "its address has the wrong length";
   std::memcpy(&f, content.data(), sizeof f);
+  if (f.port == 0 || f.port > 65535) return "its address has no TCP port";
   out.node.value = f.node;
   out.incarnation.value = f.incarnation;
   out.secret = f.secret;
@@ -40,6 +41,7 @@ std::string decode(std::string_view bytes, tls_address& out) {
   out.pool_bytes = f.pool_bytes;
   out.port = static_cast<uint16_t>(f.port);
   out.host = content.substr(sizeof f);
+  if (out.host.find('\0') != std::string::npos) return "its address names no host";
   return {};
 }
 

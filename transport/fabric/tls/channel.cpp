@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 #include <utility>
@@ -29,8 +30,14 @@ void set(int socket, int level, int option, int value) {
 
 void add_to_epoll(int epoll, int fd, endpoint* owner) { control(epoll, EPOLL_CTL_ADD, fd, EPOLLIN, owner); }
 
-channel::channel(int epoll, int socket, std::unique_ptr<tls_session> session, endpoint* owner)
-    : epoll_(epoll), socket_(socket), session_(std::move(session)), owner_(owner), watched_(EPOLLIN) {
+channel::channel(int epoll, int socket, std::unique_ptr<tls_session> session, endpoint* owner,
+                 uint64_t& moved)
+    : epoll_(epoll),
+      socket_(socket),
+      session_(std::move(session)),
+      owner_(owner),
+      watched_(EPOLLIN),
+      moved_(moved) {
   set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
   // Heartbeats notice a dead host. This is for connections that nobody disconnects.
   set(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
@@ -48,9 +55,9 @@ channel::~channel() {
 
 /// Repeats `step(data, size, n)` until `rest` is empty.
 template <class Byte, class Step>
-channel::result channel::transfer(std::span<Byte>& rest, Step step) {
-  for (size_t moved = 0; !rest.empty();) {
-    if (moved >= most_at_once) return result::pause;
+channel::result channel::transfer(std::span<Byte>& rest, size_t& left, Step step) {
+  while (!rest.empty()) {
+    if (left == 0) return result::pause;
     size_t n = 0;
     switch (step(rest.data(), rest.size(), n)) {
       case tls_session::progress::done: break;
@@ -59,18 +66,21 @@ channel::result channel::transfer(std::span<Byte>& rest, Step step) {
       case tls_session::progress::want_write: return result::later;
     }
     rest = rest.subspan(n);
-    moved += n;
+    left -= std::min(left, n);
+    moved_ += n;
   }
   return result::done;
 }
 
 channel::result channel::read(std::span<std::byte>& rest) {
-  return transfer(rest, [this](void* into, size_t size, size_t& n) { return session_->read(into, size, n); });
+  return transfer(rest, to_read_,
+                  [this](void* into, size_t size, size_t& n) { return session_->read(into, size, n); });
 }
 
 channel::result channel::write(std::span<const std::byte>& rest) {
-  return transfer(rest,
-                  [this](const void* from, size_t size, size_t& n) { return session_->write(from, size, n); });
+  return transfer(rest, to_write_, [this](const void* from, size_t size, size_t& n) {
+    return session_->write(from, size, n);
+  });
 }
 
 void channel::watch(bool readable, bool writable) {

@@ -1,6 +1,7 @@
 // Channel: a connection with its TLS session in an epoll set.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -30,12 +31,14 @@ class channel {
     over,   ///< the connection is broken
   };
 
-  /// Owns the socket. Reports to `owner` that it is readable.
-  channel(int epoll, int socket, std::unique_ptr<tls_session> session, endpoint* owner);
+  /// Owns the socket. Reports to `owner` that it is readable. Adds the bytes that it moves to `moved`.
+  channel(int epoll, int socket, std::unique_ptr<tls_session> session, endpoint* owner, uint64_t& moved);
   ~channel();
   channel(const channel&) = delete;
   channel& operator=(const channel&) = delete;
 
+  /// The owner has its turn: reads pause after `turn_bytes`, and writes likewise.
+  void begin_turn() { to_read_ = to_write_ = turn_bytes; }
   /// Reads until `rest` is empty, and shortens it.
   result read(std::span<std::byte>& rest);
   /// Writes until `rest` is empty, and shortens it. After `later` the same bytes come again, at any address,
@@ -48,15 +51,17 @@ class channel {
   const std::string& error() const { return session_->error(); }
 
  private:
-  static constexpr size_t most_at_once = 512u << 10;
+  static constexpr size_t turn_bytes = 128u << 10;
 
   template <class Byte, class Step>
-  result transfer(std::span<Byte>& rest, Step step);
+  result transfer(std::span<Byte>& rest, size_t& left, Step step);
 
   const int epoll_, socket_;
   const std::unique_ptr<tls_session> session_;
   endpoint* const owner_;
-  unsigned watched_ = 0;  ///< epoll's events
+  unsigned watched_ = 0;               ///< epoll's events
+  size_t to_read_ = 0, to_write_ = 0;  ///< bytes that are left of this turn
+  uint64_t& moved_;
 };
 
 /// Adds a descriptor that is readable when its endpoint is ready.

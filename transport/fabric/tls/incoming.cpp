@@ -6,7 +6,7 @@ namespace troupe::tls {
 
 incoming::incoming(shared_state& shared, int socket, std::unique_ptr<tls_session> session, greeting greet)
     : shared_(shared),
-      channel_(shared.epoll, socket, std::move(session), this),
+      channel_(shared.epoll, socket, std::move(session), this, shared.moved),
       greet_(std::move(greet)),
       intake_(*this, shared.options.max_frame_bytes) {}
 
@@ -19,8 +19,8 @@ void incoming::end() {
 }
 
 bool incoming::ready() {
-  constexpr int parts_at_once = 512;
-  for (int i = 0; i < parts_at_once && !ended_; ++i) {
+  channel_.begin_turn();
+  while (!ended_) {
     if (answers_.pieces() >= max_waiting) return write_answers();
     const auto r = channel_.read(intake_.rest());
     if (r == channel::result::later) return write_answers();
@@ -28,7 +28,7 @@ bool incoming::ready() {
     if (r == channel::result::over || (r == channel::result::done && !intake_.take())) end();
   }
   if (!ended_) write_answers();
-  return !ended_;
+  return !ended_;  // its turn was over
 }
 
 /// True if there is more to do at once.
@@ -53,7 +53,8 @@ bool incoming::on_hello(const hello& h) {
 
 void incoming::on_frame(std::span<const std::byte> bytes) {
   const auto verdict = in_->judge(incarnation_id{peer_.incarnation}, peer_.stream, number_++);
-  if (verdict != inbox::verdict::deliver || shared_.events == nullptr) {
+  const bool outdated = peer_.epoch != shared_.epoch;
+  if (verdict != inbox::verdict::deliver || outdated || shared_.events == nullptr) {
     shared_.count.discarded_in += 1;
     return;
   }

@@ -22,8 +22,7 @@ class intake_events {
 /// Fill `rest()`, then call `take`, and so on.
 class intake {
  public:
-  intake(intake_events& events, size_t max_frame_bytes)
-      : events_(events), max_frame_bytes_(max_frame_bytes) {
+  intake(intake_events& events, size_t max_frame_bytes) : events_(events), max_frame_bytes_(max_frame_bytes) {
     expect(part::hello, hello_);
   }
   intake(const intake&) = delete;
@@ -31,7 +30,8 @@ class intake {
 
   /// What of the current part is yet to be read.
   std::span<std::byte>& rest() { return rest_; }
-  /// Takes the part, which is complete. False if the peer does not keep to the protocol: nothing more is read.
+  /// Takes the part, which is complete. False if the peer does not keep to the protocol: nothing more is
+  /// read.
   bool take();
 
  private:

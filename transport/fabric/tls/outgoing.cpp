@@ -35,7 +35,7 @@ void outgoing::dialled(int socket, std::unique_ptr<tls_session> session, const s
     ::close(socket);
     return;
   }
-  channel_.emplace(shared_.epoll, socket, std::move(session), this);
+  channel_.emplace(shared_.epoll, socket, std::move(session), this, shared_.moved);
   write_soon();
 }
 
@@ -80,6 +80,7 @@ void outgoing::write_soon() {
 
 bool outgoing::write() {
   if (!channel_ || !broken_.empty()) return false;
+  channel_->begin_turn();
   const auto r = out_.write(*channel_);
   if (r == channel::result::over) {
     break_off(channel_->error());

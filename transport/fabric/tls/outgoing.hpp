@@ -37,8 +37,8 @@ class outgoing final : public endpoint {
   const std::string& broken() const { return broken_; }
   void break_off(std::string why);
 
-  /// Frames and requests for pulls are written together, soon. A frame beyond a limit breaks the connection, so
-  /// the frames that arrive are a prefix of those sent.
+  /// Frames and requests for pulls are written together, soon. A frame beyond a limit breaks the connection,
+  /// so the frames that arrive are a prefix of those sent.
   void send(std::vector<std::byte> frame);
   void pull(uint64_t offset, std::span<std::byte> into, pull_done done);
   bool ready() override;

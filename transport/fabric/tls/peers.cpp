@@ -47,7 +47,11 @@ void peers::dialled(uint32_t stream, int socket, std::unique_ptr<tls_session> se
 }
 
 void peers::accept(int socket, std::unique_ptr<tls_session> session) {
-  if (silent_.size() >= max_silent) silent_.front()->end();
+  if (silent_.size() >= max_silent) {
+    silent_.front()->end();
+    former_.push_back(std::move(silent_.front()));
+    silent_.erase(silent_.begin());
+  }
   silent_.push_back(
       std::make_unique<incoming>(shared_, socket, std::move(session),
                                  [this](incoming& from, const hello& h) { return greet(from, h); }));
@@ -78,12 +82,10 @@ void peers::disconnect(node_id node) {
   leave(std::move(p.to));
 }
 
+/// Frames of earlier epochs are discarded. Their connections stay until the peers leave them: a broken one
+/// would look as if this process had crashed.
 void peers::renew() {
-  for (uint32_t i = 0; i < peers_.size(); ++i) {
-    disconnect(node_id{i});
-    if (peers_[i].from) peers_[i].from->end();
-  }
-  for (auto& s : silent_) s->end();
+  for (uint32_t i = 0; i < peers_.size(); ++i) disconnect(node_id{i});
   shared_.epoch += 1;
 }
 
@@ -120,13 +122,17 @@ void peers::leave_all() {
     if (p.to) leave(std::move(p.to));
 }
 
-void peers::close_broken() {
-  if (std::exchange(shared_.attention, false)) lose_broken();
+bool peers::close_broken() {
+  bool any = std::exchange(shared_.attention, false);
+  if (any) lose_broken();
   if (!leaving_.empty()) {
     const auto now = clock_.now();
-    std::erase_if(leaving_,
-                  [&](const leaving_connection& l) { return !l.to->broken().empty() || now >= l.until; });
+    any = std::erase_if(
+              leaving_,
+              [&](const leaving_connection& l) { return !l.to->broken().empty() || now >= l.until; }) > 0 ||
+          any;
   }
+  return any;
 }
 
 void peers::lose_broken() {

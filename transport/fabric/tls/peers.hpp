@@ -33,7 +33,7 @@ class peers {
   void send(node_id to, std::vector<std::byte> frame);
   void pull(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done);
   void break_all(const char* why);
-  void close_broken();
+  bool close_broken();
   void leave_all();
   bool parting() const { return !leaving_.empty(); }
   void abandon();
@@ -66,9 +66,9 @@ class peers {
   shared_state& shared_;
   const clock& clock_;
   const on_dial dial_;
-  std::deque<peer> peers_;                          ///< by node; they do not move
-  std::vector<std::unique_ptr<incoming>> silent_;   ///< without a hello, oldest first
-  std::vector<std::unique_ptr<incoming>> former_;   ///< ended, to be destroyed after the turn
+  std::deque<peer> peers_;                         ///< by node; they do not move
+  std::vector<std::unique_ptr<incoming>> silent_;  ///< without a hello, oldest first
+  std::vector<std::unique_ptr<incoming>> former_;  ///< ended, to be destroyed after the turn
   std::vector<leaving_connection> leaving_;
   uint32_t next_stream_ = 1;
 };

@@ -21,6 +21,7 @@ struct shared_state {
   bool attention = false;               ///< a connection has broken since this was cleared
   std::vector<endpoint*> unwritten{};   ///< with something to write
   std::vector<endpoint*> unfinished{};  ///< with more to do, although no descriptor may say so
+  uint64_t moved = 0;                   ///< bytes of all connections
   fabric_counters count{};
 
   void write_soon(endpoint& e) {

@@ -20,8 +20,8 @@ static_assert(sizeof(hello) == 40);
 enum class message_kind : uint32_t {
   frame = 1,  ///< bytes for fabric_events::on_frame
   pull,       ///< bytes: a pull_range
-  answer,     ///< behind the head: the range without its ends, and then both ends; of up to 32 bytes, all of it
-  refusal,    ///< the range is not inside the pool
+  answer,   ///< behind the head: the range without its ends, and then both ends; of up to 32 bytes, all of it
+  refusal,  ///< the range is not inside the pool
 };
 
 struct head {
