@@ -2,11 +2,14 @@
 
 #include <fmt/core.h>
 #include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <future>
 #include <nlohmann/json.hpp>
@@ -23,6 +26,7 @@
 #include "tools/bench/two_nodes.hpp"
 #include "tools/common/exit_code.hpp"
 #include "tools/common/standard_streams.hpp"
+#include "transport/tls/certificates.hpp"
 
 namespace troupe {
 namespace {
@@ -68,11 +72,35 @@ class listener final : public fabric_events {
   void on_tick(time_point) override {}
 };
 
+/// Certificates of both nodes; made before the processes are forked.
+class bench_certificates {
+ public:
+  bench_certificates() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "troupe-bench-XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr)
+      throw std::runtime_error("cannot make a folder for certificates");
+    folder_ = pattern;
+    make_certificates(certs(), "bench", {{"node", {"127.0.0.1"}}}, 1);
+  }
+  ~bench_certificates() {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+  bench_certificates(const bench_certificates&) = delete;
+  bench_certificates& operator=(const bench_certificates&) = delete;
+  std::string certs() const { return folder_ / "certs"; }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+using between_two = std::function<std::unique_ptr<fabric>(node_id, const clock&)>;
+
 /// The peer of the measurement: sends every frame back until its socket closes.
-void run_far_side(int fd) {
+void run_far_side(int fd, const between_two& make) {
   pin(1);
   machine_clock clock;
-  const auto carrier = make_ucx_fabric(carrier_of(far_node), clock);
+  const auto carrier = make(far_node, clock);
   carrier->allocate(memory_kind::host, pool_bytes);
   listener events;
   events.on_any_frame = [&] { carrier->send(near_node, std::vector<std::byte>(64)); };
@@ -86,7 +114,7 @@ void run_far_side(int fd) {
 
 class near_side {
  public:
-  explicit near_side(int fd) : fabric_(make_ucx_fabric(carrier_of(near_node), clock_)) {
+  near_side(int fd, const between_two& make) : fabric_(make(near_node, clock_)) {
     events_.on_any_frame = [] {};
     target_ = fabric_->allocate(memory_kind::host, pool_bytes);
     fabric_->start(events_);
@@ -208,22 +236,32 @@ bench_row compare(const bench_fabric_options& options, std::string name, std::st
   return {std::move(name), median(std::move(values)), std::move(unit), median(std::move(references))};
 }
 
-std::vector<bench_row> measure(const bench_fabric_options& options) {
-  const forked_process far(run_far_side), far_lane(run_far_lane);  // before there are threads
+struct pull_case {
+  const char* name;
+  size_t bytes;
+  int groups;
+};
+constexpr pull_case pull_cases[] = {{"pull, 256 KiB", size_t{256} << 10, 250},
+                                    {"pull, 4 MiB", size_t{4} << 20, 20}};
+
+/// UCX against its own benchmark.
+std::vector<bench_row> measure_ucx(const bench_fabric_options& options) {
+  // before there are threads
+  const forked_process far([](int fd) { run_far_side(fd, ucx_between_two); }), far_lane(run_far_lane);
   const auto actors = measure_lane(far_lane.fd());
   pin(0);
-  near_side here(far.fd());
+  near_side here(far.fd(), ucx_between_two);
   here.latency(1000);  // connects
   std::vector<bench_row> rows;
   rows.push_back(compare(
       options, "active message, 64 B, one way", "us", [&] { return here.latency(20'000); },
       [] { return perftest("ucp_am_lat", 64, 20'000, 0); }));
-  for (const auto& [name, bytes, rounds] :
-       {std::tuple{"pull, 256 KiB", size_t{256} << 10, 250}, {"pull, 4 MiB", size_t{4} << 20, 20}}) {
+  for (const auto& p : pull_cases) {
     rows.push_back(compare(
-        options, name, "GB/s", [&, b = bytes, r = rounds] { return here.pull_bandwidth(b, r); },
-        [b = bytes, r = rounds] {
-          return static_cast<double>(b) / perftest("ucp_get", b, r * 8, pulls_at_once) / 1e3;
+        options, p.name, "GB/s", [&] { return here.pull_bandwidth(p.bytes, p.groups); },
+        [&] {
+          return static_cast<double>(p.bytes) / perftest("ucp_get", p.bytes, p.groups * 8, pulls_at_once) /
+                 1e3;
         }));
   }
   rows.push_back({"actor to actor, one way, idle", actors.idle, "us"});
@@ -231,20 +269,46 @@ std::vector<bench_row> measure(const bench_fabric_options& options) {
   return rows;
 }
 
+/// TLS against UCX with the transports of UCX_TLS.
+std::vector<bench_row> measure_tls(const bench_fabric_options& options) {
+  const bench_certificates made;
+  const between_two tls = [certs = made.certs()](node_id node, const clock& clock) {
+    return tls_between_two(node, certs, clock);
+  };
+  // before there are threads
+  const forked_process far([&](int fd) { run_far_side(fd, tls); });
+  const forked_process far_ucx([](int fd) { run_far_side(fd, ucx_between_two); });
+  pin(0);
+  near_side here(far.fd(), tls), reference(far_ucx.fd(), ucx_between_two);
+  here.latency(1000);  // connects
+  reference.latency(1000);
+  std::vector<bench_row> rows;
+  rows.push_back(compare(
+      options, "frame, 64 B, one way", "us", [&] { return here.latency(20'000); },
+      [&] { return reference.latency(20'000); }));
+  for (const auto& p : pull_cases) {
+    rows.push_back(compare(
+        options, p.name, "GB/s", [&] { return here.pull_bandwidth(p.bytes, p.groups); },
+        [&] { return reference.pull_bandwidth(p.bytes, p.groups); }));
+  }
+  return rows;
+}
+
 }  // namespace
 
 int bench_fabric(const bench_fabric_options& options) {
-  if (!is_on_path("ucx_perftest")) {
+  if (!options.tls && !is_on_path("ucx_perftest")) {
     report("bench fabric: ucx_perftest is not on the PATH; install the package ucx-utils");
     return exit_failed;
   }
+  ::signal(SIGPIPE, SIG_IGN);
   // For both sides of every comparison.
-  ::setenv("UCX_TLS", options.transports.c_str(), 0);
+  ::setenv("UCX_TLS", options.tls ? "tcp,self" : options.transports.c_str(), 0);
   ::setenv("UCX_NET_DEVICES", "lo", 0);
   for (const auto& [name, value] : ucx_options{}.environment) ::setenv(name.c_str(), value.c_str(), 0);
   std::vector<bench_row> rows;
   try {
-    rows = measure(options);
+    rows = options.tls ? measure_tls(options) : measure_ucx(options);
   } catch (const std::exception& e) {
     report("bench fabric: {}", e.what());
     return exit_failed;
@@ -254,8 +318,8 @@ int bench_fabric(const bench_fabric_options& options) {
     fmt::print("{}\n", document.dump(2));
     return exit_done;
   }
-  fmt::print("UCX_TLS={}\n{:<32} {:>10} {:<5} {:>14} {:>7}\n", std::getenv("UCX_TLS"), "", "troupe", "",
-             "ucx_perftest", "ratio");
+  fmt::print("UCX_TLS={}\n{:<32} {:>10} {:<5} {:>14} {:>7}\n", std::getenv("UCX_TLS"), "",
+             options.tls ? "tls" : "troupe", "", options.tls ? "ucx" : "ucx_perftest", "ratio");
   for (const auto& r : rows) {
     fmt::print("{:<32} {:>10.2f} {:<5}", r.name, r.value, r.unit);
     if (r.reference) fmt::print(" {:>14.2f} {:>7.2f}", *r.reference, r.ratio());

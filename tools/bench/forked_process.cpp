@@ -11,7 +11,7 @@
 
 namespace troupe {
 
-forked_process::forked_process(void (*be)(int fd)) {
+forked_process::forked_process(const std::function<void(int fd)>& be) {
   int fds[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0)
     throw std::runtime_error("no socket pair");

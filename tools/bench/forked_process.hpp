@@ -2,6 +2,7 @@
 #pragma once
 #include <sys/types.h>
 
+#include <functional>
 #include <string>
 
 namespace troupe {
@@ -9,7 +10,7 @@ namespace troupe {
 class forked_process {
  public:
   /// Runs `be(fd)` in a new process, which ends when the function returns.
-  explicit forked_process(void (*be)(int fd));
+  explicit forked_process(const std::function<void(int fd)>& be);
   /// Closes the socket, which tells the other process to end, and waits for it.
   ~forked_process();
   forked_process(const forked_process&) = delete;

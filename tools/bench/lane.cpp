@@ -76,7 +76,7 @@ class pinger final : public actor {
 struct lane_node {
   explicit lane_node(node_id self)
       : post(self),
-        carrier(make_ucx_fabric(carrier_of(self), time)),
+        carrier(ucx_between_two(self, time)),
         lane(*carrier, time, post, {self, incarnation_of_both, secret_of_both, 2, 100ms}) {
     post.set_lane(lane);
   }

@@ -239,7 +239,6 @@ int bench_schedule(const bench_schedule_options& asked) {
   }
   const auto f = search(system, o, bound.rate);
   if (f.rate == 0) {
-    if (o.json) fmt::print("{}\n", nlohmann::ordered_json{{"requests_per_s", 0}}.dump());
     report("bench schedule: no rate had at most {} % of bad requests; is the machine busy?",
            100 * bad_rate_allowed);
     return exit_failed;

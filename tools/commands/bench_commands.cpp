@@ -23,11 +23,13 @@ void add_bench_commands(CLI::App& app, cli_job& chosen) {
   bench->require_subcommand(1);
 
   auto f = std::make_shared<bench_fabric_options>();
-  auto* fabric = add_subcommand(*bench, "fabric", "Compare the data lane's transport with ucx_perftest",
-                                "UCX_TLS=tcp,self troupe bench fabric");
+  auto* fabric =
+      add_subcommand(*bench, "fabric", "Compare the data lane's transport with ucx_perftest, or TLS with UCX",
+                     "UCX_TLS=tcp,self troupe bench fabric");
   fabric->add_option("--repetitions", f->repetitions, "Repetitions; the results are medians")
       ->check(whole_in(1, 1000))
       ->capture_default_str();
+  fabric->add_flag("--tls", f->tls, "Compare the transport over TLS with UCX over TCP");
   fabric->add_flag("--json", f->json, "Print one JSON document");
   fabric->callback([f, &chosen] { chosen = [f] { return bench_fabric(*f); }; });
 
