@@ -55,6 +55,7 @@ cluster_reading read_cluster_text(std::string_view text, const std::string& file
   spec.limits = read_limits(root);
   spec.restart = read_restart(root);
   spec.security = read_security(root, directory);
+  spec.data_lane = read_data_lane(root, spec.security);
   spec.tenants = read_tenants(root, directory, spec.security);
   const auto domains = read_domains(root);
   spec.domains = domains.domains;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "config/one_host.hpp"
+#include "config/data_lane.hpp"
 #include "config/sections.hpp"
 #include "config/security.hpp"
 #include "config/text_file.hpp"
@@ -176,12 +176,26 @@ void warn_of_open_keys(const cluster_spec& cluster, std::vector<std::string>& ou
   for (const auto& t : cluster.tenants) check(t.key);
 }
 
+std::string exposed_data_lane(const cluster_spec& cluster, const node_spec& n) {
+  const auto devices = n.data_interface.empty() ? std::string("every network device")
+                                                : fmt::format("the network device {}", n.data_interface);
+  const auto* certain = cluster.security.certificates.empty()
+                            ? "make certificates (troupe certs) and give their folder in [security] "
+                              "certificates"
+                            : "remove [data_lane] transport = \"ucx\"";
+  return fmt::format(
+      "node '{}': the data lane is not encrypted and listens on {}, and whoever reaches it can write to the "
+      "memory of the process; {}, or use it only where nothing but the cluster's hosts reaches that "
+      "device{}",
+      n.name, devices, certain, n.data_interface.empty() ? ", named in data_interface" : "");
+}
+
 }  // namespace
 
 std::vector<std::string> security_warnings(const cluster_spec& cluster, std::optional<node_id> only) {
   std::vector<std::string> out;
   if (!only || cluster.nodes[only->value].has(node_role::gateway)) warn_of_open_keys(cluster, out);
-  const bool networked = !on_one_host(cluster.nodes);
+  const bool exposed = transport_of(cluster) == data_transport::ucx && !on_one_host(cluster.nodes);
   for (uint32_t i = 0; i < cluster.nodes.size(); ++i) {
     if (only && only->value != i) continue;
     const auto& n = cluster.nodes[i];
@@ -190,12 +204,7 @@ std::vector<std::string> security_warnings(const cluster_spec& cluster, std::opt
           fmt::format("node '{}': every host that can reach {}:{} can send it commands, as [security] "
                       "insecure = true allows",
                       n.name, n.listen, n.control_port));
-    if (networked && n.data_interface.empty() && !is_loopback(n.host))
-      out.push_back(fmt::format(
-          "node '{}': the data lane is not encrypted and listens on every network device, and whoever "
-          "reaches it can write to the memory of the process; name the device of a network that only the "
-          "cluster's hosts reach with data_interface",
-          n.name));
+    if (exposed && !is_loopback(n.host)) out.push_back(exposed_data_lane(cluster, n));
     if (n.has(node_role::gateway) && cluster.tenants.empty() && !is_loopback(n.http_listen))
       out.push_back(
           fmt::format("node '{}': every host that can reach http://{} can use its models; give each user a "

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "actors/cluster/control_connection.hpp"
+#include "actors/cluster/refused_connections.hpp"
 #include "transport/tls/tls_handshaker.hpp"
 
 namespace troupe {
@@ -34,13 +35,13 @@ class acceptor final : public network::doorman_impl {
            std::shared_ptr<control_connections> all)
       : doorman_impl(loop, socket),
         tls_(std::move(tls)),
-        time_(time),
         connections_(std::move(all)),
-        own_ref_(std::make_shared<acceptor_ref>()) {
+        own_ref_(std::make_shared<acceptor_ref>()),
+        refused_("control_connection_refused", time) {
     own_ref_->to = this;
     if (tls_)
       handshaker_ = std::make_unique<tls_handshaker>(
-          *tls_, time, [this](const std::string& from, const std::string& why) { refused(from, why); });
+          *tls_, time, [this](const std::string& from, const std::string& why) { refused_.add(from, why); });
   }
 
   ~acceptor() override {
@@ -79,22 +80,10 @@ class acceptor final : public network::doorman_impl {
     return true;
   }
 
-  /// On the handshaker's thread. Logs at most once a second, so that refused peers cannot fill the log.
-  void refused(const std::string& from, const std::string& why) {
-    ++refused_;
-    const auto now = time_.now();
-    if (now < logged_ + 1s) return;
-    logged_ = now;
-    spdlog::warn("event=control_connection_refused from={} reason=\"{}\" count={}", from, why,
-                 std::exchange(refused_, 0));
-  }
-
   const std::shared_ptr<const tls_context> tls_;
-  const clock& time_;
   const std::shared_ptr<control_connections> connections_;
   const std::shared_ptr<acceptor_ref> own_ref_;
-  uint64_t refused_ = 0;
-  time_point logged_ = long_ago;
+  refused_connections refused_;                 // of the handshaker's thread
   std::unique_ptr<tls_handshaker> handshaker_;  // last: its thread ends before the rest is destroyed
 };
 

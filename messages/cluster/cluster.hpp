@@ -57,7 +57,7 @@ struct node_spec {
   uint16_t control_port = 0;
   uint16_t http_port = 0;      ///< gateways only
   port_range data_ports;       ///< the data lane listens on one of them
-  std::string data_interface;  ///< network device for the data lane; empty: loopback or UCX's choice
+  std::string data_interface;  ///< network device for UCX; empty: loopback or UCX's choice
   std::vector<node_role> roles;
   uint32_t domain = 0;  ///< of its devices; workers only
   std::vector<device_spec> devices;
@@ -156,6 +156,17 @@ struct security_spec {
   std::optional<api_key_spec> admin;
 };
 
+/// What carries the messages of the data lane.
+enum class data_transport : uint16_t {
+  automatic,  ///< TLS between hosts if there are certificates, else UCX
+  ucx,        ///< shared memory, TCP, RDMA; neither encrypted nor authenticated
+  tls
+};
+
+struct data_lane_spec {
+  data_transport transport = data_transport::automatic;
+};
+
 /// Parameters of the placer, which moves models between scheduling domains.
 struct placer_spec {
   duration epoch{};            ///< zero: no placer
@@ -233,6 +244,7 @@ struct cluster_spec {
   limit_spec limits;
   restart_spec restart;
   security_spec security;
+  data_lane_spec data_lane;
   std::vector<tenant_spec> tenants;  ///< empty: gateways need no API key
   std::vector<slot_spec> slots;      ///< one per device, unless a placement adds others
 };

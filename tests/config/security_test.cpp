@@ -139,16 +139,21 @@ TEST_CASE("a control lane beyond this host without certificates is refused unles
   CHECK(security_warnings(meant.spec, node_id{1}).empty());
 }
 
-TEST_CASE("a data lane on every network device is a warning") {
+TEST_CASE("a data lane over UCX between hosts is a warning") {
   const auto far = changed(good_cluster, "control_port = 7702", "control_port = 7702\nhost = \"far\"") +
                    "[security]\ncertificates = \"certs\"\n";
-  const auto c = read(far);
+  CHECK(security_warnings(read(far).spec).empty());  // it runs over TLS
+  const auto c = read(far + "[data_lane]\ntransport = \"ucx\"\n");
   REQUIRE(c.ok());
   REQUIRE(security_warnings(c.spec).size() == 1);
-  CHECK(security_warnings(c.spec)[0].find("node 'worker': the data lane") == 0);
-  CHECK(security_warnings(
-            read(changed(far, "host = \"far\"", "host = \"far\"\ndata_interface = \"eth1\"")).spec)
-            .empty());
+  CHECK(
+      security_warnings(c.spec)[0].find("node 'worker': the data lane is not encrypted and listens on every "
+                                        "network device") == 0);
+  CHECK(security_warnings(c.spec)[0].find("remove [data_lane] transport = \"ucx\"") != std::string::npos);
+  const auto on_eth1 = read(changed(far, "host = \"far\"", "host = \"far\"\ndata_interface = \"eth1\"") +
+                            "[data_lane]\ntransport = \"ucx\"\n");
+  REQUIRE(security_warnings(on_eth1.spec).size() == 1);
+  CHECK(security_warnings(on_eth1.spec)[0].find("listens on the network device eth1") != std::string::npos);
   const auto shared = changed(far, "control_port = 7701", "control_port = 7701\nhost = \"far\"") +
                       "[admin]\nkey = \"0123456789abcdef\"\n[[tenant]]\nname = \"t\"\nkey = "
                       "\"abcdef0123456789\"\n";

@@ -1,5 +1,6 @@
 #include "tools/node/real_fabric.hpp"
 
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,9 +9,10 @@
 #include <stdexcept>
 #include <string>
 
-#include "config/one_host.hpp"
+#include "config/data_lane.hpp"
 #include "config/security.hpp"
 #include "transport/common/loopback.hpp"
+#include "transport/fabric/tls_fabric.hpp"
 #include "transport/fabric/ucx_fabric.hpp"
 
 namespace troupe {
@@ -37,17 +39,15 @@ std::string data_device(const node_spec& me) {
   return is_loopback(me.host) ? "lo" : "";
 }
 
-ucx_options options_of(const cluster_spec& cluster, node_id self, incarnation_id first) {
+ucx_options ucx_options_of(const cluster_spec& cluster, const fabric_options& common) {
   ucx_options o;
-  o.self = self;
-  o.incarnation = first;
-  o.secret = draw_secret();
-  if (!has_data_port(cluster)) {
+  static_cast<fabric_options&>(o) = common;
+  if (!has_ucx_port(cluster)) {
     for (auto& [name, value] : o.environment)
       if (name == "UCX_TLS") value = "posix,cma,self";
     return o;
   }
-  const auto& me = cluster.nodes[self.value];
+  const auto& me = cluster.nodes[o.self.value];
   if (const auto& ports = me.data_ports; ports.first != 0) {
     o.environment.emplace_back("UCX_TCP_PORT_RANGE",
                                std::to_string(ports.first) + "-" + std::to_string(ports.last));
@@ -57,14 +57,46 @@ ucx_options options_of(const cluster_spec& cluster, node_id self, incarnation_id
   return o;
 }
 
+tls_fabric_options tls_options_of(const cluster_spec& cluster, const fabric_options& common) {
+  const auto& me = cluster.nodes[common.self.value];
+  tls_fabric_options o;
+  static_cast<fabric_options&>(o) = common;
+  o.files = tls_files_in(cluster.security.certificates, me.name);
+  o.host = me.host;
+  o.listen = me.listen;
+  o.first_port = me.data_ports.first;
+  o.last_port = me.data_ports.last;
+  return o;
+}
+
 }  // namespace
 
-bool has_data_port(const cluster_spec& cluster) {
+bool has_ucx_port(const cluster_spec& cluster) {
+  if (transport_of(cluster) != data_transport::ucx) return false;
   return std::getenv("UCX_TLS") != nullptr || !on_one_host(cluster.nodes);
 }
 
 real_fabric::real_fabric(const cluster_spec& cluster, node_id self, const clock& time)
-    : first_(incarnation_after({})), carrier_(make_ucx_fabric(options_of(cluster, self, first_), time)) {}
+    : first_(incarnation_after({})),
+      refused_("data_connection_refused", time),
+      carrier_(make(cluster, self, time)) {}
+
+std::unique_ptr<fabric> real_fabric::make(const cluster_spec& cluster, node_id self, const clock& time) {
+  fabric_options common;
+  common.self = self;
+  common.incarnation = first_;
+  common.secret = draw_secret();
+  if (transport_of(cluster) == data_transport::ucx)
+    return make_ucx_fabric(ucx_options_of(cluster, common), time);
+  auto o = tls_options_of(cluster, common);
+  o.refused = [this](const std::string& from, const std::string& why) { refused_.add(from, why); };
+  try {
+    return make_tls_fabric(o, time);
+  } catch (const std::exception& e) {
+    throw std::runtime_error(
+        fmt::format("node '{}': data_port: {}", cluster.nodes[self.value].name, e.what()));
+  }
+}
 
 fabric_part real_fabric::part() const {
   return {*carrier_,

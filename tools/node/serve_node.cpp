@@ -145,7 +145,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
 
   const machine_clock time(options.clock_offset);
   // While SIGTERM still ends the process at once.
-  if (has_data_port(cluster)) await_data_port(me, time);
+  if (has_ucx_port(cluster)) await_data_port(me, time);
   node_events events;
   const signal_watch signals(events);
   real_fabric fabric(cluster, self, time);
