@@ -166,6 +166,12 @@ void node::on_lost(const peer_lost& l) {
   if (!peers_.knows(l.node, l.incarnation)) return;
   spdlog::log(peers_.at(l.node).leaving ? spdlog::level::info : spdlog::level::warn,
               "event=connection_lost node={} reason=\"{}\"", node_name(env_.cluster, l.node), l.why);
+  if (!peers_.is_up(l.node)) {
+    // The hello may have waited behind a freeze of this node, on a connection that broke meanwhile. The peer
+    // lives, perhaps, and says hello again. To declare it dead would make it begin a new incarnation.
+    env_.lane.disconnect(l.node, l.incarnation);
+    return peers_.forget(l.node);
+  }
   peers_.lose(l.node, l.incarnation);
   end_incarnations();
 }

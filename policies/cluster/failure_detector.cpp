@@ -29,6 +29,11 @@ void failure_detector::lost(node_id peer, incarnation_id incarnation) {
   }
 }
 
+void failure_detector::forget(node_id peer) {
+  auto& p = state_of(peer);
+  p = {incarnation_id{p.incarnation.value - 1}, false, long_ago};  // earlier ones have ended
+}
+
 void failure_detector::advance(time_point now) {
   for (uint32_t i = 0; i < peers_.size(); ++i) {
     auto& p = peers_[i];

@@ -24,6 +24,9 @@ class failure_detector {
   bool on_heartbeat(node_id peer, incarnation_id incarnation, time_point at);
   /// The peer's loss was reported by a broken connection or another node.
   void lost(node_id peer, incarnation_id incarnation);
+  /// The latest incarnation of the peer was heard of and is not known any more: it is not dead, and its next
+  /// heartbeat counts. Requires: it has not ended.
+  void forget(node_id peer);
   /// Ends the incarnations that have been silent for too long.
   void advance(time_point now);
 

@@ -44,6 +44,11 @@ void peer_table::lose(node_id node, incarnation_id incarnation) {
   detector_.lost(node, incarnation);
 }
 
+void peer_table::forget(node_id node) {
+  peers_[node.value] = {};
+  detector_.forget(node);
+}
+
 void peer_table::check(time_point now, const std::function<time_point(node_id)>& last_heard) {
   for (uint32_t i = 0; i < peers_.size(); ++i) {
     const auto& p = peers_[i];

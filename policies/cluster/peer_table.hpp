@@ -62,6 +62,8 @@ class peer_table {
   bool leave(node_id node) { return !std::exchange(peers_[node.value].leaving, true); }
   /// A connection to that incarnation broke. Requires: `knows`.
   void lose(node_id node, incarnation_id incarnation);
+  /// A peer that connects is unknown again, and its incarnation has not ended. Requires: it is not up.
+  void forget(node_id node);
   /// Ends the incarnations that were silent for too long. `last_heard`: when the data lane received anything
   /// from a peer. A peer that connects has five node timeouts for it: its start may be slow.
   void check(time_point now, const std::function<time_point(node_id)>& last_heard);

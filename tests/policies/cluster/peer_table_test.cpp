@@ -66,6 +66,22 @@ TEST_CASE("peer_table: an incarnation ends once, with its leave and its loss") {
   CHECK(t.latest(left_node) == an_incarnation);
 }
 
+TEST_CASE("peer_table: a peer that is forgotten while it connects has not ended") {
+  peers_of_head t;
+  t.meet(left_node);
+  t.forget(left_node);
+  CHECK_FALSE(t.knows(left_node, an_incarnation));
+  t.check_all(at(1min), at(0s));
+  CHECK(t.take_ended().empty());
+  t.meet_fully(left_node);
+  CHECK(t.is_up(left_node));
+  t.lose(left_node, an_incarnation);
+  CHECK(t.take_ended().size() == 1);
+  t.meet(left_node, its_successor);
+  t.forget(left_node);
+  CHECK_FALSE(t.hear(left_node, an_incarnation, at(0s)));  // that one has
+}
+
 TEST_CASE("peer_table: a later incarnation of a peer ends the earlier one") {
   peers_of_head t;
   t.meet_fully(left_node);
