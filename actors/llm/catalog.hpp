@@ -38,7 +38,7 @@ class llm_catalog {
   };
 
   explicit llm_catalog(const cluster_spec& cluster) {
-    for (const auto& m : cluster.llms) models_.push_back({m.name, true, {}});
+    for (const auto& m : cluster.llms) models_.push_back({m.name});
     for (const auto& e : cluster.engines) engines_.push_back({{}, e.model, false});
     for (uint32_t i = 0; i < engines_.size(); ++i) {
       engines_[i].said.model = engines_[i].model;
@@ -58,7 +58,9 @@ class llm_catalog {
   void update(const adapters_known& news) {
     std::lock_guard lock(mutex_);
     if (news.engine.value >= engines_.size()) return;
-    auto& known = models_.at(engines_[news.engine.value].model.value).adapters;
+    auto& m = models_.at(engines_[news.engine.value].model.value);
+    auto& known = m.adapters;
+    m.listed = m.listed || news.all;
     for (auto a = known.begin(); news.all && a != known.end();)
       a = a->second.leaves(news.engine) ? known.erase(a) : std::next(a);
     for (const auto& a : news.present) {
@@ -88,6 +90,12 @@ class llm_catalog {
     for (uint32_t i = 0; i < models_.size(); ++i)
       if (models_[i].adapters.contains(name)) return target_of(i, std::string(name));
     return {};
+  }
+  /// Whether an engine of every model has told its adapters. Until then a name that `find` does not know may
+  /// be an adapter's.
+  bool knows_all_adapters() const {
+    std::lock_guard lock(mutex_);
+    return std::ranges::all_of(models_, &model::listed);
   }
   /// The adapters that other engines of its model have and this one lacks.
   std::vector<adapter_entry> lacking(engine_id id) const {
@@ -131,7 +139,8 @@ class llm_catalog {
   struct model {
     std::string name;
     bool awaited = true;  ///< it has had no ready engine yet
-    std::map<std::string, known_adapter, std::less<>> adapters;
+    bool listed = false;  ///< an engine has told all its adapters
+    std::map<std::string, known_adapter, std::less<>> adapters{};
   };
   struct engine {
     engine_status said;

@@ -56,12 +56,7 @@ void llm_gateway::on(envelope& e, time_point now) {
                          if (n.node == router_ || nodes_.router() != router_) resend_all_to_router();
                        },
                        [&](node_down& n) { on_node_down(n, now); },
-                       [&](new_incarnation&) {
-                         fail(in_flight_.ids_where(any_request), failure::node_fenced, now);
-                         nodes_.clear();
-                         for (uint32_t i = 0; i < nodes_.engine_count(); ++i) lose_engine(engine_id{i}, now);
-                         resend_all_to_router();
-                       },
+                       [&](new_incarnation&) { begin_anew(); },
                        [&](drain&) { in_flight_.drain(); },
                    });
 }
@@ -240,6 +235,23 @@ void llm_gateway::lose_engine(engine_id id, time_point now) {
   if (others) return;
   const auto of_model = [&](const in_flight_generation& f) { return f.asked.model == model; };
   fail(in_flight_.ids_where(of_model), failure::worker_lost, now);
+}
+
+/// The peers have forgotten the requests of the former incarnation. They go on, with the tokens that they
+/// have, when the router and engines are up.
+void llm_gateway::begin_anew() {
+  nodes_.clear();
+  for (uint32_t i = 0; i < nodes_.engine_count(); ++i) {
+    catalog_.lose(engine_id{i});
+    pending_.clear(engine_id{i});
+    for (const auto& s : adapters_.lose(engine_id{i})) conclude(s);
+  }
+  for (const auto id : in_flight_.ids_where(any_request)) {
+    auto& f = *in_flight_.find(id);
+    f.asked.gateway = self_;
+    f.at = no_engine;
+  }
+  resend_all_to_router();
 }
 
 /// The engine's answers are ignored: an adapter that it has already, or cannot load, stays as it is.

@@ -82,6 +82,7 @@ class llm_gateway final : public actor {
   void give(in_flight_generation& f, engine_id to);
   void cancel_in_engine(in_flight_generation& f);
   void lose_engine(engine_id id, time_point now);
+  void begin_anew();
   /// Sends an engine the adapters that it lacks and other engines of its model have.
   void bring_adapters(engine_id id);
   void conclude(const adapter_changes::settled& s);

@@ -30,6 +30,8 @@ batch_answers answers_to(ordered_batch& b, const batch_outcome& outcome, const p
       if (!details[i].empty()) p.error = failure::device_error;
     }
     if (p.error == failure::none) done.rows += r.rows;
+    // A gateway that is not up cannot pull the output: its request runs again when it is.
+    if (p.error == failure::none && !up.contains(r.gateway)) p.error = failure::stale_memory;
     if (p.error == failure::stale_memory) done.stale.push_back(r.id);
   }
   const auto times = times_of(b, outcome);
@@ -42,7 +44,6 @@ batch_answers answers_to(ordered_batch& b, const batch_outcome& outcome, const p
       it = replies.insert(it, {r.gateway, {b.order.batch, done.rows, {}, times}});
       it->second.results.reserve(b.parts.size());
     }
-    if (p.error == failure::none && !up.contains(r.gateway)) p.error = failure::worker_lost;
     it->second.results.push_back(
         {r.id, r.attempt, p.error, p.error == failure::none ? p.output.region : region_ref{}, {}});
     if (!details.empty()) it->second.results.back().detail = details[i];

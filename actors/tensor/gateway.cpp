@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "actors/common/planted_bug.hpp"
+#include "policies/common/resubmission.hpp"
 
 namespace troupe {
 
@@ -41,12 +42,7 @@ void gateway::on(envelope& e, time_point now) {
                },
                [&](node_leaving& n) { apply(scheduler_.on_node_leaving(n.node, n.incarnation), now); },
                [&](leadership& t) { apply(scheduler_.on_leadership(t), now); },
-               [&](new_incarnation&) {
-                 scheduler_.clear();
-                 submits_.clear();
-                 releases_.clear();
-                 fail_all(failure::node_fenced, now);
-               },
+               [&](new_incarnation&) { begin_anew(); },
                [&](drain&) { in_flight_.drain(); },
                [&](model_change& c) {
                  models_.change(c.line, self_);
@@ -58,7 +54,7 @@ void gateway::on(envelope& e, time_point now) {
 void gateway::on_time(time_point now) {
   expire(now);
   pull_outputs(now);
-  submits_.flush([&](model_id model, submit s) {
+  submits_.flush(now, [&](model_id model, submit s) {
     send(on_node(scheduler_.scheduler(), role::model_queue, model.value), std::move(s));
   });
   releases_.flush([&](const address& worker, release r) { send(worker, std::move(r)); });
@@ -66,7 +62,9 @@ void gateway::on_time(time_point now) {
                       [&](const model_idle& i) { send(on_node(self_.node, role::deployer), i); });
 }
 
-time_point gateway::next_wakeup() const { return std::min(in_flight_.next_expiry(), pulls_.next_look()); }
+time_point gateway::next_wakeup() const {
+  return std::min({in_flight_.next_expiry(), pulls_.next_look(), submits_.next_due()});
+}
 
 void gateway::accept(const request& r, time_point now) {
   in_flight_request f;
@@ -109,6 +107,7 @@ void gateway::on_completion(const address& worker, const completion& c, time_poi
       releases_.add(worker, r.output);
       continue;
     }
+    if (r.error == failure::stale_memory && r.attempt < known->asked.attempt) continue;  // reported twice
     known->batch = c.batch;
     known->worker = worker;
     known->times = c.times;
@@ -122,8 +121,10 @@ void gateway::on_result(in_flight_request& f, const completion& c, const result&
   if (r.error == failure::none && r.output.size > 0 && r.output.size <= options_.max_output_bytes) {
     f.output = r.output;
     f.batch_rows = c.batch_rows;
-    return pulls_.add(r.id);  // the input is given back when the pull begins
+    submits_.erase_later(r.id);
+    return pulls_.add(r.id);
   }
+  if (r.error == failure::stale_memory && try_again(f, r.attempt, now)) return;
   give_back(f.asked.input);
   auto ended = in_flight_.take(r.id);
   outcome how;
@@ -148,16 +149,20 @@ void gateway::on_pulled(const pulled& p, time_point now) {
   const request_id id{p.token};
   if (auto late = late_.take_pull(id)) {
     pulls_.end(late->worker.node, late->pulled.size());
+    give_back(late->asked.input);
     releases_.add(late->worker, late->output);
     in_flight_.leave(*late);
     return;
   }
-  const auto* known = in_flight_.find(id);
+  auto* const known = in_flight_.find(id);
   if (known == nullptr || !known->being_pulled()) return;
+  pulls_.end(known->worker.node, known->pulled.size());
+  const auto payload =
+      p.status == pull_status::ok ? memory_.verify(known->output, known->pulled) : std::nullopt;
+  releases_.add(known->worker, known->output);
+  if (!payload && try_again(*known, known->asked.attempt, now)) return;
   auto f = in_flight_.take(id);
-  pulls_.end(f.worker.node, f.pulled.size());
-  const auto payload = p.status == pull_status::ok ? memory_.verify(f.output, f.pulled) : std::nullopt;
-  releases_.add(f.worker, f.output);
+  give_back(f.asked.input);
   outcome how;
   how.batch_rows = f.batch_rows;
   if (payload) {
@@ -185,7 +190,14 @@ void gateway::on_gone(request_id id, time_point now) {
 
 void gateway::apply(scheduler_tracker::effect e, time_point now) {
   if (e == scheduler_tracker::effect::resubmit) submit_again();
-  if (e == scheduler_tracker::effect::lost) fail_all(failure::scheduler_lost, now);
+  if (e != scheduler_tracker::effect::lost) return;
+  // Requests that can get no answer fail. Workers that still read their inputs detect the reuse.
+  for (const auto id : in_flight_.ids_where([](const in_flight_request& f) { return !f.output; }))
+    settle_early(in_flight_.take(id), outcome::failed(failure::scheduler_lost), now);
+  for (auto& f : late_.take_inputs()) {
+    give_back(f.asked.input);
+    in_flight_.leave(f);
+  }
 }
 
 void gateway::expire(time_point now) {
@@ -211,7 +223,6 @@ void gateway::pull_outputs(time_point now) {
   };
   const auto begin = [this](request_id id) {
     auto& f = *in_flight_.find(id);
-    give_back(f.asked.input);  // the worker has read it
     f.pulled = memory_.pull_buffer(f.output);
     memory_.pull(f.output, f.pulled, self_, id.value);
     return f.pulled.size();
@@ -249,14 +260,28 @@ void gateway::run_again(node_id worker, incarnation_id incarnation) {
   }
 }
 
-/// Fails the requests that can get no answer. Workers that still read their inputs detect the reuse.
-void gateway::fail_all(failure why, time_point now) {
-  const auto lost = [why](const in_flight_request& f) { return !f.output || why == failure::node_fenced; };
-  for (const auto id : in_flight_.ids_where(lost))
-    settle_early(in_flight_.take(id), outcome::failed(why), now);
-  for (auto& f : late_.take_inputs()) {
-    give_back(f.asked.input);
-    in_flight_.leave(f);
+bool gateway::try_again(in_flight_request& f, uint32_t attempt, time_point now) {
+  const auto due = resubmission_time(f.losses, now, f.asked.deadline);
+  if (!due || !scheduler_.accepts()) return false;
+  ++f.losses;
+  ++submitted_again_;
+  f.output = {};
+  f.pulled = {};
+  f.asked.attempt = std::max(f.asked.attempt, attempt) + 1;
+  if (scheduler_.up()) submits_.add_later(f.asked, *due);
+  return true;
+}
+
+/// The peers have forgotten the requests of the former incarnation. They are submitted when the scheduler is
+/// up; pulls that have begun end by themselves.
+void gateway::begin_anew() {
+  scheduler_.clear();
+  submits_.clear();
+  releases_.clear();
+  for (const auto id : in_flight_.ids_where([](const in_flight_request&) { return true; })) {
+    auto& f = *in_flight_.find(id);
+    f.asked.gateway = self_;
+    if (!f.being_pulled()) f.output = {};
   }
 }
 
@@ -265,6 +290,7 @@ void gateway::settle(in_flight_request& f, outcome how, time_point now) {
     in_flight_.leave(f);
   else
     in_flight_.settle(f, how, now);
+  submits_.erase_later(f.asked.id);
   how.times = f.times;
   how.completed_at = f.completed_at;
   const bool finished = how.kind == outcome_kind::finished;

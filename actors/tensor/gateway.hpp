@@ -4,7 +4,10 @@
 // With standbys it also accepts requests while there is no leader, and submits all requests without an
 // offered output to the next one. Messages of earlier leaders' queues are ignored from then on.
 //
-// A request runs again if the worker that offers its output dies before the pull begins.
+// A request runs again if the worker that offers its output dies, or if its input or output cannot be pulled:
+// the connection between two living nodes may have broken. So the input is kept until the output is here. If
+// the own node begins a new incarnation, its requests go on in that. (If it schedules, too, its queue may
+// drop them as no_capacity, until the workers have joined it.)
 #pragma once
 #include <string>
 #include <string_view>
@@ -74,7 +77,6 @@ class gateway final : public actor {
   }
 
   const ledger& request_ledger() const { return in_flight_.counts(); }
-  size_t in_flight() const { return in_flight_.size(); }
   bool balanced() const { return in_flight_.balanced(); }
 
  private:
@@ -91,7 +93,9 @@ class gateway final : public actor {
   void pull_outputs(time_point now);
   void submit_again();
   void run_again(node_id worker, incarnation_id incarnation);
-  void fail_all(failure why, time_point now);
+  /// Submits a request whose bytes were lost in `attempt` again. False if it is too late for that.
+  bool try_again(in_flight_request& f, uint32_t attempt, time_point now);
+  void begin_anew();
 
   /// Answers the client. The request is no longer in the table.
   void settle(in_flight_request& f, outcome how, time_point now);

@@ -108,6 +108,10 @@ void model_queue::take(const request& r, time_point now) {
   switch (leading_.arrive(r)) {
     case queue_leadership::arrival::taken: break;
     case queue_leadership::arrival::too_many: return requests_.drop(r, drop_reason::queue_full);
+    case queue_leadership::arrival::known:  // its gateway accepts reports of its latest attempt only
+      return requests_.table().for_each([&](uint32_t, request& known) {
+        if (known.id == r.id) known.attempt = std::max(known.attempt, r.attempt);
+      });
     default: return;
   }
   ++received_;
@@ -295,12 +299,16 @@ void model_queue::on_leadership(const leadership& latest, time_point now) {
 /// Adopts a batch that the last leader ordered and a worker still runs.
 void model_queue::adopt(const handover& h, time_point now) {
   if (!leading_.adopts(h) || in_flight_.contains(h.batch)) return;
+  auto running = h.requests;
   requests_.release_if([&](const request& r) {  // already resubmitted by a gateway
-    return std::any_of(h.requests.begin(), h.requests.end(), [&](const request& x) { return x.id == r.id; });
+    const auto same =
+        std::find_if(running.begin(), running.end(), [&](const request& x) { return x.id == r.id; });
+    if (same != running.end()) same->attempt = std::max(same->attempt, r.attempt);
+    return same != running.end();
   });
   in_flight_batch batch;
   batch.worker = h.worker;
-  for (const auto& r : h.requests) batch.handles.push_back(requests_.keep(r, now));
+  for (const auto& r : running) batch.handles.push_back(requests_.keep(r, now));
   in_flight_.add(h.batch, std::move(batch));
   if (const auto early = leading_.adopt(h)) on_done(*early, now);
 }

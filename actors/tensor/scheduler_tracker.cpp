@@ -16,17 +16,19 @@ bool scheduler_tracker::outdated(const address& from) const {
 
 scheduler_tracker::effect scheduler_tracker::on_node_up(node_id node, incarnation_id incarnation) {
   if (candidates_.empty()) {
-    up_ = up_ || node == scheduler_;
-    return effect::none;
+    if (node != scheduler_) return effect::none;
+    returns_ = false;
+    return std::exchange(up_, true) ? effect::none : effect::resubmit;
   }
   if (std::find(candidates_.begin(), candidates_.end(), node) == candidates_.end()) return effect::none;
+  returns_ = false;
   candidates_up_[node] = incarnation;
   return update();
 }
 
 scheduler_tracker::effect scheduler_tracker::on_node_down(node_id node, incarnation_id incarnation) {
   if (candidates_.empty()) {
-    if (node != scheduler_) return effect::none;
+    if (node != scheduler_ || returns_) return effect::none;
     up_ = false;
     return effect::lost;
   }
@@ -36,7 +38,7 @@ scheduler_tracker::effect scheduler_tracker::on_node_down(node_id node, incarnat
   if (!known && !led) return effect::none;
   if (known) candidates_up_.erase(it);
   const auto updated = update();
-  return candidates_up_.empty() ? effect::lost : updated;
+  return candidates_up_.empty() && !returns_ ? effect::lost : updated;
 }
 
 scheduler_tracker::effect scheduler_tracker::on_node_leaving(node_id node, incarnation_id incarnation) {
@@ -59,6 +61,7 @@ scheduler_tracker::effect scheduler_tracker::on_leadership(const leadership& lat
 
 void scheduler_tracker::clear() {
   up_ = false;
+  returns_ = true;
   candidates_up_.clear();
 }
 

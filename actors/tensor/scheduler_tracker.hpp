@@ -15,7 +15,7 @@ class scheduler_tracker {
   /// The consequence of an event for the requests in flight.
   enum class effect {
     none,
-    resubmit,  ///< a new scheduler is up: it gets all requests without an offered output
+    resubmit,  ///< a scheduler came up: it gets all requests without an offered output
     lost       ///< no scheduler is up or expected: these requests fail
   };
 
@@ -26,7 +26,7 @@ class scheduler_tracker {
   /// Requests can be submitted now.
   bool up() const { return up_; }
   /// Requests can be accepted: a scheduler is up or expected.
-  bool accepts() const { return up_ || !candidates_up_.empty(); }
+  bool accepts() const { return up_ || returns_ || !candidates_up_.empty(); }
   /// The message comes from a queue on a node that does not lead.
   bool outdated(const address& from) const;
 
@@ -36,7 +36,8 @@ class scheduler_tracker {
   effect on_node_leaving(node_id node, incarnation_id incarnation);
   /// Of two leaderships the later one counts.
   effect on_leadership(const leadership& latest);
-  /// The own node begins a new incarnation: no node is up until its next node_up. The leadership stays.
+  /// The own node begins a new incarnation: no node is up until its next node_up, but the scheduler is
+  /// expected. The leadership stays.
   void clear();
 
  private:
@@ -45,7 +46,8 @@ class scheduler_tracker {
   const std::vector<node_id> candidates_;
   node_id scheduler_;
   bool up_ = false;
-  leadership leadership_;                                      // with standbys
+  bool returns_ = false;   ///< was cleared, and no candidate has come up since then
+  leadership leadership_;  // with standbys
   std::unordered_map<node_id, incarnation_id> candidates_up_;  // and not leaving
 };
 

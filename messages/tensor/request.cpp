@@ -12,8 +12,8 @@ std::string_view to_string(drop_reason r) {
 
 std::string_view to_string(failure f) {
   constexpr std::array<std::string_view, failure_count> names{
-      "none",         "timeout",     "worker_lost", "scheduler_lost",  "stale_memory",
-      "device_error", "node_fenced", "poison",      "adapter_unusable"};
+      "none",         "timeout",      "worker_lost", "scheduler_lost",
+      "stale_memory", "device_error", "poison",      "adapter_unusable"};
   return names[static_cast<size_t>(f)];
 }
 

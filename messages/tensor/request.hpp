@@ -34,11 +34,10 @@ enum class failure : uint16_t {
   scheduler_lost,   ///< the scheduler that had it died
   stale_memory,     ///< its bytes were reused or lost before they were pulled
   device_error,     ///< the device refused or failed the batch
-  node_fenced,      ///< the node that held it was declared dead by its peers
   poison,           ///< it killed its worker twice, the second time alone
   adapter_unusable  ///< the files of its adapter are unusable
 };
-inline constexpr size_t failure_count = 9;
+inline constexpr size_t failure_count = 8;
 std::string_view to_string(failure f);
 
 /// A request id from node, low bits of the incarnation, and a counter, so that ids of different gateways or

@@ -7,8 +7,8 @@ $Cxx.namespace("troupe::schema");
 
 enum DropReason { none @0; late @1; shed @2; queueFull @3; cancelled @4; noCapacity @5; draining @6; undeployed @7; quota @8; }
 enum Failure {
-  none @0; timeout @1; workerLost @2; schedulerLost @3; staleMemory @4; deviceError @5; nodeFenced @6; poison @7;
-  adapterUnusable @8;
+  none @0; timeout @1; workerLost @2; schedulerLost @3; staleMemory @4; deviceError @5; poison @6;
+  adapterUnusable @7;
 }
 enum Refusal { none @0; late @1; oldTerm @2; busy @3; unknownModel @4; noMemory @5; preempted @6; }
 enum DataType {

@@ -22,7 +22,13 @@ void queue_leadership::forget_takeover() {
 }
 
 queue_leadership::arrival queue_leadership::arrive(const request& r) {
-  if (leads()) return adopted_.contains(r.id) ? arrival::known : arrival::taken;
+  if (leads()) {
+    // Gateways submit all requests once more to a new leader. What comes after that is another attempt.
+    const auto it = adopted_.find(r.id);
+    const bool known =
+        it != adopted_.end() && r.gateway == it->second.gateway && r.attempt <= it->second.attempt + 1;
+    return known ? arrival::known : arrival::taken;
+  }
   if (term_known_) return arrival::other;
   if (held_.size() >= max_held_) return arrival::too_many;
   held_.push_back(r);
@@ -36,7 +42,7 @@ void queue_leadership::keep_early(const batch_done& d) {
 
 std::optional<batch_done> queue_leadership::adopt(const handover& h) {
   next_batch_ = std::max(next_batch_, h.batch.value + 1);
-  for (const auto& r : h.requests) adopted_.insert(r.id);
+  for (const auto& r : h.requests) adopted_.emplace(r.id, r);
   auto early = early_.extract(h.batch);
   return early.empty() ? std::nullopt : std::optional(std::move(early.mapped()));
 }

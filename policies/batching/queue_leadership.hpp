@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -44,7 +43,7 @@ class queue_leadership {
 
   enum class arrival {
     taken,    ///< queue it
-    known,    ///< it runs already, in a batch of the previous leader
+    known,    ///< it runs, or ran, in a batch of the previous leader; later attempts are taken
     other,    ///< ignore it: this queue does not lead, and the gateway resubmits it to the leader
     held,     ///< until the first term is known
     too_many  ///< drop it as queue_full: `max_held` requests are held
@@ -74,7 +73,7 @@ class queue_leadership {
   uint64_t next_batch_;
   size_t max_held_;
   std::vector<request> held_;
-  std::set<request_id> adopted_;
+  std::map<request_id, request> adopted_;  ///< as they were handed over
   std::map<batch_id, batch_done> early_;
 };
 

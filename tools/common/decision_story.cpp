@@ -214,7 +214,6 @@ class story_builder {
     if (d.reason == "scheduler_lost") return "the scheduler that had it failed";
     if (d.reason == "worker_lost") return "the worker failed before its outputs were pulled";
     if (d.reason == "stale_memory") return "its bytes were released before they were pulled";
-    if (d.reason == "node_fenced") return "the gateway's node was declared dead by its peers";
     if (d.reason == "poison") return "its worker failed twice, the second time with it alone";
     return d.detail;
   }

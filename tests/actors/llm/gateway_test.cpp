@@ -107,14 +107,28 @@ TEST_CASE("llm gateway: a refusal of the router and a failure of the engine are 
   g.check_clean();
 }
 
-TEST_CASE("llm gateway: a new incarnation of its own node fails all requests of the old one") {
+TEST_CASE("llm gateway: requests go on, with their tokens, in the next incarnation of its node") {
   llm_gateway_stage g;
   g.report_ready(first_engine);
   g.send_to_engine(1);
+  g.get(1, 7);
   g.deliver(change_adapter{5, {}, true, {"b", "/b"}});
+  g.out.forget();
   g.deliver(new_incarnation{{13}});
   CHECK(g.changes.size() == 1);
-  CHECK(g.outcomes.at(1).error == failure::node_fenced);
+  CHECK(g.out.silent());
+  g.deliver(node_up{scheduler_node, {10}});
+  g.deliver(node_up{worker_node, {12}});
+  g.place(1, first_engine);
+  const auto again = g.out.one<generate>().requests.at(0);
+  CHECK(again.gateway.incarnation == incarnation_id{13});
+  CHECK(again.attempt == 2);
+  CHECK(again.progress.at(0).tokens == std::vector<llm::token>{7});
+  g.get(1, 8);  // of the former attempt
+  CHECK(g.tokens.size() == 1);
+  g.get(1, 8, finish_reason::stop, 0, 2);
+  CHECK(g.tokens.size() == 2);
+  CHECK(g.outcomes.at(1).kind == outcome_kind::finished);
   g.check_clean();
 }
 

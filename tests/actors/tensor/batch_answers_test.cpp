@@ -91,7 +91,8 @@ TEST_CASE("batch answers: a gateway that is not up is offered no output, though 
   up.add(node_up{gateway_of_other_node.node, gateway_of_other_node.incarnation});
   const auto [done, replies] = answers_to(b, outcome_with(), up);
   CHECK(done.rows == 2);
-  CHECK(b.parts[0].error == failure::worker_lost);
+  CHECK(b.parts[0].error == failure::stale_memory);
+  CHECK(done.stale == std::vector{request_id{1}});  // its queue tells it, too
   CHECK_FALSE(replies.at(0).second.results.at(0).output);
   CHECK(b.parts[1].error == failure::none);
 }

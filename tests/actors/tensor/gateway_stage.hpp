@@ -81,7 +81,7 @@ struct gateway_stage : gateway_parts, stage<gateway> {
   void check_clean() {
     apply_releases();
     CHECK(actor.balanced());
-    CHECK(actor.in_flight() == 0);
+    CHECK(actor.unfinished() == 0);
     CHECK(memory.in_use() == 0);
     CHECK(far.in_use() == 0);
   }

@@ -19,7 +19,7 @@ TEST_CASE("gateway: a request goes to its queue, its output is pulled, verified,
   g.run_until(at(7));
   g.complete(1);
   CHECK(g.open(1));
-  CHECK(g.memory.in_use() == 0);  // the worker has read the input
+  CHECK(g.memory.in_use() == 1);  // if the output is lost, the request needs its input again
   g.run_until(at(8));
   g.end_pull();
   CHECK(g.outcome_of(1).kind == outcome_kind::finished);
@@ -115,20 +115,6 @@ TEST_CASE("gateway: an output above the size limit is a failure, and its memory 
   CHECK(g.memory.pulls.empty());
   CHECK(g.outcome_of(1).kind == outcome_kind::failed);
   CHECK(g.outcome_of(1).error == failure::device_error);
-  g.check_clean();
-}
-
-TEST_CASE("gateway: an output that is gone or lost during its pull is a failure") {
-  gateway_stage g;
-  g.arrive(1);
-  g.arrive(2);
-  g.complete(1);
-  g.complete(2);
-  g.far.give_back(g.memory.pulls[0].region);
-  g.end_pull();
-  CHECK(g.outcome_of(1).error == failure::stale_memory);
-  g.end_pull(pull_status::lost);
-  CHECK(g.outcome_of(2).error == failure::worker_lost);
   g.check_clean();
 }
 
@@ -228,18 +214,6 @@ TEST_CASE(
   CHECK(g.open(4));
 }
 
-TEST_CASE("gateway: a new incarnation fails all requests of the old one") {
-  gateway_stage g;
-  g.arrive(1);
-  g.arrive(2);
-  g.complete(2);
-  g.deliver(new_incarnation{{40}});
-  CHECK(g.outcome_of(1).error == failure::node_fenced);
-  CHECK(g.outcome_of(2).error == failure::node_fenced);
-  g.end_pull();
-  g.check_clean();
-}
-
 TEST_CASE("gateway: every request gets one outcome and no memory leaks, for messages in any order") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     CAPTURE(seed);
@@ -257,7 +231,11 @@ TEST_CASE("gateway: every request gets one outcome and no memory leaks, for mess
         case 2: g.arrive(next++); break;
         case 3: on_the_way.push_back(drops{{{some(), 1, drop_reason::late}}}); break;
         case 4: on_the_way.push_back(completion{{1}, 1, {g.result_of(some().value)}}); break;
-        case 5: on_the_way.push_back(completion{{1}, 1, {{some(), 1, failure::device_error, {}, {}}}}); break;
+        case 5: {
+          const auto why = random.below(2) == 0 ? failure::device_error : failure::stale_memory;
+          on_the_way.push_back(completion{{1}, 1, {{some(), 1, why, {}, {}}}});
+          break;
+        }
         case 6: g.deliver(client_gone{some()}); break;
         case 7:
           if (g.memory.pulls.empty()) break;
@@ -282,7 +260,7 @@ TEST_CASE("gateway: every request gets one outcome and no memory leaks, for mess
           on_the_way.pop_back();
       }
       REQUIRE(g.actor.balanced());
-      REQUIRE(g.answers.size() + g.actor.in_flight() == next - 1);
+      REQUIRE(g.answers.size() + g.actor.unfinished() == next - 1);
       g.apply_releases();
     }
     for (const auto& message : on_the_way) g.deliver(message, worker_of(0));

@@ -156,3 +156,23 @@ TEST_CASE("leadership, model_queue: a deposed queue drops its requests and sends
   CHECK(q.actor.unfinished() == 0);
   CHECK(q.out.take<drops>().empty());
 }
+
+TEST_CASE("leadership, model_queue: stale inputs of an adopted batch are reported for the latest attempt") {
+  for (const bool submitted_first : {false, true}) {
+    queue_of_line q;
+    q.deliver(second);
+    auto r = q.a_request(1);
+    const handover h{slot_id{0}, worker_of(0), second.term, {7}, model_id{0}, {r}};
+    ++r.attempt;  // by the gateway, for the new leader
+    if (submitted_first) q.deliver(submit{{r}}, the_gateway);
+    q.deliver(h, standby_arbiter);
+    if (!submitted_first) q.deliver(submit{{r}}, the_gateway);
+    q.deliver(batch_done{{7}, model_id{0}, slot_id{0}, refusal::none, 0, q.now, q.now, {r.id}}, worker_of(0));
+    const auto reported = q.out.one<completion>().results.at(0);
+    CHECK(reported.error == failure::stale_memory);
+    CHECK(reported.attempt == r.attempt);
+    ++r.attempt;
+    q.deliver(submit{{r}}, the_gateway);
+    CHECK(q.actor.unfinished() == 1);
+  }
+}

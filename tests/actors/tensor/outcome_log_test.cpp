@@ -68,7 +68,7 @@ TEST_CASE("outcome log: the log keeps the latest decisions, and the later of two
   outcome_log log(2);
   log.add(decided_one(1), outcome::failed(failure::timeout), at(2), false, 0);
   log.add(decided_one(2), outcome::failed(failure::timeout), at(3), false, 0);
-  log.add(decided_one(2), outcome::failed(failure::node_fenced), at(4), false, 0);
+  log.add(decided_one(2), outcome::failed(failure::scheduler_lost), at(4), false, 0);
   CHECK_FALSE(decision_about(log, 1).known);
   CHECK(decision_about(log, 2).at == at(4));
   outcome_log none(0);

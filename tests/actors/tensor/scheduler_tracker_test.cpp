@@ -21,7 +21,7 @@ TEST_CASE("scheduler tracker: without standbys one node schedules while it is up
   CHECK_FALSE(s.accepts());
   CHECK(s.on_node_up(worker_node, {12}) == tracker_effect::none);
   CHECK_FALSE(s.up());
-  CHECK(s.on_node_up(scheduler_node, first_up) == tracker_effect::none);
+  CHECK(s.on_node_up(scheduler_node, first_up) == tracker_effect::resubmit);  // there is nothing yet
   CHECK(s.up());
   CHECK(s.on_node_down(worker_node, {12}) == tracker_effect::none);
   CHECK(s.up());
@@ -96,7 +96,27 @@ TEST_CASE(
   s.on_node_up(scheduler_node, first_up);
   s.on_leadership(first);
   s.clear();
-  CHECK_FALSE(s.accepts());
+  CHECK_FALSE(s.up());
+  CHECK(s.accepts());
   CHECK(s.on_leadership(first) == tracker_effect::none);  // known already
   CHECK(s.on_node_up(scheduler_node, first_up) == tracker_effect::resubmit);
+}
+
+TEST_CASE(
+    "scheduler tracker: a scheduler that is expected is not lost with a candidate that did not come up") {
+  auto s = tracker_with_standby();
+  s.on_node_up(scheduler_node, first_up);
+  s.on_leadership(first);
+  s.clear();
+  CHECK(s.on_node_down(scheduler_node, first_up) == tracker_effect::none);
+  CHECK(s.accepts());
+  scheduler_tracker alone(scheduler_node);
+  CHECK_FALSE(alone.accepts());
+  CHECK(alone.on_node_up(scheduler_node, first_up) == tracker_effect::resubmit);
+  alone.clear();
+  CHECK(alone.on_node_down(scheduler_node, first_up) == tracker_effect::none);
+  CHECK(alone.accepts());
+  CHECK(alone.on_node_up(scheduler_node, first_up) == tracker_effect::resubmit);
+  CHECK(alone.on_node_down(scheduler_node, first_up) == tracker_effect::lost);
+  CHECK_FALSE(alone.accepts());
 }

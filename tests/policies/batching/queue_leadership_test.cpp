@@ -117,3 +117,21 @@ TEST_CASE("queue_leadership: no more than 1,024 early ends are kept, and none wi
   alone.keep_early(end_of(4));
   CHECK_FALSE(alone.adopt(of_batch(4, 1, {})));
 }
+
+TEST_CASE(
+    "queue_leadership: of an adopted request it knows the resubmission to the new leader, and no more") {
+  queue_leadership l(true, {}, 1, 100);
+  l.begin_term({3}, true);
+  auto r = with_id(1);
+  r.attempt = 4;
+  r.gateway.incarnation = {7};
+  l.adopt(of_batch(9, 3, {r}));
+  CHECK(l.arrive(r) == arrival::known);
+  ++r.attempt;
+  CHECK(l.arrive(r) == arrival::known);
+  auto anew = r;
+  anew.gateway.incarnation = {8};
+  CHECK(l.arrive(anew) == arrival::taken);  // the next incarnation of its gateway
+  ++r.attempt;
+  CHECK(l.arrive(r) == arrival::taken);  // its bytes were lost
+}

@@ -14,9 +14,10 @@ request request_of(uint64_t id, uint32_t model) {
 }
 
 /// The ids of each message, by model.
-std::vector<std::pair<uint32_t, std::vector<uint64_t>>> flushed(pending_submits& p) {
+std::vector<std::pair<uint32_t, std::vector<uint64_t>>> flushed(pending_submits& p,
+                                                                time_point now = time_point{}) {
   std::vector<std::pair<uint32_t, std::vector<uint64_t>>> out;
-  p.flush([&](model_id model, submit s) {
+  p.flush(now, [&](model_id model, submit s) {
     out.push_back({model.value, {}});
     for (const auto& r : s.requests) out.back().second.push_back(r.id.value);
   });
@@ -45,6 +46,22 @@ TEST_CASE("pending submits: an erased request is not sent") {
   p.add(request_of(3, 0));
   p.clear();
   CHECK(flushed(p).empty());
+}
+
+TEST_CASE("pending submits: a request for later waits until it is due") {
+  constexpr time_point soon{20ms}, later{40ms};
+  pending_submits p;
+  CHECK(p.next_due() == never);
+  p.add_later(request_of(1, 0), later), p.add_later(request_of(2, 0), soon), p.add(request_of(3, 0));
+  CHECK(p.next_due() == soon);
+  CHECK(flushed(p) == submit_messages{{0, {3}}});
+  CHECK(flushed(p, soon) == submit_messages{{0, {2}}});
+  CHECK(p.next_due() == later);
+  CHECK(p.erase(model_id{0}, request_id{1}));
+  CHECK(flushed(p, later).empty());
+  p.add_later(request_of(4, 0), later);
+  p.clear();
+  CHECK(p.next_due() == never);
 }
 
 TEST_CASE("pending submits: requests beyond a frame go in several messages, in order") {

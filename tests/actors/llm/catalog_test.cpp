@@ -1,0 +1,56 @@
+#include "actors/llm/catalog.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace troupe;
+
+namespace {
+
+/// Two models; the first has two engines.
+cluster_spec two_models() {
+  cluster_spec c;
+  c.llms.resize(2);
+  c.llms[0].name = "a";
+  c.llms[1].name = "b";
+  for (const uint32_t model : {0u, 0u, 1u}) {
+    engine_spec e;
+    e.model = llm_id{model};
+    c.engines.push_back(e);
+  }
+  return c;
+}
+
+adapters_known all_of(uint32_t model, uint32_t engine, std::vector<adapter_entry> present) {
+  return {llm_id{model}, engine_id{engine}, true, std::move(present), {}};
+}
+
+}  // namespace
+
+TEST_CASE("llm catalog: an unknown name may be an adapter until an engine of every model has told its own") {
+  llm_catalog c(two_models());
+  CHECK_FALSE(c.knows_all_adapters());
+  c.update(all_of(0, 1, {{"x", "/x"}}));
+  CHECK(c.find("x"));
+  CHECK_FALSE(c.knows_all_adapters());
+  c.update(adapters_known{llm_id{1}, engine_id{2}, false, {{"y", "/y"}}, {}});  // some of them
+  CHECK_FALSE(c.knows_all_adapters());
+  c.update(all_of(1, 2, {}));
+  CHECK(c.knows_all_adapters());
+  CHECK_FALSE(c.find("y"));
+  c.lose(engine_id{1});
+  CHECK(c.knows_all_adapters());
+  CHECK(c.find("x"));  // until the engine reports again
+}
+
+TEST_CASE("llm catalog: names of models take precedence, and an adapter goes with its last engine") {
+  llm_catalog c(two_models());
+  c.update(all_of(0, 0, {{"b", "/b"}, {"x", "/x"}}));
+  c.update(all_of(0, 1, {{"x", "/x"}}));
+  CHECK(c.find("b")->model == llm_id{1});
+  CHECK(c.find("x")->adapter == "x");
+  CHECK(c.lacking(engine_id{1}).size() == 1);
+  c.update(adapters_known{llm_id{0}, engine_id{0}, false, {}, {"x"}});
+  CHECK(c.find("x"));
+  c.update(adapters_known{llm_id{0}, engine_id{1}, false, {}, {"x"}});
+  CHECK_FALSE(c.find("x"));
+}
