@@ -45,7 +45,10 @@ void adapter_api::load(const http_request& request, http_reply reply) {
 void adapter_api::unload(const http_request& request, http_reply reply) {
   const auto name = openai::parse_unload_adapter(request.body);
   if (!name) return refuse(reply, name.error());
-  const auto known = node_.language_models().find(*name);
+  const auto& catalog = node_.language_models();
+  const auto known = catalog.find(*name);
+  if (!known && !catalog.knows_all_adapters())
+    return refuse(reply, {503, "no engine has reported its adapters yet", {}, "no_capacity"});
   if (!known || known->adapter.empty()) return refuse(reply, openai::model_not_found(*name));
   if (!cluster_.llms[known->model.value].adapter_api)
     return refuse(reply,

@@ -48,7 +48,14 @@ bool openai_api::may_use(uint32_t tenant, const std::string& name, llm_id model)
 openai::result<openai_api::chosen> openai_api::find(const std::string& name, uint32_t tenant) const {
   const auto& models = parts_.cluster.llms;
   const auto& called = name.empty() && models.size() == 1 ? models.front().name : name;
-  auto target = parts_.node.language_models().find(called);
+  const auto& catalog = parts_.node.language_models();
+  auto target = catalog.find(called);
+  if (!target && !catalog.knows_all_adapters())
+    return openai::error{
+        503,
+        fmt::format("'{}' may be an adapter: no engine has reported its adapters yet", called),
+        {},
+        "no_capacity"};
   if (!target || !may_use(tenant, called, target->model)) return openai::model_not_found(called);
   chosen out;
   out.spec = &models[target->model.value];

@@ -47,6 +47,7 @@ class gateway_adapters final : frontend {
   /// The engine has an adapter.
   void add(const std::string& name) {
     adapters_known known;
+    known.all = true;
     known.present.push_back({name, "/a"});
     language_models_.update(known);
   }
@@ -86,10 +87,11 @@ TEST_CASE("adapter api: a load goes to the llm_gateway, and its outcome to the c
 
 TEST_CASE("adapter api: an unload is for adapters only") {
   gateway_adapters a;
-  CHECK(a.unload("poet")->status == 404);
+  CHECK(a.unload("poet")->status == 503);  // no engine has told its adapters yet
   CHECK(a.unload("base")->status == 404);
   CHECK(a.changes.empty());
   a.add("poet");
+  CHECK(a.unload("rhyme")->status == 404);
   a.unload("poet");
   REQUIRE(a.changes.size() == 1);
   CHECK_FALSE(a.changes[0].load);
