@@ -25,7 +25,10 @@ TEST_CASE("every fixture gives its golden outputs at batch sizes 1, 3 and its ow
   }
 }
 
-TEST_CASE("the bits of a row's output do not depend on the batch") {
+// oneDNN's kernels for AVX-512 sum in an order that does not depend on the batch; those for older CPUs do not
+// promise it.
+TEST_CASE("a row's output does not depend on the batch: not in a bit with AVX-512, else not beyond rounding") {
+  const bool to_the_bit = __builtin_cpu_supports("avx512f") != 0;
   for (const auto& name : fixture_names) {
     CAPTURE(name);
     const fixture f(name);
@@ -34,7 +37,11 @@ TEST_CASE("the bits of a row's output do not depend on the batch") {
     for (const uint32_t rows : {2U, 3U, 4U, 7U, 8U, 13U, 16U, 32U}) {
       CAPTURE(rows);
       const auto batch = run_rows(e, f, rows);
-      CHECK(std::memcmp(alone.data(), batch.data(), f.output_row) == 0);
+      if (to_the_bit)
+        CHECK(std::memcmp(alone.data(), batch.data(), f.output_row) == 0);
+      else
+        CHECK(relative_l2(std::vector(batch.begin(), batch.begin() + static_cast<int64_t>(alone.size())), alone) <
+              1e-6);
     }
   }
 }
