@@ -93,10 +93,21 @@ class Frozen(ClusterTest):
                 while self.is_ready(c):  # until the head drains, on request
                     self.assertLess(time.monotonic(), end)
                     time.sleep(0.05)
+                time.sleep(1.1)  # earlier it belongs to the first
                 up.child.send_signal(second)
                 code, _ = self.end_of(up, MACHINE_S)
                 self.assertEqual(code, 1)
                 self.assertIn("node 'worker' was killed by SIGKILL", up.output())
+
+    def test_signals_within_a_second_are_one(self):
+        with Cluster() as c:
+            up = c.start()
+            for _ in range(3):
+                up.child.send_signal(signal.SIGTERM)
+                time.sleep(0.02)
+            code, _ = self.end_of(up, MACHINE_S)
+            self.assertEqual(code, 0, up.output())
+            self.assertNotIn("SIGKILL", up.output())
 
     def is_ready(self, c):
         try:

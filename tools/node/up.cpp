@@ -188,6 +188,10 @@ class process_supervisor {
   }
 
  private:
+  /// Signals within this time are one request: timeout(1) and some supervisors signal a process and its
+  /// group.
+  static constexpr duration one_request = 1s;
+
   void wait() {
     std::vector<pollfd> fds{{signals_, POLLIN, 0}};
     for (const auto& c : children_)
@@ -232,6 +236,10 @@ class process_supervisor {
     const auto end = c.text.find('\n');
     if (end == std::string::npos) return;
     c.ready = c.text.substr(0, end);
+    if (c.ready.find(options_.json ? R"("ready":true)" : "troupe: ready") == std::string::npos) {
+      c.ready.clear();  // with --json also the reason for its end
+      return;
+    }
     const bool all =
         std::all_of(children_.begin(), children_.end(), [](const child& x) { return !x.ready.empty(); });
     if (!all || std::exchange(announced_, true)) return;
@@ -254,8 +262,13 @@ class process_supervisor {
     }
     stopping_ = true;
     for (auto& c : children_) c.restart_at = never;
-    if (!std::exchange(stop_requested_, true)) return stop_next_rank();
-    for (auto& c : children_)  // the second signal kills
+    const auto now = clock_.now();
+    if (stop_requested_at_ == never) {
+      stop_requested_at_ = now;
+      return stop_next_rank();
+    }
+    if (now < stop_requested_at_ + one_request) return;
+    for (auto& c : children_)  // the second request kills
       if (c.alive()) kill(c.pid, SIGKILL);
   }
 
@@ -350,9 +363,9 @@ class process_supervisor {
   const machine_clock clock_;
   int signals_ = -1;
   std::vector<child> children_;
-  bool announced_ = false;       // the ready line is printed
-  bool stopping_ = false;        // for any reason
-  bool stop_requested_ = false;  // by a signal
+  bool announced_ = false;                // the ready line is printed
+  bool stopping_ = false;                 // for any reason
+  time_point stop_requested_at_ = never;  // by a signal
   int exit_code_ = exit_done;
 };
 
