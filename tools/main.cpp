@@ -6,10 +6,13 @@
 #include <sys/prctl.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "config/problem.hpp"
 #include "messages/common/version.hpp"
@@ -228,8 +231,15 @@ void add_simulate(CLI::App& app, cli_job& chosen) {
   sub->callback([s, &chosen] { chosen = [s] { return simulate(*s); }; });
 }
 
+/// With --json a command that fails prints a document, too.
+void print_error(const std::string& why) {
+  const nlohmann::json document{{"error", why}};
+  fmt::print("{}\n", document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  std::fflush(stdout);
+}
+
 /// The exit code of the chosen command, or 1 if what it printed could not be written.
-int run(const cli_job& chosen) {
+int run(const cli_job& chosen, bool json) {
   int code = exit_failed;
   std::string problem;
   try {
@@ -239,9 +249,12 @@ int run(const cli_job& chosen) {
   }
   if (const auto lost = flush_standard_output(); !lost.empty())
     problem = "cannot write to standard output: " + lost;
-  if (problem.empty()) return code;
-  report("troupe: {}", problem);
-  return code == exit_done ? exit_failed : code;
+  if (!problem.empty()) {
+    report("troupe: {}", problem);
+    if (code == exit_done) code = exit_failed;
+  }
+  if (const auto lines = reported_lines(); json && code != exit_done && !lines.empty()) print_error(lines);
+  return code;
 }
 
 }  // namespace
@@ -273,6 +286,7 @@ int main(int argc, char** argv) {
   add_simulate(app, chosen);
   add_bench_commands(app, chosen);
   add_lab_commands(app, chosen);
+  const bool json = std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;
   try {
     app.parse(argc, argv);
   } catch (const CLI::RequiredError& e) {
@@ -281,7 +295,9 @@ int main(int argc, char** argv) {
     report("troupe: unknown command '{}'; troupe --help lists the commands", extra.front());
     return exit_bad_input;
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? exit_done : exit_bad_input;
+    if (app.exit(e) == 0) return exit_done;
+    if (json) print_error(e.what());
+    return exit_bad_input;
   }
-  return run(chosen);
+  return run(chosen, json);
 }

@@ -87,6 +87,20 @@ class WithoutCluster(unittest.TestCase):
         self.assertEqual(done.stdout, "")
         self.assertEqual(done.stderr, "chat: cannot connect (127.0.0.1:1): Connection refused\n")
 
+    def test_a_command_that_fails_prints_a_document_too(self):
+        file = QUICKSTART / "cluster.toml"  # nothing of it runs
+        for command in (("status", "/nowhere.toml"), ("actors", "/nowhere.toml"), ("actors", file),
+                        ("ask", file, "gateway/0", "get_state", "{}"), ("deploy", file, "/nowhere.onnx"),
+                        ("drain", file, "nobody"), ("why", file, "1"), ("trace", file), ("infer", "/nowhere.onnx"),
+                        ("profile", "/nowhere.onnx"), ("simulate", "/nowhere.toml"), ("load", "nowhere", "--model", "m"),
+                        ("bench", "schedule", "--sweep", "--domains", 4), ("up", "/nowhere.toml"),
+                        ("certs", "/nowhere/certs"), ("status", file, "--unknown")):
+            with self.subTest(command):
+                done = subprocess.run([processes.PROGRAM, *map(str, command), "--json"], capture_output=True, text=True,
+                                      timeout=PATIENCE)
+                self.assertNotEqual(done.returncode, 0)
+                self.assertTrue(json.loads(done.stdout)["error"], done.stderr)
+
     def test_check_counts_problems(self):
         with tempfile.TemporaryDirectory() as folder:
             bad = Path(folder, "bad.toml")

@@ -9,6 +9,21 @@
 #include <iostream>
 
 namespace troupe {
+namespace {
+
+constexpr size_t kept_bytes = 4096;
+std::string reported;  // guarded by the lock of stderr
+
+void keep(std::string_view line) noexcept {
+  try {
+    if (!reported.empty()) reported += '\n';
+    reported += line;
+    if (reported.size() > kept_bytes) reported.erase(0, reported.size() - kept_bytes);
+  } catch (...) {  // without memory it is only written
+  }
+}
+
+}  // namespace
 
 void open_standard_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
@@ -20,7 +35,15 @@ void report_line(std::string_view line) noexcept {
   flockfile(stderr);
   fwrite_unlocked(line.data(), 1, line.size(), stderr);
   putc_unlocked('\n', stderr);
+  keep(line);
   funlockfile(stderr);
+}
+
+std::string reported_lines() {
+  flockfile(stderr);
+  auto lines = reported;
+  funlockfile(stderr);
+  return lines;
 }
 
 std::string flush_standard_output() {

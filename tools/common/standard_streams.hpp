@@ -19,6 +19,9 @@ void report(fmt::format_string<Args...> format, Args&&... args) {
   report_line(fmt::format(format, std::forward<Args>(args)...));
 }
 
+/// The latest reported lines, 4 KiB at most.
+std::string reported_lines();
+
 /// Writes what is buffered for standard output. Returns why some of what was printed is lost; empty: nothing
 /// is.
 std::string flush_standard_output();
