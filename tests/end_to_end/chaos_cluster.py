@@ -11,26 +11,31 @@ import processes
 from fixtures import FIXTURES
 from network import Network
 from processes import Process, resident_mb
+from proxies import ProxyNetwork
 
 TASKS = FIXTURES.parent / "llama-tasks"
 ROLES = {"gateway": ("gate_a", "gate_b"), "scheduler": ("first", "second"), "worker": ("left", "right"),
          "engine": ("pen_a", "pen_b")}
 NODES = tuple(n for names in ROLES.values() for n in names)
 ROLE_OF = {n: role for role, names in ROLES.items() for n in names}
-HTTP, CONTROL = 8000, 7700
+HTTP, CONTROL, DATA = 8000, 7700, 7710
 NODE_TIMEOUT_S, SLO_S, LLM_TIMEOUT_S = 1.5, 10, 40
 MODELS = ("mlp", "encoder")
 ENVIRONMENT = {**processes.MEASURED, "UCX_TLS": "tcp,self"}
 
 
 class ChaosCluster:
-    """A context manager. `restarts` counts the starts of each node."""
+    """A context manager. `transport`: "ucx" over TCP, or "tls". `proxies`: nodes on this host, linked by proxies.
+    `restarts` counts the starts of each node."""
 
-    def __init__(self, folder, log):
-        self.folder, self.log = Path(folder), log
-        self.network = Network(NODES)
+    def __init__(self, folder, log, transport, proxies):
+        self.folder, self.log, self.transport, self.proxies = Path(folder), log, transport, proxies
+        self.network = ProxyNetwork(NODES, (CONTROL, DATA)) if proxies else Network(NODES)
         self.file = self.folder / "cluster.toml"
         self.file.write_text(self.text())
+        if transport == "tls":
+            code, text = self.command("certs", self.folder / "certs", "--cluster", self.file, file=False)
+            assert code == 0, text
         self.nodes, self.wanted_down = {}, set()
         self.restarts = {n: 0 for n in NODES}
         self.ended = []  # (node, exit code) of processes that the test did not kill
@@ -42,14 +47,22 @@ class ChaosCluster:
         for name in NODES:
             role = {"engine": "worker", "scheduler": "scheduler" if name == "first" else "standby"}.get(ROLE_OF[name], ROLE_OF[name])
             nodes += (f'[[node]]\nname = "{name}"\nroles = ["{role}"]\nhost = "{self.network.address[name]}"\n'
-                      f'control_port = {CONTROL}\ndata_interface = "eth0"\n')
+                      f'control_port = {CONTROL}\n')
+            if self.proxies:
+                nodes += (f'listen = "{self.network.listen[name]}"\ndata_port = {DATA}\n'
+                          + f'http_listen = "{self.network.address[name]}"\n' * (role == "gateway"))
+            else:
+                nodes += 'data_interface = "eth0"\n'
             nodes += f"http_port = {HTTP}\n" if role == "gateway" else ""
             nodes += '[[node.device]]\nkind = "cpu"\n' if ROLE_OF[name] == "worker" else ""
         models = "".join(f'[[model]]\nname = "{m}"\nsource = "{FIXTURES / m}.onnx"\nslo_ms = {SLO_S * 1000}\nmax_batch = 16\n'
                          for m in MODELS)
         return f"""name = "chaos"
-{nodes}[security]
+{nodes}[data_lane]
+transport = "{self.transport}"
+[security]
 insecure = true
+{'certificates = "certs"' if self.transport == "tls" else ""}
 [policy]
 batching = "eager"
 [limits]
@@ -72,6 +85,7 @@ timeout_s = {LLM_TIMEOUT_S}
 """
 
     def __enter__(self):
+        self.network.pids = lambda: {node: process.child.pid for node, process in self.nodes.items()}
         self.network.__enter__()
         for node in NODES:
             self.start(node)
@@ -120,10 +134,10 @@ timeout_s = {LLM_TIMEOUT_S}
                 os.kill(process.child.pid, number)
         return process.child.pid
 
-    def command(self, *arguments, seconds=60):
-        """(exit code, output) of a `troupe` command with this cluster's file."""
+    def command(self, *arguments, seconds=60, file=True):
+        """(exit code, output) of a `troupe` command, with this cluster's file as its first argument."""
         try:
-            done = subprocess.run([processes.PROGRAM, arguments[0], str(self.file), *map(str, arguments[1:])],
+            done = subprocess.run([processes.PROGRAM, arguments[0], *([self.file] if file else []), *map(str, arguments[1:])],
                                   capture_output=True, text=True, timeout=seconds)
         except subprocess.TimeoutExpired:
             return -1, f"no answer in {seconds} s"
