@@ -253,7 +253,9 @@ int run(const cli_job& chosen, bool json) {
     report("troupe: {}", problem);
     if (code == exit_done) code = exit_failed;
   }
-  if (const auto lines = reported_lines(); json && code != exit_done && !lines.empty()) print_error(lines);
+  if (const auto lines = reported_lines();
+      json && code != exit_done && !has_printed_document() && !lines.empty())
+    print_error(lines);
   return code;
 }
 
@@ -291,8 +293,11 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::RequiredError& e) {
     const auto extra = app.remaining(true);  // CLI11 only reports a missing subcommand
-    if (extra.empty()) return app.exit(e) == 0 ? exit_done : exit_bad_input;
-    report("troupe: unknown command '{}'; troupe --help lists the commands", extra.front());
+    if (extra.empty())
+      app.exit(e);
+    else
+      report("troupe: unknown command '{}'; troupe --help lists the commands", extra.front());
+    if (json) print_error(extra.empty() ? e.what() : reported_lines());
     return exit_bad_input;
   } catch (const CLI::ParseError& e) {
     if (app.exit(e) == 0) return exit_done;

@@ -89,12 +89,12 @@ class WithoutCluster(unittest.TestCase):
 
     def test_a_command_that_fails_prints_a_document_too(self):
         file = QUICKSTART / "cluster.toml"  # nothing of it runs
-        for command in (("status", "/nowhere.toml"), ("actors", "/nowhere.toml"), ("actors", file),
+        for command in (("status", "/nowhere.toml"), ("actors", "/nowhere.toml"),
                         ("ask", file, "gateway/0", "get_state", "{}"), ("deploy", file, "/nowhere.onnx"),
                         ("drain", file, "nobody"), ("why", file, "1"), ("trace", file), ("infer", "/nowhere.onnx"),
-                        ("profile", "/nowhere.onnx"), ("simulate", "/nowhere.toml"), ("load", "nowhere", "--model", "m"),
+                        ("profile", "/nowhere.onnx"), ("simulate", file, "--workload", "/nowhere.toml"), ("simulate", file), ("load", "nowhere", "--model", "m"),
                         ("bench", "schedule", "--sweep", "--domains", 4), ("up", "/nowhere.toml"),
-                        ("certs", "/nowhere/certs"), ("status", file, "--unknown")):
+                        ("certs", file), ("status", file, "--unknown")):
             with self.subTest(command):
                 done = subprocess.run([processes.PROGRAM, *map(str, command), "--json"], capture_output=True, text=True,
                                       timeout=PATIENCE)

@@ -14,6 +14,7 @@
 #include "messages/common/near.hpp"
 #include "tools/commands/experiment_report.hpp"
 #include "tools/common/exit_code.hpp"
+#include "tools/common/standard_streams.hpp"
 #include "tools/lab/experiment_file.hpp"
 #include "tools/lab/experiment_runner.hpp"
 #include "tools/lab/parallel.hpp"
@@ -72,8 +73,7 @@ std::optional<std::vector<lab::experiment>> chosen_experiments(const experiment_
   const auto folder = folder_of(options);
   const auto known = experiment_files(folder);
   if (known.empty() && (options.all || options.names.empty())) {
-    std::cerr << fmt::format("troupe experiment: no experiments in {}; name their folder with --folder\n",
-                             folder.string());
+    report("troupe experiment: no experiments in {}; name their folder with --folder", folder.string());
     return {};
   }
   std::vector<std::string> stems;
@@ -89,21 +89,21 @@ std::optional<std::vector<lab::experiment>> chosen_experiments(const experiment_
       files.emplace_back(name);
     } else {
       const std::vector<std::string_view> views(stems.begin(), stems.end());
-      std::cerr << fmt::format("troupe experiment: there is no experiment '{}' in {}{}\n", name,
-                               folder.string(), hint(name, views));
+      report("troupe experiment: there is no experiment '{}' in {}{}", name, folder.string(),
+             hint(name, views));
       right = false;
     }
   }
   std::vector<lab::experiment> out;
   for (const auto& f : files) {
     auto reading = lab::read_experiment(f);
-    for (const auto& p : reading.problems) std::cerr << to_string(p) << '\n';
+    for (const auto& p : reading.problems) report("{}", to_string(p));
     right = right && reading.ok();
     out.push_back(std::move(reading.spec));
   }
   if (!right) return {};
   if (out.empty()) {
-    std::cerr << "troupe experiment: name an experiment, or give --all; troupe experiment list shows them\n";
+    report("troupe experiment: name an experiment, or give --all; troupe experiment list shows them");
     return {};
   }
   return out;
@@ -144,7 +144,7 @@ int list_experiments(const experiment_options& options) {
                       {"measure", lab::measure_names[static_cast<size_t>(e.what)]},
                       {"policies", e.policies},
                       {"claims", e.claims.size()}});
-    std::cout << json_text(document, 2) << '\n';
+    print_document(json_text(document, 2));
   } else {
     for (const auto& e : *experiments) fmt::print("{:<12} {}\n", e.name, e.title);
   }
@@ -163,7 +163,7 @@ int run_experiments(const experiment_options& options) {
     lab::write_results(r, options.output);
     if (!options.no_plot) {
       if (const auto error = lab::draw(r, options.output); !error.empty()) {
-        std::cerr << fmt::format("troupe experiment: {}\n", error);
+        report("troupe experiment: {}", error);
         written = false;
       }
     }
@@ -177,7 +177,7 @@ int run_experiments(const experiment_options& options) {
       std::cout << experiment_report(r) << std::flush;
     }
   }
-  if (options.json) std::cout << json_text(document, 2) << '\n';
+  if (options.json) print_document(json_text(document, 2));
   return hold && written ? exit_done : exit_failed;
 }
 
@@ -188,19 +188,18 @@ int plot_experiments(const experiment_options& options) {
     const auto file = fs::path{options.output} / (e.name + ".json");
     const auto text = read_text_file(file, pipes::refused);
     if (!text.error.empty()) {
-      std::cerr << fmt::format("{}: {}; run it first: troupe experiment run {}\n", file.string(), text.error,
-                               e.name);
+      report("{}: {}; run it first: troupe experiment run {}", file.string(), text.error, e.name);
       return exit_failed;
     }
     lab::results r;
     try {
       r = lab::results_of_json(text.content, e);
     } catch (const std::runtime_error& error) {
-      std::cerr << fmt::format("{}: {}\n", file.string(), error.what());
+      report("{}: {}", file.string(), error.what());
       return exit_failed;
     }
     if (const auto error = lab::draw(r, options.output); !error.empty()) {
-      std::cerr << fmt::format("troupe experiment: {}\n", error);
+      report("troupe experiment: {}", error);
       return exit_failed;
     }
     if (!options.json)

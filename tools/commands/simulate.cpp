@@ -12,6 +12,7 @@
 #include "messages/common/json_text.hpp"
 #include "tools/common/decision_story.hpp"
 #include "tools/common/exit_code.hpp"
+#include "tools/common/standard_streams.hpp"
 #include "tools/common/trace_document.hpp"
 #include "tools/sim/world.hpp"
 
@@ -20,7 +21,7 @@ namespace {
 
 template <class Reading>
 bool report_problems(const Reading& r) {
-  for (const auto& p : r.problems) std::cerr << to_string(p) << '\n';
+  for (const auto& p : r.problems) report("{}", to_string(p));
   return !r.ok();
 }
 
@@ -33,10 +34,10 @@ bool latencies_known(const simulate_options& options, const cluster_spec& cluste
     const auto& m = cluster.models[load.model.value];
     if (load.latency != latency_model{} || m.latency != latency_model{}) continue;
     known = false;
-    std::cerr << fmt::format(
+    report(
         "{}: model '{}': its profile is measured when a worker starts, which a simulation cannot do; give it "
         "alpha_ms "
-        "and beta_ms in a [[model]] of the workload\n",
+        "and beta_ms in a [[model]] of the workload",
         options.workload_file, m.name);
   }
   return known;
@@ -97,7 +98,7 @@ void print_json(const std::vector<model_row>& rows, const sim::world_result& r, 
     document["autoscale"] = {{"gpus", r.scale.back().gpus}, {"advice", r.scale.back().advice}};
   document["ledger_balanced"] = r.ledger_balanced;
   document["trace_hash"] = fmt::format("{:016x}", r.trace_hash);
-  std::cout << json_text(document, 2) << '\n';
+  print_document(json_text(document, 2));
 }
 
 void print_table(const std::vector<model_row>& rows, const sim::world_result& r, uint64_t seed) {
@@ -143,12 +144,15 @@ int simulate(const simulate_options& options) {
     options.json ? print_json(rows, result, seed) : print_table(rows, result, seed);
   } else if (result.story) {
     const auto document = story_document(*result.story, cluster.spec);
-    std::cout << (options.json ? json_text(document, 2) + "\n" : story_text(document));
+    if (options.json)
+      print_document(json_text(document, 2));
+    else
+      std::cout << story_text(document);
   } else {
-    std::cerr << fmt::format("no queue had request {}, or its scheduler has failed since\n", options.why);
+    report("no queue had request {}, or its scheduler has failed since", options.why);
   }
   for (const auto& v : result.violations)
-    std::cerr << fmt::format("seed {}, at {:.6f} s: {}: {}\n", seed, to_seconds(v.at), v.check, v.what);
+    report("seed {}, at {:.6f} s: {}: {}", seed, to_seconds(v.at), v.check, v.what);
   const bool explained = options.why == 0 || result.story;
   return result.violations.empty() && explained ? exit_done : exit_failed;
 }

@@ -1,6 +1,7 @@
 #include "tools/common/standard_streams.hpp"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,6 +14,7 @@ namespace {
 
 constexpr size_t kept_bytes = 4096;
 std::string reported;  // guarded by the lock of stderr
+bool document_printed = false;
 
 void keep(std::string_view line) noexcept {
   try {
@@ -38,6 +40,13 @@ void report_line(std::string_view line) noexcept {
   keep(line);
   funlockfile(stderr);
 }
+
+void print_document(std::string_view text) {
+  document_printed = true;
+  fmt::print("{}\n", text);
+}
+
+bool has_printed_document() { return document_printed; }
 
 std::string reported_lines() {
   flockfile(stderr);

@@ -22,6 +22,11 @@ void report(fmt::format_string<Args...> format, Args&&... args) {
 /// The latest reported lines, 4 KiB at most.
 std::string reported_lines();
 
+/// Writes a command's JSON document to standard output, where it is the only one: main adds none about the
+/// lines that were reported.
+void print_document(std::string_view text);
+bool has_printed_document();
+
 /// Writes what is buffered for standard output. Returns why some of what was printed is lost; empty: nothing
 /// is.
 std::string flush_standard_output();

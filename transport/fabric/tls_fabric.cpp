@@ -136,7 +136,7 @@ class tls_carrier final : public carrier {
 
   void dial(uint32_t stream, const tls_address& at);
   void arrive(arrival a);
-  void take_arrivals();
+  void adopt_arrivals();
   void accept();
   unsigned call_unfinished();
 
@@ -147,7 +147,7 @@ class tls_carrier final : public carrier {
   shared_state shared_{.options = options_, .epoll = epoll_.fd()};
   tcp_listener listener_;
   doorbell bell_;
-  watcher arrival_watcher_{epoll_.fd(), bell_.fd(), [this] { take_arrivals(); }};
+  watcher arrival_watcher_{epoll_.fd(), bell_.fd(), [this] { adopt_arrivals(); }};
   watcher listener_watcher_{epoll_.fd(), listener_.fd(), [this] { accept(); }};
   std::vector<endpoint*> called_;  ///< by `flush` and `call_unfinished`; kept for its memory
   peers peers_;
@@ -184,7 +184,7 @@ void tls_carrier::arrive(arrival a) {
   bell_.ring();
 }
 
-void tls_carrier::take_arrivals() {
+void tls_carrier::adopt_arrivals() {
   bell_.answer();
   std::vector<arrival> taken;
   {

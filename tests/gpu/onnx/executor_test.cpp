@@ -27,7 +27,8 @@ TEST_CASE("every fixture gives its golden outputs at batch sizes 1, 3 and its ow
 
 // oneDNN's kernels for AVX-512 sum in an order that does not depend on the batch; those for older CPUs do not
 // promise it.
-TEST_CASE("a row's output does not depend on the batch: not in a bit with AVX-512, else not beyond rounding") {
+TEST_CASE(
+    "a row's output does not depend on the batch: not in a bit with AVX-512, else not beyond rounding") {
   const bool to_the_bit = __builtin_cpu_supports("avx512f") != 0;
   for (const auto& name : fixture_names) {
     CAPTURE(name);
@@ -40,8 +41,8 @@ TEST_CASE("a row's output does not depend on the batch: not in a bit with AVX-51
       if (to_the_bit)
         CHECK(std::memcmp(alone.data(), batch.data(), f.output_row) == 0);
       else
-        CHECK(relative_l2(std::vector(batch.begin(), batch.begin() + static_cast<int64_t>(alone.size())), alone) <
-              1e-6);
+        CHECK(relative_l2(std::vector(batch.begin(), batch.begin() + static_cast<int64_t>(alone.size())),
+                          alone) < 1e-6);
     }
   }
 }

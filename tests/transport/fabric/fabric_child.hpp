@@ -11,6 +11,7 @@
 #include <string>
 
 #include "tests/transport/fabric/fabric_offer.hpp"
+#include "tests/transport/fabric/test_fabric.hpp"
 
 extern char** environ;
 
@@ -20,6 +21,7 @@ class fabric_child {
  public:
   /// `extra` is the last argument of fabric_peer: "" or "trusting".
   fabric_child(uint32_t node, uint64_t incarnation, const std::string& extra = "") {
+    if (over_tls()) test_certificates::files();  // of both
     int to[2], from[2];
     REQUIRE(::pipe(to) == 0);
     REQUIRE(::pipe(from) == 0);
