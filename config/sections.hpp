@@ -28,6 +28,7 @@ restart_spec read_restart(section& root);
 
 /// `[security]` and `[admin]`. Paths are relative to `directory`.
 security_spec read_security(section& root, const std::filesystem::path& directory);
+/// [data_lane]. Refuses TLS without certificates.
 data_lane_spec read_data_lane(section& root, const security_spec& security);
 std::vector<tenant_spec> read_tenants(section& root, const std::filesystem::path& directory,
                                       const security_spec& security);

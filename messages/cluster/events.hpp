@@ -31,7 +31,7 @@ struct node_leaving {
 };
 
 /// This node was declared dead by its peers (or noticed that it was frozen) and begins a new incarnation: all
-/// state of the old one is void.
+/// state of the old one that peers share is void. Gateways go on with the requests of their clients.
 struct new_incarnation {
   incarnation_id incarnation;
   TROUPE_MESSAGE(new_incarnation, incarnation)

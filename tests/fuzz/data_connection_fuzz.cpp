@@ -67,8 +67,7 @@ void connect(std::span<const uint8_t> sent, size_t piece) {
 }
 
 void read_address(std::string_view bytes, bool sealed) {
-  constexpr uint64_t tls_mark = 0x3153'4c54'5052'5401;
-  const std::string address = sealed ? seal_address(tls_mark, bytes) : std::string(bytes);
+  const std::string address = sealed ? seal_address(tls_address_mark, bytes) : std::string(bytes);
   tls_address read;
   if (decode(address, read).empty()) {
     tls_address again;

@@ -1,5 +1,5 @@
 // Interface of the fabrics, which carry the data lane: they move frames and bulk bytes between processes.
-// There are three: UCX (shared memory, TCP, RDMA), in-process, and simulated. A fabric knows nothing of
+// There are four: UCX (shared memory, TCP, RDMA), TLS, in-process, and simulated. A fabric knows nothing of
 // messages (transport/data_lane/data_lane.hpp does).
 #pragma once
 #include <cstddef>

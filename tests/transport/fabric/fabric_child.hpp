@@ -11,7 +11,7 @@
 #include <string>
 
 #include "tests/transport/fabric/fabric_offer.hpp"
-#include "tests/transport/fabric/test_fabric.hpp"
+#include "tests/transport/fabric/test_certificates.hpp"
 
 extern char** environ;
 
@@ -21,7 +21,7 @@ class fabric_child {
  public:
   /// `extra` is the last argument of fabric_peer: "" or "trusting".
   fabric_child(uint32_t node, uint64_t incarnation, const std::string& extra = "") {
-    if (over_tls()) test_certificates::files();  // of both
+    require_certificates();
     int to[2], from[2];
     REQUIRE(::pipe(to) == 0);
     REQUIRE(::pipe(from) == 0);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tests/transport/fabric/fabric_child.hpp"
+#include "tests/transport/fabric/test_certificates.hpp"
 #include "tests/transport/fabric/test_fabric.hpp"
 
 namespace troupe::testing {
@@ -81,7 +82,7 @@ class recorder final : public fabric_events {
 
 /// This process's side.
 struct side {
-  explicit side(const test_fabric_options& o = test_options(0, 1)) : carrier(make_test_fabric(o, clock)) {}
+  explicit side(const test_fabric_options& o = test_options(0, 1)) : carrier(make(o, clock)) {}
   ~side() { carrier->stop(); }
   void meet(fabric_child& child, uint64_t incarnation) {
     child.connect_to(0, 1, carrier->address());
@@ -95,6 +96,11 @@ struct side {
     std::promise<pull_status> done;
     carrier->pull(there, offset, into, [&](pull_status s) { done.set_value(s); });
     return done.get_future().get();
+  }
+
+  static std::unique_ptr<fabric> make(const test_fabric_options& o, const machine_clock& time) {
+    require_certificates();
+    return make_test_fabric(o, time);
   }
 
   machine_clock clock;

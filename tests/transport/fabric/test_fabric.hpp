@@ -4,7 +4,6 @@
 #include <signal.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,7 +12,6 @@
 #include "transport/fabric/tls_fabric.hpp"
 #include "transport/fabric/ucx/address.hpp"
 #include "transport/fabric/ucx_fabric.hpp"
-#include "transport/tls/certificates.hpp"
 
 namespace troupe::testing {
 
@@ -22,33 +20,9 @@ inline bool over_tls() {
   return fabric != nullptr && std::string(fabric) == "tls";
 }
 
-/// Certificates of this process and of its children, which inherit the variable. Removed at its end.
-class test_certificates {
- public:
-  static tls_files files() {
-    static const test_certificates made;
-    return tls_files_in(std::getenv(variable), "node");
-  }
-
- private:
-  static constexpr const char* variable = "TROUPE_TEST_CERTIFICATES";
-
-  test_certificates() {
-    ::signal(SIGPIPE, SIG_IGN);
-    if (std::getenv(variable) != nullptr) return;
-    std::string name = (std::filesystem::temp_directory_path() / "troupe-test-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) std::abort();
-    made_ = name;
-    make_certificates(made_ / "certs", "test", {{"node", {"localhost", "127.0.0.1"}}}, 30);
-    ::setenv(variable, (made_ / "certs").c_str(), 1);
-  }
-  ~test_certificates() {
-    std::error_code ignored;
-    if (!made_.empty()) std::filesystem::remove_all(made_, ignored);
-  }
-
-  std::filesystem::path made_;
-};
+/// Names the folder of the certificates for "node". The tests make it (test_certificates.hpp), and their
+/// child processes inherit the variable.
+inline constexpr const char* certificates_variable = "TROUPE_TEST_CERTIFICATES";
 
 struct test_fabric_options : fabric_options {
   pull_path pulls = pull_path::automatic;  ///< of UCX
@@ -70,7 +44,9 @@ inline std::vector<pull_path> pull_paths() {
 
 inline std::unique_ptr<fabric> make_test_fabric(const test_fabric_options& options, const clock& clock) {
   if (over_tls()) {
-    tls_fabric_options o{options, test_certificates::files(), "localhost", "127.0.0.1", 0, 0, {}};
+    ::signal(SIGPIPE, SIG_IGN);
+    const auto files = tls_files_in(std::getenv(certificates_variable), "node");
+    tls_fabric_options o{options, files, "localhost", "127.0.0.1", 0, 0, {}};
     return make_tls_fabric(o, clock);
   }
   ucx_options o;

@@ -7,8 +7,6 @@
 namespace troupe {
 namespace {
 
-constexpr uint64_t tls_mark = 0x3153'4c54'5052'5401;  // another byte order reads as another number
-
 struct tls_fixed_part {
   uint64_t incarnation;
   uint64_t secret;
@@ -24,12 +22,12 @@ std::string encode(const tls_address& a) {
   const tls_fixed_part f{a.incarnation.value, a.secret, a.epoch, a.pool_bytes, a.node.value, a.port};
   std::string content(sizeof f, '\0');
   std::memcpy(content.data(), &f, sizeof f);
-  return seal_address(tls_mark, content.append(a.host));
+  return seal_address(tls_address_mark, content.append(a.host));
 }
 
 std::string decode(std::string_view bytes, tls_address& out) {
   std::string_view content;
-  if (auto problem = unseal_address(tls_mark, bytes, content); !problem.empty()) return problem;
+  if (auto problem = unseal_address(tls_address_mark, bytes, content); !problem.empty()) return problem;
   tls_fixed_part f;
   if (content.size() <= sizeof f) return "its address has the wrong length";
   std::memcpy(&f, content.data(), sizeof f);

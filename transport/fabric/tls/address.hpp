@@ -8,6 +8,9 @@
 
 namespace troupe {
 
+/// Its seal (seal_address); another byte order reads as another number.
+inline constexpr uint64_t tls_address_mark = 0x3153'4c54'5052'5401;
+
 struct tls_address {
   node_id node;
   incarnation_id incarnation;

@@ -7,8 +7,8 @@
 #include "transport/fabric/inbox.hpp"
 #include "transport/fabric/tls/channel.hpp"
 #include "transport/fabric/tls/intake.hpp"
-#include "transport/fabric/tls/outbox.hpp"
 #include "transport/fabric/tls/shared_state.hpp"
+#include "transport/fabric/tls/write_queue.hpp"
 
 namespace troupe::tls {
 
@@ -44,7 +44,7 @@ class incoming final : public endpoint, intake_events {
   uint32_t number_ = 0;  ///< of the next frame
   bool ended_ = false;
   intake intake_;
-  outbox answers_;
+  write_queue answers_;
 };
 
 }  // namespace troupe::tls

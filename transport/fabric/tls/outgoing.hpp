@@ -1,5 +1,5 @@
 // Outgoing connection of the TLS fabric, to one incarnation of one peer: frames and requests for pulls out,
-// answers in. Until the peer is reached, everything waits in the outbox.
+// answers in. Until the peer is reached, everything waits in the write_queue.
 #pragma once
 #include <cstddef>
 #include <deque>
@@ -12,9 +12,9 @@
 #include "transport/fabric/pull_range.hpp"
 #include "transport/fabric/tls/address.hpp"
 #include "transport/fabric/tls/channel.hpp"
-#include "transport/fabric/tls/outbox.hpp"
 #include "transport/fabric/tls/shared_state.hpp"
 #include "transport/fabric/tls/wire.hpp"
+#include "transport/fabric/tls/write_queue.hpp"
 
 namespace troupe::tls {
 
@@ -70,7 +70,7 @@ class outgoing final : public endpoint {
   std::optional<channel> channel_;
   std::string broken_;
   bool finishing_ = false;  ///< no frame follows
-  outbox out_;
+  write_queue out_;
 
   part reading_ = part::head;
   std::span<std::byte> rest_;  ///< of the part that is being read

@@ -1,12 +1,12 @@
 #include "transport/fabric/tls/peers.hpp"
 
-#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <tuple>
 #include <utility>
 
+#include "transport/fabric/sealed_address.hpp"
 #include "transport/fabric/tls/address.hpp"
 
 namespace troupe::tls {
@@ -23,9 +23,7 @@ outgoing* peers::connection_to(node_id node) {
 
 void peers::connect(node_id node, incarnation_id incarnation, const std::string& address) {
   tls_address at;
-  std::string problem = decode(address, at);
-  if (problem.empty() && at.node != node)
-    problem = fmt::format("its address is that of node {}", at.node.value);
+  std::string problem = address_of(node, address, at);
   auto* p = find(node.value);
   if (p == nullptr) problem = "its node number is too high";
   if (p != nullptr && p->to) leave(std::move(p->to));

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "transport/fabric/sealed_address.hpp"
 #include "transport/fabric/ucx/address.hpp"
 
 namespace troupe::ucx {
@@ -26,9 +27,7 @@ link* neighbours::link_to(node_id node) {
 
 void neighbours::connect(node_id node, incarnation_id incarnation, const std::string& address) {
   ucx_address at;
-  std::string problem = decode(address, at);
-  if (problem.empty() && at.node != node)
-    problem = fmt::format("its address is that of node {}", at.node.value);
+  std::string problem = address_of(node, address, at);
   auto* p = find(node.value);
   if (p == nullptr) problem = "its node number is too high";
   if (p != nullptr && p->out) leave(std::move(p->out));

@@ -1,4 +1,4 @@
-#include "transport/fabric/tls/outbox.hpp"
+#include "transport/fabric/tls/write_queue.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -9,7 +9,7 @@
 namespace troupe::tls {
 
 /// The last piece if the bytes fit into it, else a new one.
-outbox::piece& outbox::room_for(size_t bytes) {
+write_queue::piece& write_queue::room_for(size_t bytes) {
   if (!pieces_.empty()) {
     auto& last = pieces_.back();
     if (last.range.empty() && last.bytes.size() + bytes <= together) return last;
@@ -18,14 +18,16 @@ outbox::piece& outbox::room_for(size_t bytes) {
   return pieces_.back();
 }
 
-void outbox::append(piece& to, const void* data, size_t bytes) {
+void write_queue::append(piece& to, const void* data, size_t bytes) {
   const auto* from = static_cast<const std::byte*>(data);
   to.bytes.insert(to.bytes.end(), from, from + bytes);
 }
 
-void outbox::add(const hello& greeting) { append(room_for(sizeof greeting), &greeting, sizeof greeting); }
+void write_queue::add(const hello& greeting) {
+  append(room_for(sizeof greeting), &greeting, sizeof greeting);
+}
 
-void outbox::add_frame(std::vector<std::byte> frame) {
+void write_queue::add_frame(std::vector<std::byte> frame) {
   const head h{message_kind::frame, static_cast<uint32_t>(frame.size())};
   const bool small = sizeof h + frame.size() <= together;
   auto* p = &room_for(sizeof h + (small ? frame.size() : 0));
@@ -41,7 +43,7 @@ void outbox::add_frame(std::vector<std::byte> frame) {
   frame_bytes_ += bytes;
 }
 
-void outbox::add_pull(uint64_t offset, uint64_t size) {
+void write_queue::add_pull(uint64_t offset, uint64_t size) {
   const head h{message_kind::pull, sizeof(pull_range)};
   const pull_range range{offset, size};
   auto& p = room_for(sizeof h + sizeof range);
@@ -49,7 +51,7 @@ void outbox::add_pull(uint64_t offset, uint64_t size) {
   append(p, &range, sizeof range);
 }
 
-void outbox::add_answer(std::span<const std::byte> range) {
+void write_queue::add_answer(std::span<const std::byte> range) {
   const head h{message_kind::answer, 0};
   const bool ends_only = range.size() <= 2 * end_bytes;
   auto& p = room_for(sizeof h + 2 * end_bytes);
@@ -60,12 +62,12 @@ void outbox::add_answer(std::span<const std::byte> range) {
     p.range = range;
 }
 
-void outbox::add_refusal() {
+void write_queue::add_refusal() {
   const head h{message_kind::refusal, 0};
   append(room_for(sizeof h), &h, sizeof h);
 }
 
-channel::result outbox::write(channel& to) {
+channel::result write_queue::write(channel& to) {
   while (!pieces_.empty()) {
     auto& p = pieces_.front();
     auto r = write_bytes(p, to);
@@ -86,7 +88,7 @@ channel::result outbox::write(channel& to) {
   return channel::result::done;
 }
 
-channel::result outbox::write_bytes(piece& p, channel& to) {
+channel::result write_queue::write_bytes(piece& p, channel& to) {
   if (p.bytes.empty()) return channel::result::done;
   auto rest = std::span<const std::byte>(p.bytes).subspan(p.written);
   const auto r = to.write(rest);
@@ -99,7 +101,7 @@ channel::result outbox::write_bytes(piece& p, channel& to) {
 }
 
 /// Turns the piece into the ends of its range once the rest is written.
-channel::result outbox::write_range(piece& p, channel& to) {
+channel::result write_queue::write_range(piece& p, channel& to) {
   const size_t middle = p.range.size() - 2 * end_bytes;
   auto rest = p.range.subspan(end_bytes + p.written, middle - p.written);
   const auto r = to.write(rest);

@@ -1,5 +1,5 @@
-// Outbox: what a connection has yet to write, in order. Small messages are copied together, because every
-// write is a system call and a TLS record. Ranges of the pool are read when they are written.
+// Write queue: what a connection has yet to write, in order. Small messages are copied together, because
+// every write is a system call and a TLS record. Ranges of the pool are read when they are written.
 #pragma once
 #include <cstddef>
 #include <deque>
@@ -11,7 +11,7 @@
 
 namespace troupe::tls {
 
-class outbox {
+class write_queue {
  public:
   void add(const hello& greeting);
   void add_frame(std::vector<std::byte> frame);
