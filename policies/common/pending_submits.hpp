@@ -22,14 +22,13 @@ class pending_submits {
   void add_later(const request& r, time_point due) { later_.emplace(due, r); }
   /// True if it was pending: its queue does not know this attempt.
   bool erase(model_id model, request_id id) {
-    const auto waits = std::erase_if(later_, [&](const auto& l) { return l.second.id == id; });
-    return waits > 0 ||
+    return erase_later(id) ||
            (model.value < by_model_.size() &&
             std::erase_if(by_model_[model.value].requests, [&](const request& r) { return r.id == id; }) > 0);
   }
-  /// It is not needed later any more.
-  void erase_later(request_id id) {
-    if (!later_.empty()) std::erase_if(later_, [&](const auto& l) { return l.second.id == id; });
+  /// Likewise among those that were added for later only.
+  bool erase_later(request_id id) {
+    return std::erase_if(later_, [&](const auto& l) { return l.second.id == id; }) > 0;
   }
   void clear() {
     by_model_.clear();
