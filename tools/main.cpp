@@ -234,7 +234,7 @@ void add_simulate(CLI::App& app, cli_job& chosen) {
 /// With --json a command that fails prints a document, too.
 void print_error(const std::string& why) {
   const nlohmann::json document{{"error", why}};
-  fmt::print("{}\n", document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  print_document(document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   std::fflush(stdout);
 }
 

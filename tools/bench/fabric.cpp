@@ -3,13 +3,11 @@
 #include <fmt/core.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <future>
 #include <nlohmann/json.hpp>
@@ -19,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "tools/bench/bench_folder.hpp"
 #include "tools/bench/child_process.hpp"
 #include "tools/bench/forked_process.hpp"
 #include "tools/bench/lane.hpp"
@@ -70,28 +69,6 @@ class listener final : public fabric_events {
   void on_turn_end() override {}
   time_point tick_at() const override { return never; }
   void on_tick(time_point) override {}
-};
-
-/// Certificates of both nodes; made before the processes are forked.
-class bench_certificates {
- public:
-  bench_certificates() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "troupe-bench-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr)
-      throw std::runtime_error("cannot make a folder for certificates");
-    folder_ = pattern;
-    make_certificates(certs(), "bench", {{"node", {"127.0.0.1"}}}, 1);
-  }
-  ~bench_certificates() {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-  bench_certificates(const bench_certificates&) = delete;
-  bench_certificates& operator=(const bench_certificates&) = delete;
-  std::string certs() const { return folder_ / "certs"; }
-
- private:
-  std::filesystem::path folder_;
 };
 
 using between_two = std::function<std::unique_ptr<fabric>(node_id, const clock&)>;
@@ -271,8 +248,10 @@ std::vector<bench_row> measure_ucx(const bench_fabric_options& options) {
 
 /// TLS against UCX with the transports of UCX_TLS.
 std::vector<bench_row> measure_tls(const bench_fabric_options& options) {
-  const bench_certificates made;
-  const between_two tls = [certs = made.certs()](node_id node, const clock& clock) {
+  const bench_folder folder;
+  const std::string certs = folder.path() / "certs";
+  make_certificates(certs, "bench", {{"node", {"127.0.0.1"}}}, 1);
+  const between_two tls = [certs](node_id node, const clock& clock) {
     return tls_between_two(node, certs, clock);
   };
   // before there are threads

@@ -239,8 +239,11 @@ int bench_schedule(const bench_schedule_options& asked) {
   }
   const auto f = search(system, o, bound.rate);
   if (f.rate == 0) {
-    report("bench schedule: no rate had at most {} % of bad requests; is the machine busy?",
-           100 * bad_rate_allowed);
+    const auto why =
+        fmt::format("bench schedule: no rate had at most {} % of bad requests; is the machine busy?",
+                    100 * bad_rate_allowed);
+    if (o.json) print_document(nlohmann::ordered_json{{"requests_per_s", 0}, {"error", why}}.dump());
+    report("{}", why);
     return exit_failed;
   }
   const auto alone = cost_of_scheduling({o.models,

@@ -12,6 +12,7 @@
 
 #include "actors/frontend/request_timing.hpp"
 #include "policies/registry/batchings.hpp"
+#include "tools/bench/bench_folder.hpp"
 #include "tools/bench/child_process.hpp"
 #include "tools/common/exit_code.hpp"
 #include "tools/common/standard_streams.hpp"
@@ -24,10 +25,6 @@ namespace {
 class cluster_folder {
  public:
   explicit cluster_folder(const bench_serve_options& o) {
-    std::string pattern = (std::filesystem::temp_directory_path() / "troupe-bench-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr)
-      throw std::runtime_error("cannot make a folder for a cluster file");
-    folder_ = pattern;
     std::ofstream(file()) << fmt::format(R"(name = "bench"
 
 [[node]]
@@ -55,16 +52,12 @@ batching = "{}"
                                          std::filesystem::absolute(o.model_file).string(), o.slo_ms,
                                          o.batching);
   }
-  ~cluster_folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
   cluster_folder(const cluster_folder&) = delete;
   cluster_folder& operator=(const cluster_folder&) = delete;
-  std::string file() const { return (folder_ / "cluster.toml").string(); }
+  std::string file() const { return (folder_.path() / "cluster.toml").string(); }
 
  private:
-  std::filesystem::path folder_;
+  const bench_folder folder_;
 };
 
 /// All samples: quantiles of differences can be negative, which histograms cannot represent.
