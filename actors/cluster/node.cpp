@@ -85,7 +85,7 @@ void node::on_hello(const address& from, const hello& h) {
   if (peers_.knows(from.node, h.incarnation)) return;
   const auto now = env_.time.now();
   if (!peers_.hear(from.node, h.incarnation, now)) {
-    if (!scheduler_.yields_to(from.node))
+    if (!scheduler_.yields_to(from.node, h.scheduler_up))
       return send(from.node, rejection{env_.self, h.incarnation, peers_.latest(from.node),
                                        rejection_reason::fenced, "this incarnation was declared dead"});
     begin_new_incarnation("lost contact with a node that it yields to");
@@ -274,7 +274,7 @@ void node::check_leader() {
 
 void node::send_hello(node_id to) {
   send(to, hello{env_.self, incarnation_, env_.cluster.hash, std::string(version), env_.data_address(),
-                 env_.lane.secret(), scheduler_.election().known()});
+                 env_.lane.secret(), scheduler_.election().known(), scheduler_.available()});
 }
 
 void node::update_scheduler_state() { env_.models.set_scheduler_up(scheduler_.available()); }

@@ -33,7 +33,8 @@ struct hello {
   std::vector<uint8_t> data_address;  ///< for fabric::connect
   uint64_t secret = 0;                ///< of this incarnation; every data-lane frame sent to it must carry it
   leadership leader{};                ///< the latest that the sender has heard of
-  TROUPE_MESSAGE(hello, node, incarnation, cluster_hash, version, data_address, secret, leader)
+  bool scheduler_up = false;          ///< the sender is the scheduler, or is connected to it
+  TROUPE_MESSAGE(hello, node, incarnation, cluster_hash, version, data_address, secret, leader, scheduler_up)
   bool operator==(const hello&) const = default;
 };
 

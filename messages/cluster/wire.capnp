@@ -10,7 +10,7 @@ enum RejectionReason { none @0; otherFile @1; otherVersion @2; fenced @3; }
 struct Leadership { term @0 :UInt64; scheduler @1 :UInt32; incarnation @2 :UInt64; }
 struct Hello {
   node @0 :UInt32; incarnation @1 :UInt64; clusterHash @2 :Text; version @3 :Text; dataAddress @4 :Data;
-  secret @5 :UInt64; leader @6 :Leadership;
+  secret @5 :UInt64; leader @6 :Leadership; schedulerUp @7 :Bool;
 }
 struct Rejection {
   node @0 :UInt32; incarnation @1 :UInt64; reason @2 :RejectionReason; detail @3 :Text; known @4 :UInt64;

@@ -38,8 +38,9 @@ duration active_scheduler::check_interval(duration usual) const {
   return elected_ && may_schedule(self_) ? std::min(usual, election_.beat()) : usual;
 }
 
-bool active_scheduler::yields_to(node_id other) const {
+bool active_scheduler::yields_to(node_id other, bool scheduler_up) const {
   if (other == node_ || self_ == node_) return other == node_;
+  if (scheduler_up != available()) return scheduler_up;
   return may_schedule(self_) != may_schedule(other) ? may_schedule(self_) : self_ > other;
 }
 

@@ -56,12 +56,13 @@ struct world_result {
   std::vector<traced_generation_end> traced_generations;
   llm_operator::counts llm_changes;
   std::vector<std::vector<uint32_t>>
-      engine_sequences;                   ///< by engine, ten times a second, as known to the routers
-  std::vector<uint64_t> llm_tokens;       ///< received so far, at the same times
-  std::vector<llm_engine_state> engines;  ///< at the end; the initial state if its node is down
-  std::vector<llm_router_state> routers;  ///< at the end, by language model: of the most active router
-  duration load_began{};                  ///< true time of the workload's beginning
-  duration measured{};                    ///< from the end of the warm-up to the end of the workload
+      engine_sequences;                      ///< by engine, ten times a second, as known to the routers
+  std::vector<uint64_t> llm_tokens;          ///< received so far, at the same times
+  std::vector<llm_engine_state> engines;     ///< at the end; the initial state if its node is down
+  std::vector<llm_router_state> routers;     ///< at the end, by language model: of the most active router
+  std::vector<incarnation_id> incarnations;  ///< the latest of each node, at the end; counted from 1
+  duration load_began{};                     ///< true time of the workload's beginning
+  duration measured{};                       ///< from the end of the warm-up to the end of the workload
   uint64_t trace_hash = 0;
   uint64_t events = 0;    ///< of the timeline
   uint64_t messages = 0;  ///< delivered to actors

@@ -99,7 +99,7 @@ TEST_CASE("active_scheduler: the scheduler becomes the leader once it has met th
 
 TEST_CASE("active_scheduler: the scheduler never yields, a standby yields before a worker") {
   const auto yields = [](node_id self, node_id other) {
-    return active_scheduler(with_standby, self).yields_to(other);
+    return active_scheduler(with_standby, self).yields_to(other, false);
   };
   CHECK_FALSE(yields(head_node, the_standby));
   CHECK(yields(the_standby, head_node));
@@ -110,5 +110,19 @@ TEST_CASE("active_scheduler: the scheduler never yields, a standby yields before
   active_scheduler deposed(with_standby, head_node);
   deposed.begin(an_incarnation, at(0s));
   deposed.learn(of_standby, at(0s));
-  CHECK(deposed.yields_to(the_standby));
+  CHECK(deposed.yields_to(the_standby, true));
+}
+
+TEST_CASE("active_scheduler: a node without the scheduler yields to one that has it") {
+  active_scheduler connected(with_standby, late_worker), isolated(with_standby, early_worker);
+  for (auto* s : {&connected, &isolated}) {
+    s->begin(an_incarnation, at(0s));
+    s->learn(of_standby, at(0s));
+  }
+  connected.up(the_standby, an_incarnation);
+  CHECK_FALSE(connected.yields_to(early_worker, false));
+  CHECK(isolated.yields_to(late_worker, true));
+  CHECK(connected.yields_to(early_worker, true));  // both have it: the later one in the file
+  CHECK_FALSE(isolated.yields_to(late_worker, false));
+  CHECK(isolated.yields_to(the_standby, false));  // the scheduler itself, whatever its hello says
 }
