@@ -34,7 +34,7 @@ void deadline_batching::set_target(time_point now) {
     p.slots = std::numeric_limits<uint32_t>::max();  // as many as the rate needs
   const auto rate = arrivals_.rate(now);
   target_ = staggered_target(p, rate);
-  usual_gap_ = rate && rule_ == shedding::window ? from_ms(std::min(1e3 / *rate, 1e6)) : duration::max();
+  usual_gap_ = rate.value_or(0) > 0 ? from_ms(std::min(1e3 / *rate, 1e6)) : duration::max();
   if (target_.need > 0 && rule_ == shedding::window)
     worth_waiting_for_ = rows_that_keep_up(parameters_.latency, target_, 1 / tolerance(1));
   target_until_ = arrivals_.valid_until();
@@ -45,10 +45,11 @@ void deadline_batching::look_at_rate(const queued_request& t, time_point now) {
   constexpr int64_t gaps = 6;
   if (rule_ == shedding::timeout) return;
   if (now >= target_until_) set_target(now);
-  if (usual_gap_ == duration::max()) return;
+  if (rule_ != shedding::window) return;
   // Senders batch their requests: a short gap does not end a burst.
-  const auto min_wait = parameters_.margin + parameters_.latency(t.rows) / 2;
-  arrivals_over_ = now + std::max(gaps * t.rows * usual_gap_, min_wait);
+  arrivals_over_ = now + parameters_.margin + parameters_.latency(t.rows) / 2;
+  if (usual_gap_ != duration::max())
+    arrivals_over_ = std::max(arrivals_over_, now + gaps * t.rows * usual_gap_);
 }
 
 void deadline_batching::remove_if(const std::function<bool(const queued_request&)>& leaves,

@@ -60,7 +60,9 @@ class deadline_batching : public batching_policy {
   /// compete. The time is six such gaps: the probability that no slot becomes free is e⁻⁶.
   duration search_time(uint32_t rows) const;
   /// When to stop waiting for more requests: after a gap of six times the usual one for the rows of the last
-  /// request. In a Poisson stream one gap in 400 is as long; in bursty traffic such a gap ends a burst.
+  /// request. In a Poisson stream one gap in 400 is as long; in bursty traffic such a gap ends a burst. While
+  /// the rate is unknown, after half the duration of a batch of that request: nothing says that more requests
+  /// will come. `never` without window shedding.
   time_point arrivals_over() const { return arrivals_over_; }
 
  private:
@@ -91,7 +93,7 @@ class deadline_batching : public batching_policy {
   std::vector<dropped_queued_request> dropped_;
   rate_meter arrivals_;  // rows
   time_point arrivals_over_ = never;
-  duration usual_gap_ = duration::max();  // between rows; `max()`: unknown
+  duration usual_gap_ = duration::max();  // between rows; `max()`: unknown, or none came
   batch_target target_;
   time_point target_until_ = long_ago;
   double load_ = 1;

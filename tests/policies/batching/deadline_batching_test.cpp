@@ -72,6 +72,21 @@ TEST_CASE("a deferred batch waits at most six request gaps for its next request"
   }
 }
 
+TEST_CASE("while the rate is unknown, a deferred batch waits for half its duration and no longer") {
+  auto p = paper();
+  p.slo = 30s;
+  deferred policy(p, shedding::window);
+  const auto wait_of = [&](double now, uint64_t id) {
+    policy.add(due(now + 30'000, id), ms(now));
+    policy.update(ms(now), long_ago);
+    return to_ms(policy.window().exec_at - ms(now));
+  };
+  CHECK(wait_of(0, 1) == 3);  // ℓ(1) = 6 ms
+  CHECK(wait_of(2, 2) == 3);  // another one came: there may be more
+  CHECK(batch_of(policy) == ids{1, 2});
+  CHECK(wait_of(10'000, 3) == 3);  // none came for longer than the meter remembers
+}
+
 TEST_CASE("an eager batch wants to start as soon as its inputs can be there and the slot is free") {
   auto p = paper();
   p.network = {.control = 100us, .data = 50us};
