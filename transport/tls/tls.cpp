@@ -104,7 +104,21 @@ tls_session::progress tls_session::read(void* into, size_t size, size_t& n) {
 tls_session::progress tls_session::write(const void* from, size_t size, size_t& n) {
   ERR_clear_error();
   n = 0;
-  return outcome(SSL_write_ex(session_.get(), from, size, &n));
+  const auto p = outcome(SSL_write_ex(session_.get(), from, size, &n));
+  count_records(n);
+  return p;
+}
+
+/// The message with the new keys precedes the next bytes that are written.
+void tls_session::count_records(size_t written) {
+  records_ += (written + SSL3_RT_MAX_PLAIN_LENGTH - 1) / SSL3_RT_MAX_PLAIN_LENGTH;
+  if (records_ < key_records_) return;
+  if (SSL_key_update(session_.get(), SSL_KEY_UPDATE_NOT_REQUESTED) != 1) {
+    ERR_clear_error();  // a record is not written yet: after the next one
+    return;
+  }
+  records_ = 0;
+  ++renewed_keys_;
 }
 
 size_t tls_session::pending() const { return static_cast<size_t>(SSL_pending(session_.get())); }

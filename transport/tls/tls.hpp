@@ -2,6 +2,7 @@
 // Sockets belong to the caller and are non-blocking.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -56,6 +57,10 @@ class tls_session {
   /// `done`: `n` > 0 bytes were read or written. `failed`: the connection is over.
   progress read(void* into, size_t size, size_t& n);
   progress write(const void* from, size_t size, size_t& n);
+  /// Renews the keys of what this side writes after so many TLS records. AES-GCM is good for 2^24.5 records
+  /// of full size under one key (RFC 8446, 5.5).
+  void renew_keys_after(uint64_t records) { key_records_ = records; }
+  uint64_t renewed_keys() const { return renewed_keys_; }
   /// Bytes that were received and decrypted but not read: no event of the socket announces them.
   size_t pending() const;
 
@@ -68,9 +73,13 @@ class tls_session {
   enum class side { accepts, connects };
   tls_session(const tls_context& context, int socket, side ours);
   progress outcome(int result);
+  void count_records(size_t written);
 
   std::unique_ptr<ssl_st, void (*)(ssl_st*)> session_;
   std::string error_;
+  uint64_t key_records_ = uint64_t{1} << 23;
+  uint64_t records_ = 0;  ///< written since the last renewal
+  uint64_t renewed_keys_ = 0;
 };
 
 }  // namespace troupe

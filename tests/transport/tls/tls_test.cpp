@@ -110,6 +110,30 @@ TEST_CASE("two peers with certificates of one CA exchange bytes in both directio
   CHECK(d.refusals.empty());
 }
 
+TEST_CASE("keys are renewed while both sides write, and no byte changes") {
+  const folder certs;
+  const tls_context server(certs.of("node")), client(certs.of(operator_name));
+  sockets pair;
+  handshaker_probe d(server);
+  d.start(pair.give(1));
+  tls_session ours(client, pair.ends[0], "localhost");
+  REQUIRE(ours.handshake_within(pair.ends[0], the_clock, 10s));
+  REQUIRE(d.wait_for([&] { return d.session != nullptr; }));
+  ours.renew_keys_after(3);
+  d.session->renew_keys_after(5);
+  for (int i = 0; i < 100; ++i) {
+    const auto text = std::to_string(1'000 + i);
+    size_t n = 0;
+    REQUIRE(ours.write(text.data(), text.size(), n) == tls_session::progress::done);
+    REQUIRE(d.session->write(text.data(), text.size(), n) == tls_session::progress::done);
+    REQUIRE(read_all(*d.session, text.size()) == text);
+    REQUIRE(read_all(ours, text.size()) == text);
+  }
+  CHECK(ours.renewed_keys() == 33);
+  CHECK(d.session->renewed_keys() == 20);
+  close(d.accepted);
+}
+
 TEST_CASE(
     "a peer with another CA's certificate, or without any, or that speaks no TLS, is refused with the "
     "reason") {
