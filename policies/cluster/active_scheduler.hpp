@@ -38,9 +38,9 @@ class active_scheduler {
   duration check_interval(duration usual) const;
 
   /// If this node and `other` have lost each other, this node begins the new incarnation: never the
-  /// scheduler; a node without the scheduler before one that has it, so that a node that was isolated does not
-  /// take others with it; a candidate for leadership before any other node; of two nodes of the same kind, the
-  /// later one in the cluster file. `scheduler_up`: what the other's hello says of this.
+  /// scheduler; a node without the scheduler before one that has it, so that a node that was isolated does
+  /// not take others with it; a candidate for leadership before any other node; of two nodes of the same
+  /// kind, the later one in the cluster file. `scheduler_up`: what the other's hello says of this.
   bool yields_to(node_id other, bool scheduler_up) const;
 
  private:
