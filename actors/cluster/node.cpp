@@ -143,7 +143,8 @@ void node::on_local_slot(slot_ready s) {
 void node::on_deployments(const deployment_log& log) {
   for (const auto& line : log.models) {
     const bool open = line.wanted == deployment_state::deployed;
-    if (!open) env_.models.close(line.model);
+    if (!open)
+      env_.models.close(line.model, {line.definition.name, line.wanted == deployment_state::retiring});
     env_.post.broadcast(model_change{line});
     // A queue that begins now must know the state from before it: slots, and the term.
     if (env_.on_queue(line)) {

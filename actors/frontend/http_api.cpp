@@ -179,7 +179,8 @@ void http_api::index(const http_request& request, http_reply reply) const {
   const auto ready_only = parse_repository_index(request.body);
   if (!ready_only)
     return reply.send(http_error_response(ready_only.error().status, ready_only.error().message));
-  reply.send(management_answer(format_repository_index(parts_.node.models().all(), *ready_only)));
+  const auto& models = parts_.node.models();
+  reply.send(management_answer(format_repository_index(models.all(), models.closed(), *ready_only)));
 }
 
 void http_api::send_statistics(const std::vector<catalog::view>& models, http_reply reply) const {

@@ -59,18 +59,22 @@ std::string format_model_config(const catalog::entry& m) {
                         {"parameters", {{"slo_ms", {{"string_value", slo}}}}}});
 }
 
-std::string format_repository_index(const std::vector<catalog::view>& models, bool ready_only) {
+std::string format_repository_index(const std::vector<catalog::view>& models,
+                                    const std::vector<catalog::closed_model>& closed, bool ready_only) {
   auto list = json::array();
+  const auto add = [&](const std::string& name, const char* state, const char* reason) {
+    list.push_back({{"name", name}, {"version", "1"}, {"state", state}, {"reason", reason}});
+  };
   for (const auto& m : models) {
     const bool ready = m->slots > 0, seen = !m->signature.inputs.empty();
-    if (ready_only && !ready) continue;
-    list.push_back({{"name", m->name},
-                    {"version", "1"},
-                    {"state", ready  ? "READY"
-                              : seen ? "UNAVAILABLE"
-                                     : "LOADING"},
-                    {"reason", ready || !seen ? "" : "no worker has it now"}});
+    if (ready)
+      add(m->name, "READY", "");
+    else if (!ready_only)
+      add(m->name, seen ? "UNAVAILABLE" : "LOADING", seen ? "no worker has it now" : "");
   }
+  if (!ready_only)
+    for (const auto& m : closed)
+      add(m.name, m.unloading ? "UNLOADING" : "UNAVAILABLE", m.unloading ? "" : "unloaded");
   return json_text(list);
 }
 

@@ -13,8 +13,9 @@ namespace troupe {
 /// GET /v2/models/{model}/config
 std::string format_model_config(const catalog::entry& model);
 
-/// POST /v2/repository/index; `ready_only` leaves out models without a worker.
-std::string format_repository_index(const std::vector<catalog::view>& models, bool ready_only);
+/// POST /v2/repository/index; `ready_only` leaves out models without a worker, and all that are closed.
+std::string format_repository_index(const std::vector<catalog::view>& models,
+                                    const std::vector<catalog::closed_model>& closed, bool ready_only);
 
 /// GET /v2/models/stats and /v2/models/{model}/stats. `unix_epoch`: the Unix epoch as a time of this node's
 /// clock.

@@ -15,6 +15,7 @@ catalog::catalog(const std::vector<entry>& models) {
 void catalog::open(entry model) {
   std::lock_guard lock(mutex_);
   const auto id = model.model;
+  closed_.erase(id);
   if (const auto known = models_.find(id); known != models_.end()) {
     if (known->second->name == model.name && known->second->slo == model.slo) return;
     names_.erase(known->second->name);
@@ -30,8 +31,12 @@ void catalog::open(entry model) {
   }
 }
 
-void catalog::close(model_id model) {
+void catalog::close(model_id model, closed_model as) {
   std::lock_guard lock(mutex_);
+  if (as.name.empty())
+    closed_.erase(model);
+  else
+    closed_[model] = std::move(as);
   const auto it = models_.find(model);
   if (it == models_.end()) return;
   if (const auto n = names_.find(it->second->name); n->second == model) names_.erase(n);
@@ -92,6 +97,16 @@ std::vector<catalog::view> catalog::all() const {
   std::lock_guard lock(mutex_);
   std::vector<view> out;
   for (const auto& [id, e] : models_) out.push_back(e);
+  return out;
+}
+
+std::vector<catalog::closed_model> catalog::closed() const {
+  std::lock_guard lock(mutex_);
+  std::map<std::string_view, bool> unloading;
+  for (const auto& [id, m] : closed_)
+    if (!names_.contains(m.name)) unloading[m.name] |= m.unloading;
+  std::vector<closed_model> out;
+  for (const auto& [name, now] : unloading) out.push_back({std::string(name), now});
   return out;
 }
 

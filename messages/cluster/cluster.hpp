@@ -111,7 +111,7 @@ struct restart_spec {
 };
 
 struct limit_spec {
-  uint32_t models = 1024;               ///< bound of the deployment log
+  uint32_t models = 1024;               ///< deployed at once; undeployed ones whose definitions are kept
   uint32_t queue_rows = 8192;           ///< per model; beyond: 429
   uint32_t requests_in_flight = 65536;  ///< per gateway; beyond: 429
   uint64_t pool_bytes = 256 << 20;      ///< registered memory per process

@@ -12,7 +12,8 @@ bool moves(const deployment& line) { return line.wanted == deployment_state::dep
 
 bool has_steps_left(const deployment_table& table) {
   return std::any_of(table.lines().begin(), table.lines().end(),
-                     [](const auto& l) { return retires(l.second) || moves(l.second); });
+                     [](const auto& l) { return retires(l.second) || moves(l.second); }) ||
+         table.forgettable();
 }
 
 std::vector<deployment_step> take_steps(deployment_table& table, const deployment_progress& progress) {
@@ -32,6 +33,8 @@ std::vector<deployment_step> take_steps(deployment_table& table, const deploymen
       out.push_back({table.stay(id), deployment_step::failed_move{domain, problem->node, problem->what}});
     }
   }
+  if (const auto id = table.forgettable(); id && progress.complete(table.at(*id)))
+    out.push_back({table.forget(*id), {}});
   return out;
 }
 

@@ -22,11 +22,12 @@ struct deployment_step {
   std::optional<failed_move> failed;
 };
 
-/// A retirement or a move is under way.
+/// A retirement or a move is under way, or the log has more definitions of undeployed models than it keeps.
 bool has_steps_left(const deployment_table& table);
 
 /// Writes the next line of every retirement and every move whose current line is complete, and of every move
-/// to a domain that cannot load the model. Retirements come first; otherwise by model.
+/// to a domain that cannot load the model. Retirements come first; otherwise by model. Last, one definition
+/// is forgotten that the log has no room for.
 std::vector<deployment_step> take_steps(deployment_table& table, const deployment_progress& progress);
 
 }  // namespace troupe

@@ -6,8 +6,8 @@
 
 namespace troupe {
 
-deployment_table::deployment_table(const std::vector<model_spec>& of_the_file, size_t max_lines)
-    : max_lines_(max_lines) {
+deployment_table::deployment_table(const std::vector<model_spec>& of_the_file, size_t max_models)
+    : file_models_(of_the_file.size()), max_models_(max_models) {
   for (uint32_t i = 0; i < of_the_file.size(); ++i)
     lines_[model_id{i}] = {0, model_id{i}, deployment_state::deployed, of_the_file[i], of_the_file[i].domain};
 }
@@ -36,13 +36,19 @@ deployment_table::decision deployment_table::deploy(const model_spec& definition
       return {nullptr, false, quoted + " is deployed with another definition; undeploy it first"};
     }
   }
+  const auto deployed = std::ranges::count_if(
+      lines_, [](const auto& l) { return l.second.wanted != deployment_state::undeployed; });
+  if (static_cast<size_t>(deployed) >= max_models_)
+    return {nullptr, false,
+            std::to_string(deployed) + " models are deployed, as many as models in the [limits] of the " +
+                "cluster file allows; undeploy one, or raise it"};
   for (const auto& [id, line] : lines_)
     if (line.definition == definition)
       return write({0, id, deployment_state::deployed, definition, line.domain});
-  if (lines_.size() >= max_lines_)
+  if (lines_.size() >= max_ids)
     return {nullptr, false,
-            "the log holds " + std::to_string(lines_.size()) + " models, those undeployed included; raise " +
-                "models in the [limits] of the cluster file"};
+            std::to_string(max_ids) + " different models have been deployed since the cluster was started; " +
+                "restart it"};
   const auto next = lines_.empty() ? 0 : lines_.rbegin()->first.value + 1;
   return write({0, model_id{next}, deployment_state::deployed, definition, definition.domain});
 }
@@ -97,6 +103,26 @@ const deployment& deployment_table::retired(model_id model) {
   assert(line.wanted == deployment_state::retiring);
   line.wanted = deployment_state::undeployed;
   line.joining = line.leaving = no_domain;
+  return *write(std::move(line)).line;
+}
+
+std::optional<model_id> deployment_table::forgettable() const {
+  const deployment* oldest = nullptr;
+  size_t kept = 0;
+  for (auto l = lines_.lower_bound(model_id{static_cast<uint32_t>(file_models_)}); l != lines_.end(); ++l) {
+    const auto& line = l->second;
+    if (line.wanted != deployment_state::undeployed || line.definition.name.empty()) continue;
+    ++kept;
+    if (oldest == nullptr || line.revision < oldest->revision) oldest = &line;
+  }
+  if (kept <= max_models_) return {};
+  return oldest->model;
+}
+
+const deployment& deployment_table::forget(model_id model) {
+  auto line = lines_.at(model);
+  assert(line.wanted == deployment_state::undeployed);
+  line.definition = {};
   return *write(std::move(line)).line;
 }
 

@@ -1,6 +1,7 @@
 // Deployment log of a cluster, as one node knows it: the newest line about each model.
 #pragma once
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,12 +10,18 @@
 
 namespace troupe {
 
-/// Only the leader's deployer calls the deciding functions, `deploy` to `stay`; all nodes call `merge`. A
+/// Only the leader's deployer calls the deciding functions, `deploy` to `forget`; all nodes call `merge`. A
 /// model that is deployed again with its old definition keeps its id; every other one gets the next id. So
-/// ids grow with the number of different definitions only, and `max_lines` bounds them.
+/// ids grow with the number of different definitions only. Of undeployed models the log keeps a bounded
+/// number of definitions; lines without one are small, and remain so that no node takes such a model for
+/// deployed.
 class deployment_table {
  public:
-  deployment_table(const std::vector<model_spec>& of_the_file, size_t max_lines);
+  static constexpr size_t max_ids = 65'536;
+
+  /// `max_models`: bound of the models that are deployed at once, and of the undeployed ones whose
+  /// definitions are kept.
+  deployment_table(const std::vector<model_spec>& of_the_file, size_t max_models);
 
   /// Result of a command.
   struct decision {
@@ -34,6 +41,12 @@ class deployment_table {
   /// Cancels a move because the new domain cannot serve the model. Requires: it is joining one.
   const deployment& stay(model_id model);
 
+  /// The model that was undeployed first, if more are undeployed than the log keeps definitions of. Models of
+  /// the cluster file keep theirs.
+  std::optional<model_id> forgettable() const;
+  /// The line of an undeployed model loses its definition: it cannot be deployed again by its name.
+  const deployment& forget(model_id model);
+
   /// Merges the lines of another node. Of two lines about a model the one with the higher revision counts; at
   /// equal revisions and different content the scheduler's. Returns the models whose lines changed, by id.
   std::vector<model_id> merge(const deployment_log& theirs, bool from_scheduler);
@@ -50,7 +63,7 @@ class deployment_table {
 
   std::map<model_id, deployment> lines_;
   uint64_t revision_ = 0;
-  size_t max_lines_;
+  const size_t file_models_, max_models_;
 };
 
 }  // namespace troupe

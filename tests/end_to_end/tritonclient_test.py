@@ -17,7 +17,7 @@ from tritonclient.utils import InferenceServerException
 import cluster
 from cluster import Cluster
 from fixtures import Fixture, relative_l2
-from processes import PATIENCE
+from processes import PATIENCE, eventually
 
 
 def write_sums(path):
@@ -308,7 +308,9 @@ class Repository(unittest.TestCase):
                     change("mlp", headers=by(tenant))
             client.unload_model("mlp", headers=by(admin))
             self.assertFalse(client.is_model_ready("mlp", headers=by(tenant)))
-            self.assertEqual(states(), {"encoder": "READY"})
+            self.assertTrue(eventually(lambda: states() == {"mlp": "UNAVAILABLE", "encoder": "READY"}))
+            self.assertEqual([m["name"] for m in client.get_model_repository_index(headers=by(admin)) if m.get("reason")],
+                             ["mlp"])
             client.load_model("mlp", headers=by(admin))
             self.assertTrue(client.is_model_ready("mlp", headers=by(tenant)))
             fixture = Fixture("mlp")

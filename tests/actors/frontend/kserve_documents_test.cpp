@@ -36,12 +36,15 @@ TEST_CASE("the index lists the ready models, and the reasons of the others") {
   std::vector<catalog::view> models;
   for (const auto& m : {mlp_entry(1), mlp_entry(0), loading})
     models.push_back(std::make_shared<const catalog::entry>(m));
-  CHECK(format_repository_index(models, true) ==
+  const std::vector<catalog::closed_model> closed{{"old", false}, {"older", true}};
+  CHECK(format_repository_index(models, closed, true) ==
         R"([{"name":"mlp","version":"1","state":"READY","reason":""}])");
-  CHECK(format_repository_index(models, false) ==
+  CHECK(format_repository_index(models, closed, false) ==
         R"([{"name":"mlp","version":"1","state":"READY","reason":""},)"
         R"({"name":"mlp","version":"1","state":"UNAVAILABLE","reason":"no worker has it now"},)"
-        R"({"name":"mlp","version":"1","state":"LOADING","reason":""}])");
+        R"({"name":"mlp","version":"1","state":"LOADING","reason":""},)"
+        R"({"name":"old","version":"1","state":"UNAVAILABLE","reason":"unloaded"},)"
+        R"({"name":"older","version":"1","state":"UNLOADING","reason":""}])");
 }
 
 TEST_CASE("statistics are counts and nanoseconds, and the last inference is in wall-clock time") {

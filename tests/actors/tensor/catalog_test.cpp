@@ -79,10 +79,28 @@ TEST_CASE("catalog: an opened model counts for readiness once a slot had it, a c
   c.remove_node(worker_node);
   CHECK_FALSE(c.serving());
   c.add(only_b(0, worker_node));
-  c.close(model_id{0});
-  c.close(model_id{2});
+  c.close(model_id{0}, {"a"});
+  c.close(model_id{2}, {"c"});
   CHECK(c.serving());
   CHECK_FALSE(c.find("c"));
+}
+
+TEST_CASE("catalog: closed models are listed until they are open again or forgotten") {
+  auto c = two_models();
+  CHECK(c.closed().empty());
+  c.close(model_id{0}, {"a", true});
+  REQUIRE(c.closed().size() == 1);
+  CHECK(c.closed()[0].name == "a");
+  CHECK(c.closed()[0].unloading);
+  c.close(model_id{0}, {"a"});
+  c.close(model_id{1}, {"b"});
+  REQUIRE(c.closed().size() == 2);
+  CHECK_FALSE(c.closed()[0].unloading);
+  c.open({model_id{2}, "a", 10ms, 2, {}, 0});  // with another definition
+  REQUIRE(c.closed().size() == 1);
+  CHECK(c.closed()[0].name == "b");
+  c.close(model_id{1}, {});
+  CHECK(c.closed().empty());
 }
 
 TEST_CASE("catalog: a model that is opened counts the slots that had it before") {

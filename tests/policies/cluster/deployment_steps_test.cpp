@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+
 #include "tests/policies/cluster/small_deployments.hpp"
 
 using namespace troupe;
@@ -75,4 +77,24 @@ TEST_CASE("deployment_steps: retirements come before moves") {
   CHECK(steps[0].line.model == model_id{1});
   CHECK(steps[1].line.model == model_id{0});
   CHECK(steps[0].line.revision < steps[1].line.revision);
+}
+
+TEST_CASE(
+    "deployment_steps: a definition that the log has no room for is forgotten once its model is released") {
+  small_deployments d;  // keeps eight
+  for (uint32_t i = 1; i <= 9; ++i) {
+    const auto name = "m" + std::to_string(i);
+    d.table.deploy(model_named(name.c_str()));
+    d.table.undeploy(name);
+    CHECK_FALSE(d.table.forgettable());
+    d.table.retired(model_id{i});
+  }
+  CHECK(has_steps_left(d.table));
+  CHECK(take_steps(d.table, d.progress).empty());
+  d.apply_on_all(model_id{1});
+  const auto steps = take_steps(d.table, d.progress);
+  REQUIRE(steps.size() == 1);
+  CHECK(steps[0].line.model == model_id{1});
+  CHECK(steps[0].line.definition.name.empty());
+  CHECK_FALSE(has_steps_left(d.table));
 }

@@ -66,9 +66,55 @@ TEST_CASE("commands that cannot be done are refused in one sentence") {
         "model 'a' is deployed with another definition; undeploy it first");
   CHECK(table.undeploy("x").why == "no model 'x' is deployed");
   CHECK(table.redeploy("x").why == "no model 'x' has been deployed");
-  CHECK(table.deploy(model("c")).why.find("raise models in the [limits]") != std::string::npos);
+  CHECK(
+      table.deploy(model("c")).why ==
+      "2 models are deployed, as many as models in the [limits] of the cluster file allows; undeploy one, or "
+      "raise it");
   table.undeploy("a");
   CHECK(table.deploy(model("a")).why == "model 'a' is still being undeployed; try again");
+}
+
+TEST_CASE("any number of models may be deployed one after the other; the log forgets definitions, not ids") {
+  auto table = table_of_two(3);
+  for (int i = 0; i < 2'000; ++i) {
+    const auto name = "m" + std::to_string(i);
+    const auto* line = table.deploy(model(name.c_str())).line;
+    REQUIRE(line != nullptr);
+    REQUIRE(line->model == model_id{static_cast<uint32_t>(2 + i)});
+    table.undeploy(name);
+    table.retired(model_id{static_cast<uint32_t>(2 + i)});
+    if (const auto oldest = table.forgettable()) {
+      REQUIRE(*oldest == model_id{static_cast<uint32_t>(2 + i - 3)});
+      table.forget(*oldest);
+    }
+    CHECK_FALSE(table.forgettable());
+  }
+  CHECK(table.find("m1999") != nullptr);
+  CHECK(table.find("m1997") != nullptr);
+  CHECK(table.redeploy("m1996").why == "no model 'm1996' has been deployed");
+  CHECK(table.deploy(model("m1996")).line->model == model_id{2'002});
+}
+
+TEST_CASE("a node that comes late does not bring a forgotten model back") {
+  auto table = table_of_two(1);
+  table.undeploy("a");
+  table.retired(model_id{0});
+  table.undeploy("b");
+  table.retired(model_id{1});
+  table.deploy(model("c"));
+  auto late = table_of_two(1);
+  late.merge(table.changes(), true);
+  for (const auto* next : {"d", "e"}) {
+    table.undeploy(table.lines().rbegin()->second.definition.name);
+    table.retired(table.lines().rbegin()->first);
+    REQUIRE(table.deploy(model(next)).changed);
+  }
+  REQUIRE(table.forgettable() == model_id{2});
+  table.forget(model_id{2});
+  CHECK(table.merge(late.changes(), false).empty());
+  CHECK_FALSE(table.find("c"));
+  late.merge(table.changes(), false);
+  CHECK_FALSE(late.find("c"));
 }
 
 TEST_CASE("a restarted scheduler recovers the log before it assigns revisions") {
