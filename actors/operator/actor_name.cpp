@@ -1,5 +1,6 @@
 #include "actors/operator/actor_name.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <vector>
 
@@ -66,6 +67,11 @@ std::variant<address, std::string> parse_actor_name(std::string_view text, const
   const auto nodes = nodes_of(cluster, lookup, out.kind, out.index);
   if (nodes.empty())
     return "no node of the cluster has an actor '" + std::string(text) + "'; troupe actors lists the actors";
+  const auto may_lead = [&](node_id n) { return cluster.nodes[n.value].schedules(); };
+  if (nodes.size() > 1 && lookup.leader && std::ranges::all_of(nodes, may_lead)) {
+    out.node = lookup.leader();
+    if (std::ranges::count(nodes, out.node) > 0) return out;
+  }
   if (nodes.size() > 1) {
     std::string names;
     for (const auto id : nodes) {

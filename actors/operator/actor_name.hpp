@@ -19,10 +19,13 @@ struct name_lookup {
   std::function<std::optional<model_id>(std::string_view)> model;
   /// Whether a node may have that actor, as in actors/kinds/registry.hpp.
   bool (*may_run_on)(const cluster_spec& cluster, node_id node, role kind, uint32_t index);
+  /// The leader. Called only where a name depends on it; empty: nobody knows.
+  std::function<node_id()> leader = {};
 };
 
 /// The actor of that name, or one sentence about the error. The index may be omitted if it is 0, the node if
-/// only one node can have such an actor. The existence of the actor is not checked.
+/// only one node can have such an actor, or only leader candidates can: the leader's is meant then. The
+/// existence of the actor is not checked.
 std::variant<address, std::string> parse_actor_name(std::string_view text, const cluster_spec& cluster,
                                                     const name_lookup& lookup);
 

@@ -15,6 +15,7 @@
 #include "messages/commands/command_schema.hpp"
 #include "messages/common/near.hpp"
 #include "tools/client/console_client.hpp"
+#include "tools/client/find_leader.hpp"
 #include "tools/commands/wait_condition.hpp"
 #include "tools/common/exit_code.hpp"
 #include "tools/common/standard_streams.hpp"
@@ -69,13 +70,17 @@ time_to_wait read_wait(const std::vector<std::string>& words) {
 }
 
 /// A model that was deployed later is not in the file: its node resolves it.
-std::variant<address, std::string> actor_called(const std::string& name, const cluster_spec& cluster) {
+std::variant<address, std::string> actor_called(const std::string& name, const cluster_spec& cluster,
+                                                console_client& consoles) {
   const auto model = [&](std::string_view called) -> std::optional<model_id> {
     for (uint32_t i = 0; i < cluster.models.size(); ++i)
       if (cluster.models[i].name == called) return model_id{i};
     return model_id{};
   };
-  return parse_actor_name(name, cluster, {model, may_run_on});
+  const auto leader = [&] {
+    return find_leader(cluster, [&](node_id n) { return consoles.query(n, "status"); });
+  };
+  return parse_actor_name(name, cluster, {model, may_run_on, leader});
 }
 
 /// `all`: by name or kind of actor.
@@ -111,13 +116,13 @@ int ask_actor(const cluster_spec& cluster, const ask_options& o) {
   }
   if (fields.is_discarded()) return bad_usage("the fields are not JSON: " + o.fields);
 
-  const auto to = actor_called(o.actor, cluster);
+  console_client consoles(cluster);
+  const auto to = actor_called(o.actor, cluster, consoles);
   if (const auto* problem = std::get_if<std::string>(&to)) return bad_usage(*problem);
   const command asked{0, type, fields.dump()};
   if (const auto problem = problem_with(cluster, std::get<address>(to), asked); !problem.empty())
     return bad_usage(problem);
 
-  console_client consoles(cluster);
   node_id via;
   if (o.via.empty()) {
     via = consoles.first_up();
@@ -130,12 +135,15 @@ int ask_actor(const cluster_spec& cluster, const ask_options& o) {
     if (!found) return bad_usage(no_such_node(cluster, o.via));
     via = *found;
   }
+  // The leader's node is named: the console that is asked does not look for the leader.
+  const bool has_node = o.actor.find('@') != std::string::npos;
+  const auto actor = has_node ? o.actor : o.actor + "@" + node_name(cluster, std::get<address>(to).node);
   try {
     const auto [until, max_wait] = read_wait(o.until);
     const machine_clock time;
     const auto give_up = time.now() + max_wait;
     for (;;) {
-      const auto reply = consoles.order(via, o.wait ? "ask" : "tell", o.actor, type, fields);
+      const auto reply = consoles.order(via, o.wait ? "ask" : "tell", actor, type, fields);
       const bool true_now = reply.ok && (!until || until->holds(nlohmann::json::parse(reply.body)));
       // An actor may not exist yet, and a silent node may still come up.
       if (!true_now && until && time.now() < give_up) {
@@ -167,7 +175,8 @@ int print_schema(const std::string& kind, bool as_json) {
 }
 
 int print_schema(const cluster_spec& cluster, const std::string& actor, bool as_json) {
-  const auto to = actor_called(actor, cluster);
+  console_client consoles(cluster);
+  const auto to = actor_called(actor, cluster, consoles);
   if (const auto* problem = std::get_if<std::string>(&to)) return bad_usage(*problem);
   auto all = ordered_json::object();
   all[actor] = command_schema(cluster, std::get<address>(to));

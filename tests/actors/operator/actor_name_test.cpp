@@ -59,6 +59,24 @@ TEST_CASE("actor_name: the node may be left out if only one has the actor") {
         "several nodes have this actor; name one of gateway/0@head, gateway/0@frontend");
 }
 
+TEST_CASE("actor_name: of an actor that every leader candidate has, the leader's is meant") {
+  auto cluster = two_frontends();
+  cluster.nodes[1].roles = {node_role::standby};
+  const auto model = [](std::string_view) { return std::optional(model_id{4}); };
+  node_id leader{1};
+  const auto named_there = [&](std::string_view text) {
+    return parse_actor_name(text, cluster, {model, may_run_on, [&] { return leader; }});
+  };
+  CHECK(std::get<address>(named_there("model_queue/mlp")) == address{node_id{1}, {}, role::model_queue, 4});
+  CHECK(std::get<address>(named_there("rank_arbiter")).node == node_id{1});
+  CHECK(std::get<address>(named_there("rank_arbiter@head")).node == node_id{0});
+  CHECK(std::get<std::string>(named_there("metrics")).starts_with("several nodes have this actor"));
+  leader = node_id{0};
+  CHECK(std::get<address>(named_there("model_queue/mlp")).node == node_id{0});
+  const auto r = parse_actor_name("model_queue/mlp", cluster, {model, may_run_on});
+  CHECK(std::get<std::string>(r).starts_with("several nodes have this actor"));
+}
+
 TEST_CASE("actor_name: a wrong name is reported with the nearest known one") {
   CHECK(problem("gpu_wroker/1@left") == "unknown kind of actor 'gpu_wroker'; did you mean 'gpu_worker'?");
   CHECK(problem("gpu_worker/1@lift") == "the cluster has no node 'lift'; did you mean 'left'?");
