@@ -67,10 +67,13 @@ cluster_reading read_cluster_text(std::string_view text, const std::string& file
   spec.actors = read_actors(root, spec, plugins.complete);
   spec.links = read_links(root, spec.nodes);
   defined_names names;
-  spec.models = read_models(root, spec, directory, names);
+  auto listed = read_models(root, spec, directory, names);
+  spec.models = std::move(listed.models);
+  out.model_places = std::move(listed.places);
   auto llms = read_llms(root, spec, directory, names);
   check_workers(root, nodes, llms, spec);
   spec.llms = std::move(llms.llms);
+  out.llm_places = std::move(llms.places);
   spec.engines = std::move(llms.engines);
   spec.directory = absolute_path(directory);
   auto& models = root.table_or_empty("models");

@@ -14,9 +14,11 @@
 namespace troupe {
 
 struct cluster_reading {
-  cluster_spec spec;              ///< to be used only without problems
-  setting_table effective;        ///< its values with their origins
-  std::vector<problem> problems;  ///< all of them, by place
+  cluster_spec spec;                        ///< to be used only without problems
+  setting_table effective;                  ///< its values with their origins
+  std::vector<file_position> model_places;  ///< of each model's `source`
+  std::vector<file_position> llm_places;    ///< of each language model's `model`
+  std::vector<problem> problems;            ///< all of them, by place
   bool ok() const { return problems.empty(); }
 };
 

@@ -224,6 +224,7 @@ llm_reading read_llms(section& root, const cluster_spec& cluster, const std::fil
   llm_reading out;
   for (auto* s : root.tables("llm")) {
     reader.read(*s, out);
+    out.places.push_back(s->at("model"));
     names.add(*s, "language model", out.llms.back().name);
   }
   out.placed = reader.placed();

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "config/cluster_file.hpp"
+#include "config/onnx_file.hpp"
 #include "config/profile_file.hpp"
 #include "config/sections.hpp"
 #include "config/text_file.hpp"
@@ -72,7 +73,8 @@ class model_reader {
     if (source.empty()) return;
     m.path = absolute_path(directory_ / source);
     if (!may_read(m.path)) return s.refuse("source", outside(m.path));
-    const auto content = weights_ ? fingerprint_of(m.path) : text_file{{}, reading_problem(m.path)};
+    text_file content{{}, onnx_file_problem(m.path)};
+    if (content.error.empty() && weights_) content = fingerprint_of(m.path, max_onnx_bytes);
     if (!content.error.empty()) s.refuse("source", fmt::format("{} {}", m.path, content.error));
     auto& record = s.recorded("source");
     record.value = m.path;
@@ -194,8 +196,8 @@ void defined_names::add(section& s, const char* kind, const std::string& name) {
   if (!fresh) s.refuse("name", first->second + "; choose another name");
 }
 
-std::vector<model_spec> read_models(section& root, const cluster_spec& cluster,
-                                    const std::filesystem::path& directory, defined_names& names) {
+model_list read_models(section& root, const cluster_spec& cluster, const std::filesystem::path& directory,
+                       defined_names& names) {
   const auto sections = root.tables("model");
   if (sections.empty() && !root.has("model") && !root.has("llm")) {
     root.refuse("model",
@@ -203,10 +205,11 @@ std::vector<model_spec> read_models(section& root, const cluster_spec& cluster,
                 "an [[llm]] section");
   }
   model_reader models{cluster, directory, root.owner(), true};
-  std::vector<model_spec> out;
+  model_list out;
   for (auto* s : sections) {
-    out.push_back(models.read(*s));
-    names.add(*s, "model", out.back().name);
+    out.models.push_back(models.read(*s));
+    out.places.push_back(s->at("source"));
+    names.add(*s, "model", out.models.back().name);
   }
   return out;
 }

@@ -82,15 +82,20 @@ class defined_names {
   std::map<std::string, std::string> taken_;  // kind and position
 };
 
-/// Paths are relative to `directory`. Needs the cluster's nodes and policy.
-std::vector<model_spec> read_models(section& root, const cluster_spec& cluster,
-                                    const std::filesystem::path& directory, defined_names& names);
+/// [[model]]. Paths are relative to `directory`. Needs the cluster's nodes and policy.
+struct model_list {
+  std::vector<model_spec> models;
+  std::vector<file_position> places;  ///< of their `source`
+};
+model_list read_models(section& root, const cluster_spec& cluster, const std::filesystem::path& directory,
+                       defined_names& names);
 
 /// [[llm]]. Paths are relative to `directory`. Needs the cluster's nodes.
 struct llm_reading {
   std::vector<llm_spec> llms;
   std::vector<engine_spec> engines;
-  bool placed = true;  ///< false: the node of some engine is unknown
+  std::vector<file_position> places;  ///< of the `model` of each
+  bool placed = true;                 ///< false: the node of some engine is unknown
 };
 llm_reading read_llms(section& root, const cluster_spec& cluster, const std::filesystem::path& directory,
                       defined_names& names);

@@ -31,13 +31,16 @@ std::string read_pieces(const std::filesystem::path& file, pipes may_be, Sink si
   return in.bad() ? "cannot be read: it ended early" : "";
 }
 
+std::string too_large(uint64_t max_bytes) {
+  return "cannot be read: it is larger than " + std::to_string(max_bytes >> 20) + " MiB";
+}
+
 }  // namespace
 
 text_file read_text_file(const std::filesystem::path& file, pipes may_be) {
-  constexpr size_t max_bytes = 64 << 20;
   text_file out;
   out.error = read_pieces(file, may_be, [&](std::string_view piece) -> std::string {
-    if (out.content.size() + piece.size() > max_bytes) return "cannot be read: it is larger than 64 MiB";
+    if (out.content.size() + piece.size() > max_text_bytes) return too_large(max_text_bytes);
     out.content += piece;
     return {};
   });
@@ -53,10 +56,12 @@ std::string reading_problem(const std::filesystem::path& file) {
   return begun ? "" : error;
 }
 
-text_file fingerprint_of(const std::filesystem::path& file) {
+text_file fingerprint_of(const std::filesystem::path& file, uint64_t max_bytes) {
   fingerprint print;
   text_file out;
+  uint64_t bytes = 0;
   out.error = read_pieces(file, pipes::refused, [&](std::string_view piece) -> std::string {
+    if ((bytes += piece.size()) > max_bytes) return too_large(max_bytes);
     print.add(piece);
     return {};
   });

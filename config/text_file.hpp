@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -20,8 +21,10 @@ text_file read_text_file(const std::filesystem::path& file, pipes may_be = pipes
 /// No pipes.
 std::string reading_problem(const std::filesystem::path& file);
 
-/// The fingerprint of a file's bytes, in `content`. Reads piece by piece, because weights may be large. No
-/// pipes.
-text_file fingerprint_of(const std::filesystem::path& file);
+inline constexpr uint64_t max_text_bytes = 64 << 20;
+
+/// The fingerprint of a file's bytes, in `content`. Reads piece by piece, because weights may be large, and
+/// at most `max_bytes`: a larger file is an error. No pipes.
+text_file fingerprint_of(const std::filesystem::path& file, uint64_t max_bytes = max_text_bytes);
 
 }  // namespace troupe

@@ -18,9 +18,9 @@ node::node(handle::pointer self, environment s)
       peers_(env_.cluster.nodes.size(), env_.cluster.limits.node_timeout),
       drain_(env_.cluster.nodes.size()),
       scheduler_(env_.cluster, env_.self),
-      freezes_(env_.cluster.limits.node_timeout) {
+      freezes_(env_.cluster.limits.node_timeout, env_.cluster.limits.heartbeat) {
   scheduler_.begin(incarnation_, env_.time.now());
-  update_scheduler_state();
+  env_.models.set_scheduler_up(scheduler_.available());
 }
 
 node::handle::behavior_type node::make_behavior() {
@@ -71,7 +71,6 @@ void node::on_frame(const control_frame& f) {
     if (!peers_.leave(from)) return;
     drain_.on_notice(from);
     scheduler_.leaving(from, f.from.incarnation);
-    update_scheduler_state();
     env_.models.remove_node(from);
     env_.post.broadcast(node_leaving{from, f.from.incarnation});
     update_ready();
@@ -81,11 +80,13 @@ void node::on_frame(const control_frame& f) {
 
 void node::on_hello(const address& from, const hello& h) {
   if (auto no = check_hello(env_.cluster, env_.self, h)) return send(from.node, std::move(*no));
-  learn_leader(h.leader);
+  const bool current = on_leader_of(h);
   if (peers_.knows(from.node, h.incarnation)) return;
   const auto now = env_.time.now();
   if (!peers_.hear(from.node, h.incarnation, now)) {
-    if (!scheduler_.yields_to(from.node, h.scheduler_up))
+    if (!scheduler_.settles(from.node, peers_.nodes_up()) && !peers_.insists(from.node, h.incarnation, now))
+      return;
+    if (!scheduler_.yields_to(from.node, h.scheduler_up && current))
       return send(from.node, rejection{env_.self, h.incarnation, peers_.latest(from.node),
                                        rejection_reason::fenced, "this incarnation was declared dead"});
     begin_new_incarnation("lost contact with a node that it yields to");
@@ -96,6 +97,22 @@ void node::on_hello(const address& from, const hello& h) {
   drain_.forget(from.node);
   env_.lane.connect(from.node, h.incarnation, h.secret, h.data_address);
   send_hello(from.node);
+}
+
+/// Learns of the leader that the peer knows. False: that leader has ended, and the leader of this node stays.
+bool node::on_leader_of(const hello& h) {
+  const auto& l = h.leader;
+  const bool ended = peers_.has_ended(l.scheduler, l.incarnation) ||
+                     (l.scheduler == h.node && l.incarnation < h.incarnation);
+  if (l.term == term_id{} || !ended || !scheduler_.keeps_leader(peers_.nodes_up())) {
+    learn_leader(l);
+    return true;
+  }
+  if (const auto stays = scheduler_.overrule(l)) {
+    learn_leader(*stays);
+    send_hello(h.node);
+  }
+  return false;
 }
 
 void node::on_rejection(const rejection& r) {
@@ -114,7 +131,6 @@ void node::on_synchronised(node_id id, incarnation_id incarnation) {
   met_ = true;
   scheduler_.up(id, incarnation);
   if (leaving) scheduler_.leaving(id, incarnation);
-  update_scheduler_state();
   spdlog::info("event=node_up node={} incarnation={}", node_name(env_.cluster, id), incarnation.value);
   env_.post.broadcast(node_up{id, incarnation});
   caf::anon_send(env_.deployments, peer_change{id, incarnation, true});
@@ -187,7 +203,6 @@ void node::end_incarnations() {
                 p.incarnation.value);
     env_.lane.disconnect(p.node, p.incarnation);
     scheduler_.down(p.node, p.incarnation);
-    update_scheduler_state();
     env_.models.remove_node(p.node);
     env_.post.broadcast(node_down{p.node, p.incarnation, p.broken && !p.leaving});
     caf::anon_send(env_.deployments, peer_change{p.node, p.incarnation, false});
@@ -206,7 +221,6 @@ void node::begin_new_incarnation(const char* why) {
   drain_.forget_all();
   scheduler_.begin(incarnation_, env_.time.now());
   env_.models.clear();
-  update_scheduler_state();
   env_.post.broadcast(new_incarnation{incarnation_});
   caf::anon_send(env_.deployments, new_incarnation{incarnation_});
   env_.post.broadcast(node_up{env_.self, incarnation_});
@@ -257,7 +271,6 @@ void node::learn_leader(const leadership& latest) {
   if (!scheduler_.learn(latest, env_.time.now())) return;
   spdlog::info("event=leader_elected node={} scheduler={} term={}", node_name(env_.cluster, env_.self),
                node_name(env_.cluster, latest.scheduler), latest.term.value);
-  update_scheduler_state();
   env_.post.broadcast(latest);
   for (uint32_t i = 0; i < env_.cluster.nodes.size(); ++i)
     if (peers_.at(node_id{i}).stage != peer_stage::unknown) send_hello(node_id{i});
@@ -278,9 +291,8 @@ void node::send_hello(node_id to) {
                  env_.lane.secret(), scheduler_.election().known(), scheduler_.available()});
 }
 
-void node::update_scheduler_state() { env_.models.set_scheduler_up(scheduler_.available()); }
-
 void node::update_ready() {
+  env_.models.set_scheduler_up(scheduler_.available());
   const bool ready = env_.models.serving() && env_.serves_llms() && peers_.all_up();
   if (ready != std::exchange(ready_, ready)) env_.on_ready(ready);
 }

@@ -67,6 +67,7 @@ class node {
  private:
   void on_frame(const control_frame& f);
   void on_hello(const address& from, const hello& h);
+  bool on_leader_of(const hello& h);
   void on_rejection(const rejection& r);
   void on_local_slot(slot_ready s);
   void on_deployments(const deployment_log& log);
@@ -83,7 +84,6 @@ class node {
   void begin_new_incarnation(const char* why);
   void learn_leader(const leadership& latest);
   void check_leader();
-  void update_scheduler_state();
   void update_ready();
 
   template <class M>

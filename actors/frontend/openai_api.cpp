@@ -130,11 +130,14 @@ openai::result<std::vector<llm::token>> openai_api::tokens_of_chat(const chosen&
                                                                    bool add_generation_prompt,
                                                                    bool special) const {
   const auto& l = *of.words;
-  if (!l.chat)
-    return openai::error{400,
-                         fmt::format("model '{}' has no chat template; use /v1/completions", of.spec->name),
-                         "messages",
-                         {}};
+  if (!l.chat) {
+    const auto why =
+        l.chat_problem.empty()
+            ? fmt::format("model '{}' has no chat template", of.spec->name)
+            : fmt::format("model '{}' cannot chat, because its chat template is not supported: {}",
+                          of.spec->name, l.chat_problem);
+    return openai::error{400, why + "; use /v1/completions", "messages", {}};
+  }
   std::string text;
   try {
     text =

@@ -63,7 +63,7 @@ void llm_gateway::on(envelope& e, time_point now) {
 
 void llm_gateway::accept(generation& g, time_point now) {
   g.gateway = self_;
-  const bool served = g.model.value < models_.size() && nodes_.any_engine_up(g.model) && nodes_.up(router_);
+  const bool served = g.model.value < models_.size() && nodes_.serves(g.model);
   const auto a = in_flight_.admit(g, served ? drop_reason::none : drop_reason::no_capacity, 0, now);
   in_flight_generation f;
   f.asked = std::move(g);

@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <set>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -19,7 +20,11 @@ class serving_nodes {
   serving_nodes(std::vector<engine_spec> engines, std::vector<node_id> routers)
       : engines_(std::move(engines)), routers_(std::move(routers)) {}
 
-  void on_node_up(node_id node, incarnation_id incarnation) { up_[node] = incarnation; }
+  void on_node_up(node_id node, incarnation_id incarnation) {
+    up_[node] = incarnation;
+    if (router() != no_node)
+      std::erase_if(returning_, [this](llm_id model) { return any_engine_up(model); });
+  }
   /// False, and nothing changes, if this is not the incarnation that is up.
   bool on_node_down(node_id node, incarnation_id incarnation) {
     const auto it = up_.find(node);
@@ -27,8 +32,14 @@ class serving_nodes {
     up_.erase(it);
     return true;
   }
-  /// The own node begins a new incarnation: no node is up until its next node_up.
-  void clear() { up_.clear(); }
+  /// The own node begins a new incarnation: no node is up until its next node_up. What served a model until now
+  /// is expected back.
+  void clear() {
+    if (router() != no_node)
+      for (const auto& e : engines_)
+        if (up(e.node)) returning_.insert(e.model);
+    up_.clear();
+  }
 
   bool up(node_id node) const { return up_.contains(node); }
   /// Also false for an unknown engine.
@@ -36,6 +47,10 @@ class serving_nodes {
   bool any_engine_up(llm_id model) const {
     return std::ranges::any_of(engines_,
                                [&](const engine_spec& e) { return e.model == model && up(e.node); });
+  }
+  /// Requests for the model can be accepted: a router and an engine are up, or expected.
+  bool serves(llm_id model) const {
+    return returning_.contains(model) || (router() != no_node && any_engine_up(model));
   }
   /// The router's node; `no_node`: none is up.
   node_id router() const {
@@ -51,6 +66,7 @@ class serving_nodes {
   const std::vector<engine_spec> engines_;
   const std::vector<node_id> routers_;
   std::unordered_map<node_id, incarnation_id> up_;
+  std::set<llm_id> returning_;  ///< models that were served before `clear`, and not since
 };
 
 }  // namespace troupe

@@ -13,8 +13,10 @@ namespace troupe {
 
 struct tokenizer_bundle {
   std::shared_ptr<const llm::tokenizer> words;
-  std::shared_ptr<const llm::chat_template> chat;  ///< null: the checkpoint has none
-  std::string begin, end;               ///< special tokens around a text, as chat templates write them
+  std::shared_ptr<const llm::chat_template> chat;  ///< null: there is none that can be used
+  std::string
+      chat_problem;        ///< why the checkpoint's template cannot be used; empty: it has none, or can chat
+  std::string begin, end;  ///< special tokens around a text, as chat templates write them
   size_t longest_token = 1;             ///< bytes of the longest one
   std::vector<llm::token> end_of_text;  ///< end a sequence, unless its request ignores them
 };

@@ -12,12 +12,15 @@
 #include <string>
 #include <string_view>
 
+#include "gpu/chat_template/template_error.hpp"
+
 namespace troupe::llm {
 
 /// Immutable, thread-safe.
 class chat_template {
  public:
-  /// Throws model_error with line and column if the template does not parse or uses an unsupported feature.
+  /// Throws template_error with line and column if the template does not parse or uses an unsupported
+  /// feature.
   chat_template(std::string_view source, const std::string& name);
   ~chat_template();
 
@@ -34,7 +37,8 @@ class chat_template {
 
 /// Reads chat_template.jinja, else chat_template.json, else tokenizer_config.json ("chat_template": a string,
 /// or a list of named templates, of which "default" is used). Null if the checkpoint has none. Throws
-/// model_error with the file's name.
+/// template_error if the template cannot be used, and another model_error if a file cannot be read or is no
+/// JSON; both name the file.
 std::shared_ptr<const chat_template> read_chat_template(const std::filesystem::path& folder);
 
 }  // namespace troupe::llm

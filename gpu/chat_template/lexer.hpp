@@ -29,7 +29,7 @@ struct token {
   std::string text;
 };
 
-/// The last one is `end`. Throws model_error.
+/// The last one is `end`. Throws template_error.
 std::vector<token> tokenize(const source& s);
 
 }  // namespace troupe::llm::jinja

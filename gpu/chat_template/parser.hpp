@@ -5,7 +5,7 @@
 
 namespace troupe::llm::jinja {
 
-/// Throws model_error with line and column for invalid or unsupported Jinja.
+/// Throws template_error with line and column for invalid or unsupported Jinja.
 body parse(const source& s);
 
 }  // namespace troupe::llm::jinja

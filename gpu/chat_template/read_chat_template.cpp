@@ -19,6 +19,10 @@ constexpr size_t max_template_file_bytes =
   throw model_error(fmt::format("{}: {}", file.string(), what));
 }
 
+[[noreturn]] void fail_template(const std::filesystem::path& file, std::string_view what) {
+  throw template_error(fmt::format("{}: {}", file.string(), what));
+}
+
 /// None if there is no such file.
 std::optional<std::string> read_text(const std::filesystem::path& file) {
   std::error_code error;
@@ -37,11 +41,11 @@ std::optional<std::string> read_text(const std::filesystem::path& file) {
 const json* default_template(const json& list, const std::filesystem::path& file) {
   for (const auto& item : list) {
     if (!item.is_object() || !item.contains("name") || !item.contains("template")) {
-      fail(file, "each of the chat_template list must have a \"name\" and a \"template\"");
+      fail_template(file, "each of the chat_template list must have a \"name\" and a \"template\"");
     }
     if (item["name"] == "default") return &item["template"];
   }
-  fail(file, "the chat_template list has no entry with the name \"default\": add one");
+  fail_template(file, "the chat_template list has no entry with the name \"default\": add one");
 }
 
 std::shared_ptr<const chat_template> read_json(const std::filesystem::path& file) {
@@ -57,7 +61,8 @@ std::shared_ptr<const chat_template> read_json(const std::filesystem::path& file
   const auto at = config.find("chat_template");
   if (at == config.end() || at->is_null()) return nullptr;
   const auto* source = at->is_array() ? default_template(*at, file) : &*at;
-  if (!source->is_string()) fail(file, "chat_template must be a string, or a list of named templates");
+  if (!source->is_string())
+    fail_template(file, "chat_template must be a string, or a list of named templates");
   return std::make_shared<const chat_template>(source->get_ref<const std::string&>(),
                                                file.string() + ": chat_template");
 }

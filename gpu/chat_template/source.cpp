@@ -16,8 +16,8 @@ constexpr size_t max_template_bytes = 256 << 10;  // the longest ones in use hav
 
 source read_source(std::string_view text, const std::string& name) {
   if (text.size() > max_template_bytes) {
-    throw model_error(fmt::format("{}: a chat template of {} bytes; at most {} are read", name, text.size(),
-                                  max_template_bytes));
+    throw template_error(fmt::format("{}: a chat template of {} bytes; at most {} are read", name,
+                                     text.size(), max_template_bytes));
   }
   source out{name, {}};
   for (size_t i = 0; i < text.size(); ++i) {
@@ -26,7 +26,7 @@ source read_source(std::string_view text, const std::string& name) {
   }
   if (out.text.ends_with('\n')) out.text.pop_back();
   if (!text::is_utf8(out.text))
-    throw model_error(fmt::format("{}: the chat template is not UTF-8: convert it", name));
+    throw template_error(fmt::format("{}: the chat template is not UTF-8: convert it", name));
   return out;
 }
 
@@ -38,7 +38,7 @@ std::string describe(const source& s, place at) {
 }
 
 void fail(const source& s, place at, std::string_view what, std::string_view hint) {
-  throw model_error(fmt::format("{}: {} ({}){}", s.name, what, describe(s, at), hint));
+  throw template_error(fmt::format("{}: {} ({}){}", s.name, what, describe(s, at), hint));
 }
 
 }  // namespace troupe::llm::jinja

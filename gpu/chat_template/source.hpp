@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "gpu/common/model_error.hpp"
+#include "gpu/chat_template/template_error.hpp"
 
 namespace troupe::llm::jinja {
 
@@ -15,13 +15,13 @@ struct source {
   std::string text;  // lines end in \n, except the last one
 };
 
-/// Throws model_error if the text is too long or not UTF-8.
+/// Throws template_error if the text is too long or not UTF-8.
 source read_source(std::string_view text, const std::string& name);
 
 /// "line 3, column 14", in code points.
 std::string describe(const source& s, place at);
 
-/// "name: what (line 3, column 14)hint"
+/// Throws template_error: "name: what (line 3, column 14)hint".
 [[noreturn]] void fail(const source& s, place at, std::string_view what, std::string_view hint = "");
 
 }  // namespace troupe::llm::jinja

@@ -50,6 +50,12 @@ model_maker on_cpu(cpu_options o) {
   };
 }
 
+void plan_on_cpu(std::shared_ptr<const onnx::model> model, uint32_t max_batch) {
+  auto empty = std::make_shared<onnx::weights>(model->layers());
+  onnx::executor plans(std::move(model), std::move(empty), 1);
+  for (const auto rows : profiled_batch_sizes(max_batch)) plans.warm(rows);
+}
+
 cpu_device::cpu_device(const clock& c, std::function<void()> ready, cpu_options options)
     : computing_device(c, std::move(ready), on_cpu(std::move(options))) {}
 

@@ -1,5 +1,6 @@
 // A device on CPU cores. It runs ONNX models through oneDNN.
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -16,6 +17,10 @@ struct cpu_options {
 /// Maker of models for a computing_device on the CPU. The first batch of a size that `load` did not warm
 /// takes a few milliseconds longer.
 model_maker on_cpu(cpu_options options = {});
+
+/// Plans the batches that `load` of a device on the CPU warms, without packing parameters or running. Throws
+/// model_error if a batch size cannot be planned, or if its outputs are not as the signature promises.
+void plan_on_cpu(std::shared_ptr<const onnx::model> model, uint32_t max_batch);
 
 class cpu_device final : public computing_device {
  public:

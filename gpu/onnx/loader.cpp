@@ -39,6 +39,8 @@ std::optional<data_type> type_numbered(int64_t onnx_type) {
 
 namespace {
 
+constexpr std::string_view not_a_model = "not an ONNX model (damaged or truncated)";
+
 class reader {
  public:
   explicit reader(const std::string& file) { graph_.file = file; }
@@ -219,18 +221,23 @@ graph load_graph(const std::filesystem::path& path) {
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
   if (error) throw model_error(fmt::format("{}: {}", path.string(), error.message()));
-  std::vector<std::byte> bytes(size);
-  std::ifstream in(path, std::ios::binary);
-  if (!in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size))) {
-    throw model_error(fmt::format("{}: cannot be read", path.string()));
+  if (size > max_file_bytes) {
+    throw model_error(fmt::format("{}: has {} bytes; an ONNX file has at most {} (2 GiB, protobuf's limit)",
+                                  path.string(), size, max_file_bytes));
   }
-  return parse_graph(bytes, path.string());
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw model_error(fmt::format("{}: cannot be read", path.string()));
+  proto::ModelProto model;
+  if (!model.ParseFromIstream(&in)) {  // ends at the first byte that is no protobuf
+    throw model_error(fmt::format("{}: {}", path.string(), in.bad() ? "cannot be read" : not_a_model));
+  }
+  return reader(path.string()).read(model);
 }
 
 graph parse_graph(std::span<const std::byte> bytes, const std::string& file) {
   proto::ModelProto model;
-  if (bytes.size() > INT32_MAX || !model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    throw model_error(fmt::format("{}: not an ONNX model (damaged or truncated)", file));
+  if (bytes.size() > max_file_bytes || !model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    throw model_error(fmt::format("{}: {}", file, not_a_model));
   }
   return reader(file).read(model);
 }

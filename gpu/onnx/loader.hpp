@@ -1,5 +1,6 @@
 // Reads ONNX files (protobuf) into plain graphs.
 #pragma once
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <span>
@@ -12,12 +13,14 @@ namespace troupe::onnx {
 
 inline constexpr int64_t oldest_opset = 11;
 inline constexpr int64_t newest_opset = 17;
+inline constexpr uint64_t max_file_bytes = INT32_MAX;  ///< protobuf's limit of a message
 
 /// The type with this number in TensorProto.DataType, if it is supported.
 std::optional<data_type> type_numbered(int64_t onnx_type);
 
 /// Reads a file. Constant nodes become constants. Throws `model_error` unless it is a valid graph of a
-/// supported opset with its weights inside. Throws nothing else on any bytes.
+/// supported opset with its weights inside. Throws nothing else on any bytes. Larger files than
+/// `max_file_bytes` are refused unread.
 graph load_graph(const std::filesystem::path& path);
 
 /// The same from memory. `file`: name for messages.

@@ -37,10 +37,24 @@ class active_scheduler {
   /// Interval between two calls of `decide`, at most `usual`.
   duration check_interval(duration usual) const;
 
+  /// This node knows a leader that is up, and more than half of the nodes are up (`nodes_up`, with this one).
+  /// It then does not `learn` of leaders whose incarnation has ended.
+  bool keeps_leader(size_t nodes_up) const {
+    return elected_ && available() && 2 * nodes_up > cluster_.nodes.size();
+  }
+  /// As leader_election::overrule. Requires: `keeps_leader`.
+  std::optional<leadership> overrule(const leadership& later) const { return election_.overrule(later); }
+
+  /// If this node and `other` have lost each other, it is clear at once who begins the new incarnation: the
+  /// one that is not the scheduler. Else the scheduler may still settle it, by what it says to the other.
+  bool settles(node_id other, size_t nodes_up) const {
+    return other == node_ || (self_ == node_ && (!elected_ || keeps_leader(nodes_up)));
+  }
   /// If this node and `other` have lost each other, this node begins the new incarnation: never the
   /// scheduler; a node without the scheduler before one that has it, so that a node that was isolated does
   /// not take others with it; a candidate for leadership before any other node; of two nodes of the same
-  /// kind, the later one in the cluster file. `scheduler_up`: what the other's hello says of this.
+  /// kind, the later one in the cluster file. `scheduler_up`: the other's hello says that it has the
+  /// scheduler.
   bool yields_to(node_id other, bool scheduler_up) const;
 
  private:

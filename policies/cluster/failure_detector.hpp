@@ -32,6 +32,12 @@ class failure_detector {
 
   /// Moves out the deaths since the last call, in the order in which they were found.
   void take_dead_nodes(std::vector<death>& out);
+  /// That incarnation of the peer has ended.
+  bool has_ended(node_id peer, incarnation_id incarnation) const {
+    if (peer.value >= peers_.size()) return false;
+    const auto& p = peers_[peer.value];
+    return incarnation < p.incarnation || (incarnation == p.incarnation && !p.alive);
+  }
   /// The latest known incarnation of `peer`, dead or alive; 0 if none.
   incarnation_id latest(node_id peer) const {
     return peer.value < peers_.size() ? peers_[peer.value].incarnation : incarnation_id{};

@@ -1,26 +1,29 @@
 // Detector of a node that was frozen: suspended, or without a CPU for long.
 #pragma once
+#include <algorithm>
+
 #include "messages/common/time.hpp"
 
 namespace troupe {
 
-/// A node was frozen if it has not been awake for longer than `node_timeout`: its peers have declared its
-/// incarnation dead meanwhile.
+/// A node was frozen if it has not been awake for so long that a peer may have declared its incarnation dead:
+/// for longer than `node_timeout`, less the time for which the peer may already have waited for a heartbeat.
 class freeze_detector {
  public:
-  explicit freeze_detector(duration node_timeout) : node_timeout_(node_timeout) {}
+  freeze_detector(duration node_timeout, duration heartbeat)
+      : longest_(std::max(node_timeout - 2 * heartbeat, node_timeout / 2)) {}
 
   /// Regular wake-up of the node.
   void awake(time_point now) { last_awake_ = now; }
   /// True once for each freeze.
   bool was_frozen(time_point now) {
-    if (last_awake_ == never || now - last_awake_ <= node_timeout_) return false;
+    if (last_awake_ == never || now - last_awake_ <= longest_) return false;
     last_awake_ = now;
     return true;
   }
 
  private:
-  duration node_timeout_;
+  duration longest_;
   time_point last_awake_ = never;
 };
 

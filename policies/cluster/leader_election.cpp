@@ -123,14 +123,19 @@ std::optional<leadership> leader_election::decide(time_point now, time_point hea
   if (before > before_) leaderless_since_ = now;  // a candidate that has just come up gets its turn
   before_ = before;
   if (now < leaderless_since_ + before * options_.takeover) return {};
-  return leadership{next_term(), options_.self, incarnation_};
+  return leadership{term_after(known_.term), options_.self, incarnation_};
+}
+
+std::optional<leadership> leader_election::overrule(const leadership& later) const {
+  if (!is_leader() || !later.later_than(known_)) return {};
+  return leadership{term_after(later.term), options_.self, incarnation_};
 }
 
 /// Above all known terms, and never equal to another node's. In real clusters incarnations are times in
 /// nanoseconds: terms that were forgotten because all candidates restarted are most likely lower, too.
 /// Otherwise a node that remembers one sends it in its hello, and the next term is higher.
-term_id leader_election::next_term() const {
-  const auto base = std::max(known_.term.value / options_.nodes, incarnation_.value >> 20) + 1;
+term_id leader_election::term_after(term_id t) const {
+  const auto base = std::max(t.value / options_.nodes, incarnation_.value >> 20) + 1;
   return term_id{base * options_.nodes + options_.self.value};
 }
 

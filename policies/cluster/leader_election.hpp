@@ -21,6 +21,9 @@ namespace troupe {
 /// met all other candidates; the latter's when it meets the leader or a later incarnation of it. So two nodes
 /// that cannot reach each other do not take leadership from each other in turn.
 ///
+/// A candidate that was cut off from all others may have elected itself. While the former leader has a
+/// majority of the nodes, it begins a term after that one as soon as it hears of it, and stays the leader.
+///
 /// A wrong decision is safe: terms of two nodes are never equal, workers obey the highest, and a leader that
 /// hears of a later term has lost leadership.
 class leader_election {
@@ -61,6 +64,9 @@ class leader_election {
   /// To be called at every `beat` and after every change. `heard`: when this node last heard of the leader.
   /// Returns the leadership that this node begins now, which it must also `learn`.
   std::optional<leadership> decide(time_point now, time_point heard);
+  /// The term with which this node stays the leader despite a later one; nothing if this node does not lead,
+  /// or the other term is not later. It must also `learn` it.
+  std::optional<leadership> overrule(const leadership& later) const;
 
   /// Interval at which the leader should be pinged.
   duration beat() const { return options_.takeover / 10; }
@@ -78,7 +84,7 @@ class leader_election {
   bool is_candidate() const;
   bool silent(time_point now, time_point heard);
   bool must_wait(time_point now) const;
-  term_id next_term() const;
+  term_id term_after(term_id t) const;
 
   const options options_;
   leadership known_;

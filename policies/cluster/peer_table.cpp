@@ -5,10 +5,11 @@
 namespace troupe {
 
 peer_table::peer_table(size_t nodes, duration node_timeout)
-    : node_timeout_(node_timeout), peers_(nodes), detector_(node_timeout) {}
+    : node_timeout_(node_timeout), peers_(nodes), returning_(nodes), detector_(node_timeout) {}
 
 void peer_table::clear() {
   peers_.assign(peers_.size(), {});
+  returning_.assign(peers_.size(), {});
   detector_ = failure_detector(node_timeout_);
 }
 
@@ -22,6 +23,12 @@ std::vector<node_id> peer_table::up() const {
   for (uint32_t i = 0; i < peers_.size(); ++i)
     if (is_up(node_id{i})) out.push_back(node_id{i});
   return out;
+}
+
+bool peer_table::insists(node_id node, incarnation_id incarnation, time_point now) {
+  auto& r = returning_[node.value];
+  if (r.since == never || r.incarnation != incarnation) r = {incarnation, now};
+  return now >= r.since + settling_time;
 }
 
 bool peer_table::hear(node_id node, incarnation_id incarnation, time_point now) {

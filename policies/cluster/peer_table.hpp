@@ -47,10 +47,18 @@ class peer_table {
   bool is_up(node_id node) const { return at(node).stage == peer_stage::up; }
   /// The peers that are up, by id.
   std::vector<node_id> up() const;
+  size_t nodes_up() const { return up().size() + 1; }  ///< with this node
   /// All other nodes of the cluster are up.
   bool all_up() const { return up().size() + 1 == peers_.size(); }
   /// The latest incarnation that this node has heard of, ended or not; 0: none.
   incarnation_id latest(node_id node) const { return detector_.latest(node); }
+
+  bool has_ended(node_id node, incarnation_id incarnation) const {
+    return detector_.has_ended(node, incarnation);
+  }
+  /// An ended incarnation says hello. True if it also did so `settling_time` ago or earlier, so that it has
+  /// not heard of its end from the scheduler meanwhile.
+  bool insists(node_id node, incarnation_id incarnation, time_point now);
 
   /// Hears of an incarnation. Ends an earlier one of the same peer. False: that incarnation has ended.
   bool hear(node_id node, incarnation_id incarnation, time_point now);
@@ -79,8 +87,16 @@ class peer_table {
   }
 
  private:
+  /// An ended incarnation that says hello.
+  struct returning {
+    incarnation_id incarnation;
+    time_point since = never;
+  };
+  static constexpr duration settling_time = 500ms;
+
   const duration node_timeout_;
-  std::vector<peer> peers_;  ///< by node; this node's own entry stays unknown
+  std::vector<peer> peers_;           ///< by node; this node's own entry stays unknown
+  std::vector<returning> returning_;  ///< by node
   failure_detector detector_;
 };
 

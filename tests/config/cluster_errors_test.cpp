@@ -229,6 +229,24 @@ TEST_CASE("pipes are refused as weights and profiles, because reading one may bl
   std::filesystem::remove(pipe);
 }
 
+TEST_CASE("a file that cannot be an ONNX model is refused by its size or first byte, and not hashed") {
+  const temporary_folder folder;
+  const auto said = [&](const std::string& content, uint64_t bytes) {
+    const auto file = folder.write("m.onnx", content);
+    std::filesystem::resize_file(file, bytes);
+    return listed(read(changed(good_cluster, "slo_ms = 20", "slo_ms = 20\nsource = \"" + file.string() + "\""))
+                      .problems);
+  };
+  const auto where = "cluster.toml:21:10: model.source: " + (folder / "m.onnx").string();
+  CHECK(said("\x08\x07", uint64_t{1} << 40) ==
+        where +
+            " has 1099511627776 bytes; an ONNX file has at most 2147483647 (2 GiB, protobuf's limit); give the "
+            "path of an ONNX file\n");
+  CHECK(said("", uint64_t{1} << 30) ==
+        where +
+            " begins with a zero byte, as no ONNX file does; give the path of an ONNX file, or write it again\n");
+}
+
 TEST_CASE("a file that cannot be read is one problem") {
   CHECK(listed(read_cluster("/nowhere/cluster.toml").problems) ==
         "/nowhere/cluster.toml: cannot be read: No such file or directory\n");

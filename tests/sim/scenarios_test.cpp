@@ -164,6 +164,20 @@ TEST_CASE("a node that was isolated from all others ends no incarnation but its 
     }
 }
 
+TEST_CASE("a standby that was isolated, and elected itself, ends no incarnation but its own") {
+  for (const uint64_t seed : {1, 2, 3, 4, 5}) {
+    scenario s;
+    s.cluster = standby_cluster();
+    s.workload = small_workload(s.cluster, 4s);
+    const node_id standby{4};
+    s.with({fault_kind::cut, 500ms, 1200ms, standby, standby}).watch_from(3s).run(seed);
+    std::vector<incarnation_id> expected(5, incarnation_id{1});
+    expected[standby.value] = incarnation_id{2};
+    CHECK(s.result.incarnations == expected);
+    CHECK(s.share(client_outcome::finished) > 0.99);
+  }
+}
+
 TEST_CASE("reordering between the lanes changes only latency") {
   for (const uint64_t seed : {1, 2, 3, 4, 5}) {
     scenario s;

@@ -10,6 +10,7 @@
 #include "messages/common/json_text.hpp"
 #include "tools/common/control_certificates.hpp"
 #include "tools/common/exit_code.hpp"
+#include "tools/node/model_files.hpp"
 
 namespace troupe {
 
@@ -32,6 +33,13 @@ void print(const nlohmann::ordered_json& document, std::ostream& out) {
   out << json_text(document, 2) << '\n';
 }
 
+/// Warnings about the file as a whole have no place.
+nlohmann::ordered_json warnings_json(const std::vector<problem>& warnings) {
+  auto out = nlohmann::ordered_json::array();
+  for (const auto& w : warnings) out.push_back(w.where.line == 0 ? w.text : to_string(w));
+  return out;
+}
+
 int refuse(const std::string& path, const std::vector<problem>& problems, bool json, std::ostream& out,
            std::ostream& err) {
   if (json) {
@@ -49,14 +57,20 @@ int check_config(const std::string& path, bool json, std::ostream& out, std::ost
   if (cluster.ok())
     for (const auto& wrong : certificate_problems(cluster.spec))
       cluster.problems.push_back(about_file(path, "security.certificates: " + wrong));
+  std::vector<problem> warnings;
+  if (cluster.ok()) {
+    for (auto& w : security_warnings(cluster.spec)) warnings.push_back(about_file(path, std::move(w)));
+    auto found = check_model_files(cluster);
+    cluster.problems = std::move(found.problems);
+    warnings.insert(warnings.end(), found.warnings.begin(), found.warnings.end());
+  }
   if (!cluster.ok()) return refuse(path, cluster.problems, json, out, err);
   const auto& spec = cluster.spec;
-  const auto warnings = security_warnings(spec);
   if (json) {
     print({{"file", path},
            {"ok", true},
            {"problems", nlohmann::json::array()},
-           {"warnings", warnings},
+           {"warnings", warnings_json(warnings)},
            {"name", spec.name},
            {"nodes", spec.nodes.size()},
            {"models", spec.models.size()},
@@ -65,7 +79,7 @@ int check_config(const std::string& path, bool json, std::ostream& out, std::ost
            {"hash", spec.hash}},
           out);
   } else {
-    for (const auto& w : warnings) err << path << ": warning: " << w << '\n';
+    for (const auto& w : warnings) err << to_string(w.where) << ": warning: " << w.text << '\n';
     out << fmt::format("{}: ok: {}, {}, {}{}, hash {}\n", path, counted(spec.nodes.size(), "node"),
                        counted(spec.models.size(), "model"),
                        spec.llms.empty() ? "" : counted(spec.llms.size(), "language model") + ", ",

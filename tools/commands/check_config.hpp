@@ -6,7 +6,8 @@
 
 namespace troupe {
 
-/// Writes a summary of the cluster in one line. With `json` one document goes to `out`, problems included.
+/// Reads the files of the models, too. Writes a summary of the cluster in one line, and warnings to `err`.
+/// With `json` one document goes to `out`, problems included.
 int check_config(const std::string& path, bool json, std::ostream& out, std::ostream& err);
 
 /// Writes every effective value with its origin, as JSON or as TOML that parses to the same cluster.

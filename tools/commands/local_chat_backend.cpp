@@ -29,6 +29,7 @@ class local_chat_backend final : public chat_backend {
         decoder_(files_.config(),
                  {element::f32, element::f32, max_length_ / tokens_a_block + 1, tokens_a_block}),
         sequences_(decoder_, {.max_sequences = 1}) {
+    if (!words_->chat_problem.empty()) throw model_error(words_->chat_problem);
     if (!words_->chat)
       throw model_error(fmt::format("{}: has no chat template; use troupe generate", o.where));
     for (uint32_t l = 0; l < files_.layers(); ++l) decoder_.load(l, files_.read(l));

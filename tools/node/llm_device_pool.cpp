@@ -139,7 +139,13 @@ std::vector<adapter_entry> llm_device_pool::adapters_of(llm_id model) const {
 
 std::vector<std::shared_ptr<const tokenizer_bundle>> read_tokenizer_bundles(const cluster_spec& cluster) {
   std::vector<std::shared_ptr<const tokenizer_bundle>> out;
-  for (const auto& m : cluster.llms) out.push_back(read_tokenizer_bundle(m.path));
+  for (const auto& m : cluster.llms) {
+    out.push_back(read_tokenizer_bundle(m.path));
+    if (const auto& why = out.back()->chat_problem; !why.empty())
+      spdlog::warn(
+          "event=chat_template_refused model={} reason=\"{}\" effect=\"its chat requests are refused\"",
+          m.name, why);
+  }
   return out;
 }
 

@@ -10,7 +10,11 @@ std::shared_ptr<const tokenizer_bundle> read_tokenizer_bundle(const std::filesys
   auto l = std::make_shared<tokenizer_bundle>();
   const auto config = llm::read_model_config(folder);
   l->words = llm::read_tokenizer(folder);
-  l->chat = llm::read_chat_template(folder);
+  try {
+    l->chat = llm::read_chat_template(folder);
+  } catch (const llm::template_error& e) {
+    l->chat_problem = e.what();
+  }
   const auto text_of = [&](llm::token t) { return l->words->decode({t}, false); };
   if (config.bos) l->begin = text_of(*config.bos);
   if (!config.eos.empty()) l->end = text_of(config.eos.front());

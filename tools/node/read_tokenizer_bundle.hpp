@@ -7,7 +7,8 @@
 
 namespace troupe {
 
-/// Throws model_error that names the file and the fix.
+/// A chat template that cannot be used is a `chat_problem`; other problems throw model_error, which names the
+/// file and the fix.
 std::shared_ptr<const tokenizer_bundle> read_tokenizer_bundle(const std::filesystem::path& folder);
 
 }  // namespace troupe

@@ -117,6 +117,10 @@ TEST_CASE("llm gateway: requests go on, with their tokens, in the next incarnati
   g.deliver(new_incarnation{{13}});
   CHECK(g.changes.size() == 1);
   CHECK(g.out.silent());
+  g.ask(2);  // what served its model is expected back
+  CHECK_FALSE(g.outcomes.contains(2));
+  g.deliver(client_gone{request_id{2}});
+  g.out.forget();
   g.deliver(node_up{scheduler_node, {10}});
   g.deliver(node_up{worker_node, {12}});
   g.place(1, first_engine);

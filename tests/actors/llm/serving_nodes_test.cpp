@@ -58,3 +58,21 @@ TEST_CASE("serving nodes: requests go to the first router that is up") {
   n.clear();
   CHECK(n.router() == no_node);
 }
+
+TEST_CASE("serving nodes: what served a model is expected back in the next incarnation, until it is up") {
+  auto n = some_nodes();
+  n.on_node_up(worker_node, {1});
+  CHECK_FALSE(n.serves(some_model));  // without a router
+  n.on_node_up(scheduler_node, {1});
+  CHECK(n.serves(some_model));
+  CHECK_FALSE(n.serves(other_model));
+  n.clear();
+  CHECK(n.serves(some_model));
+  CHECK_FALSE(n.serves(other_model));
+  n.clear();  // before anything is up
+  n.on_node_up(worker_node, {2});
+  CHECK(n.serves(some_model));
+  n.on_node_up(scheduler_node, {2});
+  n.on_node_down(worker_node, {2});
+  CHECK_FALSE(n.serves(some_model));
+}

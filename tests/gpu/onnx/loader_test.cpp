@@ -172,6 +172,20 @@ TEST_CASE("a missing file, or one that is not a model, is refused by name") {
                        model_error);
 }
 
+TEST_CASE("a file that is too large for protobuf is refused unread, and any other at its first wrong byte") {
+  const temporary_folder folder;
+  const auto file = folder.write("m.onnx", "");
+  std::filesystem::resize_file(file, uint64_t{1} << 40);
+  CHECK_THROWS_WITH_AS(load_graph(file),
+                       (file.string() + ": has 1099511627776 bytes; an ONNX file has at most 2147483647 (2 GiB, "
+                                        "protobuf's limit)")
+                           .c_str(),
+                       model_error);
+  std::filesystem::resize_file(file, INT32_MAX);
+  CHECK_THROWS_WITH_AS(load_graph(file), (file.string() + ": not an ONNX model (damaged or truncated)").c_str(),
+                       model_error);
+}
+
 TEST_CASE("damaged files give a message or a model, never a crash") {
   const auto sound = read_bytes(fixture_path("mlp"));
   std::mt19937 random(71);

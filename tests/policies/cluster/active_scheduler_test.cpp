@@ -113,6 +113,30 @@ TEST_CASE("active_scheduler: the scheduler never yields, a standby yields before
   CHECK(deposed.yields_to(the_standby, true));
 }
 
+TEST_CASE(
+    "active_scheduler: with a majority a node keeps its leader, and its conflicts with the leader are "
+    "clear") {
+  active_scheduler follows(with_standby, early_worker), leads(with_standby, the_standby);
+  CHECK_FALSE(follows.keeps_leader(4));
+  for (auto* s : {&follows, &leads}) {
+    s->begin(an_incarnation, at(0s));
+    s->learn(of_standby, at(0s));
+  }
+  CHECK_FALSE(follows.keeps_leader(4));  // it is not up
+  follows.up(the_standby, an_incarnation);
+  CHECK(follows.keeps_leader(3));
+  CHECK_FALSE(follows.keeps_leader(2));
+  CHECK(follows.settles(the_standby, 1));
+  CHECK_FALSE(follows.settles(late_worker, 4));
+  CHECK(leads.settles(late_worker, 3));
+  CHECK_FALSE(leads.settles(late_worker, 2));
+  CHECK(leads.overrule({{200}, head_node, an_incarnation}));
+  CHECK_FALSE(follows.overrule({{200}, head_node, an_incarnation}));
+  const active_scheduler fixed(without_standby, head_node);
+  CHECK(fixed.settles(late_worker, 1));
+  CHECK_FALSE(fixed.keeps_leader(4));
+}
+
 TEST_CASE("active_scheduler: a node without the scheduler yields to one that has it") {
   active_scheduler connected(with_standby, late_worker), isolated(with_standby, early_worker);
   for (auto* s : {&connected, &isolated}) {

@@ -74,7 +74,8 @@ TEST_CASE("commands that cannot be done are refused in one sentence") {
   CHECK(table.deploy(model("a")).why == "model 'a' is still being undeployed; try again");
 }
 
-TEST_CASE("any number of models may be deployed one after the other; the log forgets definitions, not ids") {
+TEST_CASE(
+    "any number of models may be deployed one after the other, and the log forgets definitions, not ids") {
   auto table = table_of_two(3);
   for (int i = 0; i < 2'000; ++i) {
     const auto name = "m" + std::to_string(i);

@@ -244,6 +244,22 @@ TEST_CASE("leader_election: the next incarnation of a leader is not the leader")
   CHECK(again->later_than(w.known()));
 }
 
+TEST_CASE("leader_election: a leader stays one by a term after that of a candidate that was cut off") {
+  watcher w(head);
+  const leadership of_standby{{1001}, first_standby, watcher::incarnation_of(first_standby)};
+  CHECK_FALSE(w.overrule(of_standby));  // it does not lead
+  w.meet(first_standby);
+  w.meet(second_standby);
+  CHECK(w.learn(w.decide(at(1s), long_ago).value(), at(1s)));
+  CHECK_FALSE(w.overrule({{1}, first_standby, watcher::incarnation_of(first_standby)}));
+  const auto stays = w.overrule(of_standby);
+  REQUIRE(stays);
+  CHECK(stays->later_than(of_standby));
+  CHECK(stays->term.value % 4 == head.value);  // never equal to another node's
+  CHECK(w.learn(*stays, at(2s)));
+  CHECK(w.is_leader());
+}
+
 TEST_CASE("leader_election: a node that is no candidate takes nothing") {
   watcher w(worker);
   duration now{};

@@ -135,3 +135,18 @@ TEST_CASE("peer_table: a new incarnation starts without peers, and accepts their
   t.meet_fully(left_node);
   CHECK(t.is_up(left_node));
 }
+
+TEST_CASE("peer_table: an ended incarnation insists if it says hello again after half a second") {
+  peers_of_head t;
+  t.meet_fully(left_node);
+  CHECK_FALSE(t.has_ended(left_node, an_incarnation));
+  t.lose(left_node, an_incarnation);
+  CHECK(t.has_ended(left_node, an_incarnation));
+  CHECK_FALSE(t.has_ended(left_node, its_successor));
+  CHECK_FALSE(t.insists(left_node, an_incarnation, at(1s)));
+  CHECK_FALSE(t.insists(left_node, an_incarnation, at(1499ms)));
+  CHECK(t.insists(left_node, an_incarnation, at(1500ms)));
+  CHECK_FALSE(t.insists(left_node, its_successor, at(2s)));
+  t.clear();
+  CHECK_FALSE(t.insists(left_node, its_successor, at(3s)));
+}

@@ -32,8 +32,7 @@ TEST_CASE("check prints one line for a valid cluster") {
 
 TEST_CASE("check and dump show language models") {
   const temporary_folder folder;
-  std::filesystem::create_directory(folder / "base");
-  folder.write("base/config.json", "{}");
+  std::filesystem::copy(TROUPE_FIXTURES "/llama-tasks/base", folder / "base");
   const auto file = folder.write("cluster.toml", R"(name = "texts"
 [[node]]
 name = "all"
@@ -63,6 +62,54 @@ TEST_CASE("check reports problems to the error stream and exits with 2") {
   CHECK(r.code == 2);
   CHECK(r.out.str() == "");
   CHECK(r.err.str() == absent + ": cannot be read: No such file or directory\n");
+}
+
+TEST_CASE("check reads the files of models, and warns of a chat template that is not supported") {
+  const temporary_folder folder;
+  std::filesystem::copy(TROUPE_FIXTURES "/llama-tasks/base", folder / "base");
+  folder.write("base/chat_template.jinja", "{{ messages }}\n{% include 'other' %}");
+  folder.write("model.onnx", "no model");
+  const auto file = folder.write("cluster.toml", R"(name = "texts"
+[[node]]
+name = "all"
+roles = ["gateway", "scheduler", "worker"]
+control_port = 7701
+http_port = 8080
+[[llm]]
+name = "tasks"
+model = "base"
+)");
+  const auto template_file = (folder / "base/chat_template.jinja").string();
+  const run warned{check_config, file, false};
+  CHECK(warned.code == 0);
+  CHECK(warned.out.str().find(": ok: ") != std::string::npos);
+  CHECK(warned.err.str().starts_with(file.string() + ":9:9: warning: llm.model: " + template_file +
+                                     ": tag 'include' is not supported (line 2, "));
+  const auto as_json = nlohmann::json::parse(run{check_config, file, true}.out.str());
+  CHECK(as_json["ok"] == true);
+  REQUIRE(as_json["warnings"].size() == 1);
+  CHECK(as_json["warnings"][0].get<std::string>().starts_with(file.string() + ":9:9: llm.model: "));
+
+  std::ofstream(file, std::ios::app) << R"([[node]]
+name = "worker"
+roles = ["worker"]
+control_port = 7702
+[[node.device]]
+kind = "cpu"
+[[model]]
+name = "m"
+slo_ms = 50
+source = "model.onnx"
+)";
+  std::ofstream(folder / "base/config.json") << "{}";
+  const run refused{check_config, file, false};
+  CHECK(refused.code == 2);
+  CHECK(refused.out.str() == "");
+  const auto said = refused.err.str();
+  CHECK(said.find(file.string() + ":19:10: model.source: " + (folder / "model.onnx").string() +
+                  ": not an ONNX model (damaged or truncated)\n") != std::string::npos);
+  CHECK(said.find(file.string() + ":9:9: llm.model: " + (folder / "base/config.json").string()) !=
+        std::string::npos);
 }
 
 TEST_CASE("check as JSON is one document either way") {

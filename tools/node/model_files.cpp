@@ -1,0 +1,81 @@
+#include "tools/node/model_files.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <new>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "gpu/checkpoint/parameters.hpp"
+#include "gpu/device/cpu_device.hpp"
+#include "gpu/onnx/model.hpp"
+#include "tools/node/read_tokenizer_bundle.hpp"
+#ifdef TROUPE_CUDA
+#include "gpu/device/profile.hpp"
+#include "gpu/onnx/cuda/make_program.hpp"
+#endif
+
+namespace troupe {
+namespace {
+
+/// Kinds of the devices that may load the model.
+std::set<device_kind> kinds_for(const model_spec& m, const cluster_spec& cluster) {
+  std::set<device_kind> out;
+  for (const auto& s : cluster.slots)
+    if (cluster.nodes[s.node.value].domain == m.domain) out.insert(s.kind);
+  return out;
+}
+
+/// Throws model_error.
+void read_model_file(const model_spec& m, const cluster_spec& cluster) {
+  if (m.path.empty()) return;
+  const auto file = onnx::model::load(m.path);
+  const auto kinds = kinds_for(m, cluster);
+  if (kinds.contains(device_kind::cpu)) plan_on_cpu(file, m.max_batch);
+#ifdef TROUPE_CUDA
+  if (kinds.contains(device_kind::cuda))
+    for (const auto rows : profiled_batch_sizes(m.max_batch)) cuda::make_program(*file, rows, {});
+#endif
+}
+
+/// Throws model_error. Returns the problem of the chat template, or nothing.
+std::string read_llm_folder(const llm_spec& m) {
+  const auto texts = read_tokenizer_bundle(m.path);
+  if (m.device != device_kind::emulated) llm::checkpoint{m.path};
+  return texts->chat_problem;
+}
+
+/// Adds what `read` throws.
+void note(std::vector<problem>& problems, const file_position& where, const char* key,
+          const std::function<void()>& read) {
+  try {
+    read();
+  } catch (const std::bad_alloc&) {
+    problems.push_back({where, fmt::format("{}: the model does not fit into memory", key)});
+  } catch (const std::exception& e) {
+    problems.push_back({where, fmt::format("{}: {}", key, e.what())});
+  }
+}
+
+}  // namespace
+
+model_file_findings check_model_files(const cluster_reading& cluster) {
+  model_file_findings out;
+  const auto& spec = cluster.spec;
+  for (size_t i = 0; i < spec.models.size(); ++i)
+    note(out.problems, cluster.model_places[i], "model.source",
+         [&] { read_model_file(spec.models[i], spec); });
+  for (size_t i = 0; i < spec.llms.size(); ++i)
+    note(out.problems, cluster.llm_places[i], "llm.model", [&] {
+      if (const auto why = read_llm_folder(spec.llms[i]); !why.empty())
+        out.warnings.push_back(
+            {cluster.llm_places[i],
+             fmt::format("llm.model: {}: its chat requests are refused, its completions are not", why)});
+    });
+  return out;
+}
+
+}  // namespace troupe
