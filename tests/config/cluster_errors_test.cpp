@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "tests/config/cluster_text.hpp"
+#include "tests/temporary_folder.hpp"
 
 using namespace troupe;
 
@@ -234,17 +235,19 @@ TEST_CASE("a file that cannot be an ONNX model is refused by its size or first b
   const auto said = [&](const std::string& content, uint64_t bytes) {
     const auto file = folder.write("m.onnx", content);
     std::filesystem::resize_file(file, bytes);
-    return listed(read(changed(good_cluster, "slo_ms = 20", "slo_ms = 20\nsource = \"" + file.string() + "\""))
-                      .problems);
+    return listed(
+        read(changed(good_cluster, "slo_ms = 20", "slo_ms = 20\nsource = \"" + file.string() + "\""))
+            .problems);
   };
   const auto where = "cluster.toml:21:10: model.source: " + (folder / "m.onnx").string();
-  CHECK(said("\x08\x07", uint64_t{1} << 40) ==
-        where +
-            " has 1099511627776 bytes; an ONNX file has at most 2147483647 (2 GiB, protobuf's limit); give the "
-            "path of an ONNX file\n");
-  CHECK(said("", uint64_t{1} << 30) ==
-        where +
-            " begins with a zero byte, as no ONNX file does; give the path of an ONNX file, or write it again\n");
+  CHECK(
+      said("\x08\x07", uint64_t{1} << 40) ==
+      where +
+          " has 1099511627776 bytes; an ONNX file has at most 2147483647 (2 GiB, protobuf's limit); give the "
+          "path of an ONNX file\n");
+  CHECK(said("", uint64_t{1} << 30) == where +
+                                           " begins with a zero byte, as no ONNX file does; give the path of "
+                                           "an ONNX file, or write it again\n");
 }
 
 TEST_CASE("a file that cannot be read is one problem") {

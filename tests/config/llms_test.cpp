@@ -164,6 +164,11 @@ TEST_CASE("a checkpoint is a folder with a config.json") {
   CHECK(problem(folder.path) ==
         "llm.model: " + (folder / "config.json").string() +
             " cannot be read: it is a directory; a Hugging Face checkpoint needs this file");
+  std::filesystem::remove(folder / "config.json");
+  std::filesystem::resize_file(folder.write("config.json", ""), uint64_t{1} << 40);  // and is not hashed
+  CHECK(problem(folder.path) ==
+        "llm.model: " + (folder / "config.json").string() +
+            " cannot be read: it is larger than 64 MiB; a Hugging Face checkpoint needs this file");
 }
 
 TEST_CASE("models and language models share one space of names") {

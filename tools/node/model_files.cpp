@@ -75,6 +75,8 @@ model_file_findings check_model_files(const cluster_reading& cluster) {
             {cluster.llm_places[i],
              fmt::format("llm.model: {}: its chat requests are refused, its completions are not", why)});
     });
+  std::ranges::stable_sort(out.problems, {},
+                           [](const problem& p) { return std::pair(p.where.line, p.where.column); });
   return out;
 }
 

@@ -9,7 +9,9 @@
 #include <thread>
 
 #include "gpu/common/model_error.hpp"
+#include "gpu/onnx/model.hpp"
 #include "tests/gpu/onnx/fixtures.hpp"
+#include "tests/gpu/onnx/graphs.hpp"
 
 using namespace troupe;
 using troupe::onnx::fixture, troupe::onnx::fixture_path, troupe::onnx::relative_l2;
@@ -157,6 +159,17 @@ TEST_CASE("a file that cannot be loaded is refused by name, and the device conti
                        "/nowhere/m.onnx: No such file or directory", model_error);
   CHECK_THROWS_AS(d.load(fixture_id, {"m", fixture_path("mlp", ".json"), {}, {}, 8}), model_error);
   CHECK(d.load(fixture_id, source_of("mlp", {1ms, 1ms})).layers == 3);
+}
+
+TEST_CASE("batches that a cpu device cannot load are found by planning them") {
+  plan_on_cpu(onnx::model::load(onnx::fixture_path("mlp")), 8);
+  // y = x[0:3], which has as many rows as a batch of up to three
+  const auto first_rows = std::make_shared<const onnx::model>(
+      onnx::make_graph({8}, {{"c", "Slice", {"x", "zero", "three", "zero"}, {"y"}, {}}}, {"y"},
+                       {{"zero", onnx::ints({1}, {0})}, {"three", onnx::ints({1}, {3})}}));
+  plan_on_cpu(first_rows, 2);
+  CHECK_THROWS_WITH_AS(plan_on_cpu(first_rows, 8),
+                       doctest::Contains("output 'y' has shape [3, 8] for a batch of 4"), model_error);
 }
 
 TEST_CASE("destruction of a cpu device waits for its batch") {

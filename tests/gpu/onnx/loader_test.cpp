@@ -8,6 +8,7 @@
 #include "onnx.pb.h"
 #include "tests/gpu/onnx/fixtures.hpp"
 #include "tests/gpu/onnx/graphs.hpp"
+#include "tests/temporary_folder.hpp"
 
 using namespace troupe;
 using namespace troupe::onnx;
@@ -176,14 +177,15 @@ TEST_CASE("a file that is too large for protobuf is refused unread, and any othe
   const temporary_folder folder;
   const auto file = folder.write("m.onnx", "");
   std::filesystem::resize_file(file, uint64_t{1} << 40);
-  CHECK_THROWS_WITH_AS(load_graph(file),
-                       (file.string() + ": has 1099511627776 bytes; an ONNX file has at most 2147483647 (2 GiB, "
-                                        "protobuf's limit)")
-                           .c_str(),
-                       model_error);
+  CHECK_THROWS_WITH_AS(
+      load_graph(file),
+      (file.string() + ": has 1099511627776 bytes; an ONNX file has at most 2147483647 (2 GiB, "
+                       "protobuf's limit)")
+          .c_str(),
+      model_error);
   std::filesystem::resize_file(file, INT32_MAX);
-  CHECK_THROWS_WITH_AS(load_graph(file), (file.string() + ": not an ONNX model (damaged or truncated)").c_str(),
-                       model_error);
+  CHECK_THROWS_WITH_AS(load_graph(file),
+                       (file.string() + ": not an ONNX model (damaged or truncated)").c_str(), model_error);
 }
 
 TEST_CASE("damaged files give a message or a model, never a crash") {

@@ -13,8 +13,8 @@ namespace {
 const std::string base = TROUPE_FIXTURES "/llama-tasks/base";
 
 std::string with_llm(const std::string& folder, const std::string& more = "") {
-  return std::string(good_cluster) + "[[llm]]\nname = \"l\"\nnode = \"worker\"\nmodel = \"" + folder + "\"\n" +
-         more;
+  return std::string(good_cluster) + "[[llm]]\nname = \"l\"\nnode = \"worker\"\nmodel = \"" + folder +
+         "\"\n" + more;
 }
 
 std::string with_source(const std::string& device, const std::string& file) {
@@ -49,16 +49,6 @@ TEST_CASE("model files: an ONNX file that workers refuse is a problem at its sou
           "cluster.toml:21:10: model.source: " + file + ": not an ONNX model (damaged or truncated)\n");
 }
 
-TEST_CASE("model files: batches that do not fit into a plan are a problem of CPU devices only") {
-  const auto file = std::string(TROUPE_FIXTURES "/onnx/resnet_a.onnx");
-  const auto large = [&](const std::string& device) {
-    return changed(with_source(device, file), "slo_ms = 20", "max_batch = 65536\nslo_ms = 20");
-  };
-  CHECK(listed(findings(large("emulated")).problems) == "");
-  const auto said = listed(findings(large("cpu")).problems);
-  CHECK_MESSAGE((said == "" || said.starts_with("cluster.toml:22:10: model.source: " + file)), said);
-}
-
 TEST_CASE("model files: each file of a checkpoint is read, weights only for devices that load them") {
   const auto said = [](const std::string& broken, const std::string& content, const std::string& more = "") {
     const temporary_folder folder;
@@ -77,6 +67,21 @@ TEST_CASE("model files: each file of a checkpoint is read, weights only for devi
   CHECK(said("model.safetensors", "{", emulated) == "");
 }
 
+TEST_CASE("model files: problems are in the order of the cluster file") {
+  const temporary_folder folder;
+  std::filesystem::copy(base, folder / "base");
+  folder.write("base/config.json", "{}");
+  const auto file = folder.write("m.onnx", "no model").string();
+  auto text = with_source("cpu", file);
+  const auto model = text.substr(text.find("[[model]]"));
+  text.erase(text.find("[[model]]"));
+  const auto llm = with_llm((folder / "base").string()).substr(good_cluster.size());
+  const auto found = findings(text + llm + model);
+  REQUIRE(found.problems.size() == 2);
+  CHECK(found.problems[0].text.starts_with("llm.model: "));
+  CHECK(found.problems[1].text.starts_with("model.source: "));
+}
+
 TEST_CASE("model files: a chat template that is not supported is a warning with its line") {
   const temporary_folder folder;
   std::filesystem::copy(base, folder / "base");
@@ -85,5 +90,6 @@ TEST_CASE("model files: a chat template that is not supported is a warning with 
   CHECK(found.problems.empty());
   REQUIRE(found.warnings.size() == 1);
   CHECK(to_string(found.warnings[0])
-            .starts_with("cluster.toml:25:9: llm.model: " + file + ": filter 'shuffle' is not supported (line 3"));
+            .starts_with("cluster.toml:25:9: llm.model: " + file +
+                         ": filter 'shuffle' is not supported (line 3"));
 }
