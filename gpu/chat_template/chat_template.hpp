@@ -3,7 +3,8 @@
 // clear message. Results equal those of jinja2's ImmutableSandboxedEnvironment as set up by Transformers
 // (trim_blocks, lstrip_blocks, loop controls, generation, tojson), except: integers have 64 bits; names are
 // ASCII; tuples cannot be keys of dicts; | safe does nothing; letters change case one to one (and ß); a
-// variable of the request can be read in loops and macros before the first {% set %} of its name.
+// variable of the request can be read in loops and macros before the first {% set %} of its name. Two filters
+// are not Jinja's: from_json and fromjson, Python's json.loads.
 #pragma once
 #include <filesystem>
 #include <memory>

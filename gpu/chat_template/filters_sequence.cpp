@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "gpu/chat_template/filters.hpp"
 #include "gpu/chat_template/operators.hpp"
@@ -136,6 +137,25 @@ value unique(const filter_call& c) {
   return make_generator(std::move(out));
 }
 
+/// The first item whose key is `better` than those before it.
+template <relation better>
+value best(const filter_call& c) {
+  const bool case_sensitive = truth_argument(c.s, c.a, 0, false);
+  const auto given = iterate(c.input, c.cost);
+  const value* found = nullptr;
+  value found_key;
+  for (const auto& item : given->items) {
+    c.cost.spend(2);
+    auto key = key_of(c[1] != nullptr ? get_path(item, *c[1], c.cost) : item, case_sensitive, c.cost);
+    if (found != nullptr && !holds(better, key, found_key, c.cost)) continue;
+    found = &item;
+    found_key = std::move(key);
+  }
+  if (found == nullptr)
+    return make_undefined(fmt::format("there is no {} item: the list is empty", c.s.name));
+  return *found;
+}
+
 const filter sequence_table[] = {{{"length"}, count},
                                  {{"count"}, count},
                                  {{"default", {"default_value", "boolean"}}, default_value},
@@ -147,7 +167,9 @@ const filter sequence_table[] = {{{"length"}, count},
                                  {{"reverse"}, reverse},
                                  {{"sort", {"reverse", "case_sensitive", "attribute"}}, sort},
                                  {{"dictsort", {"case_sensitive", "by", "reverse"}}, dictsort},
-                                 {{"unique", {"case_sensitive", "attribute"}}, unique}};
+                                 {{"unique", {"case_sensitive", "attribute"}}, unique},
+                                 {{"min", {"case_sensitive", "attribute"}}, best<relation::less>},
+                                 {{"max", {"case_sensitive", "attribute"}}, best<relation::greater>}};
 
 }  // namespace
 

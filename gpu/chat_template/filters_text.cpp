@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "gpu/chat_template/filters.hpp"
+#include "gpu/chat_template/json_reader.hpp"
 #include "gpu/chat_template/operators.hpp"
 #include "gpu/chat_template/printing.hpp"
 #include "gpu/chat_template/text.hpp"
@@ -131,6 +132,13 @@ value tojson(const filter_call& c) {
   return make_text(to_json(c.input, style, c.cost));
 }
 
+value from_json_text(const filter_call& c) {
+  if (is_undefined(c.input)) refuse_undefined(c.input);
+  const auto* t = text_of(c.input);
+  if (t == nullptr) throw refusal(fmt::format("'{}' needs a str, not '{}'", c.s.name, type_name(c.input)));
+  return read_json_text(*t, c.cost);
+}
+
 const filter text_table[] = {{{"trim", {"chars"}}, trim},
                              {{"upper"}, converted<text::upper>},
                              {{"lower"}, converted<text::lower>},
@@ -141,7 +149,9 @@ const filter text_table[] = {{{"trim", {"chars"}}, trim},
                              {{"replace", {"old", "new", "count"}, 2}, replace},
                              {{"indent", {"width", "first", "blank"}}, indent},
                              {{"join", {"d", "attribute"}}, join},
-                             {{"tojson", {"ensure_ascii", "indent", "separators", "sort_keys"}}, tojson}};
+                             {{"tojson", {"ensure_ascii", "indent", "separators", "sort_keys"}}, tojson},
+                             {{"from_json"}, from_json_text},
+                             {{"fromjson"}, from_json_text}};
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <set>
 
+#include "gpu/chat_template/format_string.hpp"
 #include "gpu/chat_template/operators.hpp"
 #include "gpu/chat_template/text.hpp"
 
@@ -134,6 +135,8 @@ value remove(const call_of& c) {
   return make_text(t);
 }
 
+value format_fields(const call_of& c) { return make_text(format_string(c.text(), c.a, c.cost)); }
+
 template <sequence_kind kind>
 value view(const call_of& c) {
   const auto& d = *dict_of(c.self);
@@ -196,7 +199,8 @@ const method of_text[] = {{{"strip", {"chars"}}, strip<true, true>},
                           {{"count", {"sub"}, 1}, count_text},
                           {{"join", {"iterable"}, 1}, join},
                           {{"removeprefix", {"prefix"}, 1}, remove<false>},
-                          {{"removesuffix", {"suffix"}, 1}, remove<true>}};
+                          {{"removesuffix", {"suffix"}, 1}, remove<true>},
+                          {{"format", {}, 0, true}, format_fields}};
 const method of_dict[] = {{{"items"}, view<sequence_kind::items_view>},
                           {{"keys"}, view<sequence_kind::keys_view>},
                           {{"values"}, view<sequence_kind::values_view>},
@@ -206,10 +210,10 @@ const method of_loop[] = {{{"cycle", {}, 0, true}, cycle}};
 
 using name_set = std::set<std::string_view>;
 const name_set python_text = {
-    "casefold",     "center",      "encode",     "expandtabs", "format",    "format_map", "index",
-    "isalnum",      "isalpha",     "isascii",    "isdigit",    "isdecimal", "islower",    "isnumeric",
-    "isidentifier", "isprintable", "isspace",    "istitle",    "isupper",   "ljust",      "rjust",
-    "maketrans",    "partition",   "rpartition", "translate",  "zfill",     "swapcase",   "rindex"};
+    "casefold",    "center",     "encode",    "expandtabs", "format_map", "index",     "isalnum",
+    "isalpha",     "isascii",    "isdigit",   "isdecimal",  "islower",    "isnumeric", "isidentifier",
+    "isprintable", "isspace",    "istitle",   "isupper",    "ljust",      "rjust",     "maketrans",
+    "partition",   "rpartition", "translate", "zfill",      "swapcase",   "rindex"};
 const name_set python_dict = {"copy", "fromkeys"}, python_list = {"copy"}, python_loop = {"changed"};
 const name_set python_integer = {"bit_length", "bit_count", "conjugate", "denominator", "from_bytes",
                                  "imag",       "numerator", "real",      "to_bytes",    "as_integer_ratio"};

@@ -200,6 +200,12 @@ std::string to_text(const value& v, budget& cost) {
   return out;
 }
 
+std::string to_repr(const value& v, budget& cost) {
+  std::string out;
+  append_repr(out, v, cost);
+  return out;
+}
+
 std::string to_json(const value& v, const json_style& style, budget& cost) {
   json_writer w(style, cost);
   w.write(v);

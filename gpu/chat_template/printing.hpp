@@ -15,6 +15,9 @@ std::string number_text(double d);
 /// address.
 std::string to_text(const value& v, budget& cost);
 
+/// Python's repr(). Throws refusal as to_text().
+std::string to_repr(const value& v, budget& cost);
+
 struct json_style {
   bool ascii = false;
   std::optional<std::string> indent;  // of one level; none: on one line

@@ -75,7 +75,7 @@ TEST_CASE("an unsupported feature is reported with its place when the template i
       says(parse_error("{{ x is prime }}"), "test 'prime' is not supported (line 1, column 9); supported: "));
   CHECK(says(parse_error("é{% include 'x' %}"),
              "tag 'include' is not supported (line 1, column 5); supported: break, "));
-  CHECK(says(parse_error("{{ x.format(1) }}"), "method 'format' is not supported (line 1, column 5)"));
+  CHECK(says(parse_error("{{ x.zfill(1) }}"), "method 'zfill' is not supported (line 1, column 5)"));
   CHECK(says(parse_error("{{ x | map('xyz') }}"), "filter 'xyz' is not supported"));
   CHECK(says(parse_error("{{ x | select('xyz') }}"), "test 'xyz' is not supported"));
   CHECK(says(parse_error("{{ cycler(1) }}"), "function 'cycler' is not supported"));
@@ -115,6 +115,82 @@ TEST_CASE("an error while rendering names the place and the reason") {
   CHECK(says(why_refused("{{ 9223372036854775807 + 1 }}"), "does not fit into 64 bits"));
   CHECK(says(why_refused("{{ range(3) | map('trim') }}"), "a generator cannot be printed"));
   CHECK(says(why_refused("{{ 1 }}", json::array()), "must be a JSON object"));
+}
+
+TEST_CASE("str.format replaces its fields") {
+  CHECK(render("{{ '{} {} {}'.format(1, 'b', none) }}") == "1 b None");
+  CHECK(render("{{ '{1}{0}{1}'.format('a', 'b') }}") == "bab");
+  CHECK(render("{{ '{name}: {0[1]} {p.q} {p[q]}'.format([1, 2], name='n', p={'q': 3}) }}") == "n: 2 3 3");
+  CHECK(render("{{ '{0.missing}|{0[7]}|{1[x]}'.format('a', {'x': 1}) }}") == "||1");
+  CHECK(render("{{ '{{}} {{{}}}'.format(1) }}") == "{} {1}");
+  CHECK(render("{{ '{!r:>6}|{!s}'.format('a', 'b') }}") == "   'a'|b");
+  CHECK(render("{{ '{:{}}|{:{w}.{p}f}'.format('a', 4, 2.5, w=7, p=2) }}") == "a   |   2.50");
+}
+
+TEST_CASE("str.format lays values out by their specifiers, as Python does") {
+  CHECK(render("{{ '{:>4}|{:<4}|{:^5}|{:*^7.2}|{:05}'.format('a', 'b', 'c', 'Grüße', 'x') }}") ==
+        "   a|b   |  c  |**Gr***|x0000");
+  CHECK(
+      render("{{ '{:5}|{:<5}|{:05d}|{:+}|{: d}|{:,}|{:_}|{:x}|{:#X}|{:b}|{:o}|{:^7}'.format(42, 42, -42, 7, "
+             "7, 1234567, 1234567, 255, 255, 5, 8, 3) }}") ==
+      "   42|42   |-0042|+7| 7|1,234,567|1_234_567|ff|0XFF|101|10|   3   ");
+  CHECK(render("{{ '{:.2f}|{:8.1f}|{:08.3f}|{:.1%}|{:e}|{:.3g}|{:,.2f}|{:6}|{}|{:.0f}'.format(2.675, 3, "
+               "-3.14159, 0.1234, 1234.5, 1234.5, 1234567.891, 1.5, 2.0, 2.5) }}") ==
+        "2.67|     3.0|-003.142|12.3%|1.234500e+03|1.23e+03|1,234,567.89|   1.5|2.0|2");
+  CHECK(render("{{ '{}|{:3}|{:d}'.format(true, true, true) }}") == "True|  1|1");
+  CHECK(render("{{ '{:_x}|{:=+6}|{:0<5}'.format(1048575, 3, 7) }}") == "f_ffff|+    3|70000");
+}
+
+TEST_CASE("str.format refuses wrong formats and unsupported specifiers with the reason") {
+  CHECK(says(why_refused("{{ '{}'.format() }}"), "a.jinja: format: there is no argument 0 (line 1, column "));
+  CHECK(says(why_refused("{{ '{a}'.format(b=1) }}"), "format: there is no argument 'a'"));
+  CHECK(says(why_refused("{{ '{} {0}'.format(1) }}"), "fields are numbered either all or not at all"));
+  CHECK(says(why_refused("{{ '{0} {}'.format(1) }}"), "fields are numbered either all or not at all"));
+  CHECK(says(why_refused("{{ '{'.format() }}"), "format: single '{'"));
+  CHECK(says(why_refused("{{ 'a}'.format() }}"), "format: single '}'"));
+  for (const auto* open : {"{0", "{0!", "{0!r", "{0:", "{0:{0}", "{0[1"})
+    CHECK(says(why_refused("{{ '" + std::string(open) + "'.format(1) }}"), "is not closed"));
+  CHECK(says(why_refused("{{ '{0[1]x}'.format([1, 2]) }}"), "only '.' or '[' may follow ']'"));
+  CHECK(says(why_refused("{{ '{a.}'.format(a=1) }}"), "a field has an empty name"));
+  CHECK(says(why_refused("{{ '{0!x}'.format(1) }}"), "the conversion '!x' is not supported"));
+  CHECK(says(why_refused("{{ '{:{:{}}}'.format('a', 3, 4) }}"), "nested too deeply"));
+  CHECK(says(why_refused("{{ '{:d}'.format('a') }}"), "specifier 'd' is not supported for a str"));
+  CHECK(says(why_refused("{{ '{:+}'.format('a') }}"), "specifier '+' is not supported for a str"));
+  CHECK(says(why_refused("{{ '{:5}'.format(none) }}"), "specifier '5' is not supported for a NoneType"));
+  CHECK(says(why_refused("{{ '{:.2}'.format(1) }}"), "specifier '.2' is not supported for a int"));
+  CHECK(says(why_refused("{{ '{:c}'.format(65) }}"), "specifier 'c' is not supported for a int"));
+  CHECK(says(why_refused("{{ '{:010,}'.format(1234) }}"), "specifier '010,' is not supported for a int"));
+  CHECK(says(why_refused("{{ '{:99999999999}'.format('a') }}"), "is not supported for a str"));
+  CHECK(says(why_refused("{% for i in range(9999) %}{{ '{:4000000}'.format(i) }}{% endfor %}"), "a.jinja: "));
+}
+
+TEST_CASE("min and max give the first item that is smallest or largest") {
+  CHECK(render(
+            "{{ [3, 1, 2] | min }}{{ [3, 1, 2] | max }}{{ ['b', 'A', 'c'] | min }}{{ ['b', 'A', 'B'] | max }}"
+            "{{ ['b', 'A', 'B'] | max(case_sensitive=true) }}") == "13Abb");
+  CHECK(
+      render("{{ [{'b': {'c': 1}}, {'b': {'c': 5}}] | max(attribute='b.c') }}{{ 'hello' | min }}[{{ [] | max "
+             "}}]{{ [1, 1.0] | max }}{{ [true, 1] | min }}") == "{'b': {'c': 5}}e[]1True");
+  CHECK(says(why_refused("{{ [1, 'a'] | min }}"), "'<' not supported between 'str' and 'int'"));
+  CHECK(says(why_refused("{{ [1, 'a'] | max }}"), "'>' not supported between 'str' and 'int'"));
+  CHECK(says(why_refused("{{ 3 | min }}"), "'int' object is not iterable"));
+  CHECK(says(why_refused("{{ ([] | max) + 1 }}"), "there is no max item"));
+}
+
+TEST_CASE("from_json reads what tojson writes") {
+  CHECK(render(R"({{ '{"a": [1, 2.5, null, true, "\\u00e9"], "a": 2, "b": {"c": []}}' | from_json }})") ==
+        "{'a': 2, 'b': {'c': []}}");
+  CHECK(render("{{ (' [1, -0, 1e2]' | fromjson)[2] }}{{ ('[\"\\\\u00e9\"]' | from_json)[0] }}") == "100.0é");
+  CHECK(render("{{ ({'x': [1, none, 'é']} | tojson | from_json).x[2] }}") == "é");
+  CHECK(says(why_refused("{{ '[1,]' | from_json }}"),
+             "from_json: the text is not JSON (at character 4) (line 1"));
+  CHECK(says(why_refused("{{ '' | from_json }}"), "from_json: the text is not JSON"));
+  CHECK(says(why_refused("{{ '[1] 2' | from_json }}"), "from_json: the text is not JSON"));
+  CHECK(says(why_refused("{{ 1 | from_json }}"), "'from_json' needs a str, not 'int'"));
+  CHECK(says(why_refused("{{ x | from_json }}"), "'x' is undefined"));
+  for (const auto* number : {"9223372036854775808", "99999999999999999999", "-9223372036854775809", "1e999"})
+    CHECK(says(why_refused("{{ '" + std::string(number) + "' | from_json }}"), "does not fit into 64 bits"));
+  CHECK(says(why_refused("{{ ('[' * 5000) | from_json }}"), "nests deeper than 100"));
 }
 
 TEST_CASE("strftime_now formats the request's date, and refuses a request without one") {

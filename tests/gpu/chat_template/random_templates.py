@@ -17,6 +17,9 @@ TEXT_METHODS = ["strip()", "lstrip()", "rstrip()", "upper()", "lower()", "title(
                 "removeprefix('H')", "removesuffix('d')", "lstrip('H ')", "rstrip('d\\n ')", "replace('l', '', 1)"]
 JSON = ["", "", "(indent=2)", "(ensure_ascii=true)", "(separators=(',', ':'))", "(indent='-')", "(indent=0)", "(sort_keys=true)",
         "(indent=2, separators=(', ', ' = '))"]
+TEXT_FORMATS = ["{}", "[{:>12}]", "{:*^9.3}|", "{0}{0}", "{:<{w}}|", "{!r:>9}", "{{{}}}", "{0[0]}", "{:05}", "{!s:.2}"]
+NUMBER_FORMATS = ["{}", "{:5}|", "{:.2f}", "{:8.1%}", "{:e}", "{:.3g}", "{:,}", "{:+}", "{: }", "{:<{w}}|", "{:09.3f}", "{:x}", "{:#b}",
+                  "{:_d}", "{:E}", "{:^+12.1f}|", "{:=+8}"]
 MAPPED = ["'string'", "'tojson'", "'default', 1", "'int'", "'upper'", "'trim'", "'replace', 'a', 'b'", "'title'"]
 SELECTED = [", 'defined'", ", 'equalto', 30", ", 'string'", ", 'none'", ", 'in', ['Ann', 1, 'x']", ", 'ne', 1", ", '==', 'bo'",
             ", 'sequence'", ", 'boolean'", ", 'mapping'"]
@@ -79,6 +82,9 @@ class Maker:
                         lambda: f"{self.name()} | default({self.expression(depth + 1)}{self.random.choice(['', ', true'])})",
                         lambda: f"{self.expression(depth + 1, 'list')} | {self.random.choice(['first', 'last'])}",
                         lambda: f"{self.expression(depth + 1, 'dict')}.get({self.expression(depth + 1, 'text')}, {self.literal()})",
+                        lambda: f"{self.expression(depth + 1, 'list')} | {self.random.choice(['min', 'max', 'max(true)'])}",
+                        lambda: f"people | {self.random.choice(['min', 'max'])}(attribute='{self.random.choice(['name', 'age', 'tags.0'])}')",
+                        lambda: f"{self.expression(depth + 1)} | tojson | from_json",
                         lambda: self.call()]
         return self.pick(*choices)
 
@@ -102,6 +108,9 @@ class Maker:
             lambda: f"{t()} | replace({t()}, {t()})", lambda: f"{t()} | trim({t()})", lambda: f"{e()} | string",
             lambda: f"({t()}).{self.random.choice(TEXT_METHODS)}", lambda: f"({t()}).{self.random.choice(TEXT_METHODS)}",
             lambda: f"({t()}).replace({t()}, {t()})", lambda: f"({t()}).strip({t()})", lambda: f"({t()}).join({self.texts(depth + 1)})",
+            lambda: f"'{self.random.choice(TEXT_FORMATS)}'.format({t()}, w=6)",
+            lambda: f"'{self.random.choice(NUMBER_FORMATS)}'.format({self.expression(depth + 1, 'number')}, w=7)",
+            lambda: f"'{{}}-{{}} {{a}} {{b.name}} {{b[age]}}'.format({e()}, {t()}, a={e()}, b={self.expression(depth + 1, 'dict')})",
             lambda: f"{self.expression(depth + 1, 'list')} | join({t()})", lambda: f"{e()} | tojson{self.random.choice(JSON)}",
             lambda: f"people | join(', ', attribute='{self.random.choice(['name', 'age', 'tags', 'missing', 'tags.0'])}')",
             lambda: f"{t()} | indent({self.random.choice(['', '2', '3, true', 'width=1, blank=true', chr(39) + '> ' + chr(39)])})")

@@ -71,6 +71,24 @@ TEST_CASE("the default one of several named chat templates is used") {
   CHECK(f.error().find("no entry with the name \"default\"") != std::string::npos);
 }
 
+TEST_CASE("a template that cannot be used is told apart from a file that cannot be read") {
+  const folder f;
+  for (const auto* text : {R"({"chat_template": "{{"})", R"({"chat_template": "{% include 'x' %}"})",
+                           R"({"chat_template": 5})", R"({"chat_template": []})"}) {
+    f.write("tokenizer_config.json", text);
+    INFO(text);
+    CHECK_THROWS_AS(read_chat_template(f.path), llm::template_error);
+  }
+  f.write("tokenizer_config.json", "{");
+  try {
+    read_chat_template(f.path);
+    FAIL("nothing was thrown");
+  } catch (const llm::template_error&) {
+    FAIL("the file is at fault");
+  } catch (const model_error&) {
+  }
+}
+
 TEST_CASE("a broken file is refused with its name") {
   const folder f;
   const auto file = (f.path / "tokenizer_config.json").string();

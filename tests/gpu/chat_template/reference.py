@@ -34,6 +34,7 @@ def raise_exception(message):
 ENVIRONMENT = ImmutableSandboxedEnvironment(
     trim_blocks=True, lstrip_blocks=True, extensions=[Generation, jinja2.ext.loopcontrols])
 ENVIRONMENT.filters["tojson"] = tojson
+ENVIRONMENT.filters["from_json"] = ENVIRONMENT.filters["fromjson"] = json.loads  # not Jinja's
 ENVIRONMENT.globals["raise_exception"] = raise_exception
 
 
