@@ -29,7 +29,11 @@ class settings_reader {
   void use_config(const json_place& config) {
     result_.add_bos = config.boolean("add_bos_token", true);
     result_.add_eos = config.boolean("add_eos_token", false);
-    result_.space_after_added = config.boolean("legacy", true);
+    const auto type = config.find("tokenizer_class");
+    result_.llama_rules =
+        type && (type->string() == "LlamaTokenizer" || type->string() == "LlamaTokenizerFast");
+    result_.prefix_space = config.boolean("add_prefix_space", true);
+    result_.space_after_added = config.boolean("legacy", !result_.llama_rules);
     const auto added = config.find("added_tokens_decoder");
     if (!added) return;
     for (const auto& [key, value] : added->object().items()) {

@@ -19,8 +19,22 @@ using sentencepiece::SentencePieceProcessor;
 /// The symbol for a space in pieces.
 constexpr std::string_view space_symbol = "\xe2\x96\x81";
 
-/// normalizer_spec { add_dummy_prefix: false }. Appended to a serialized model, protobuf merges it.
+// Appended to a serialized model, protobuf merges these:
+/// normalizer_spec { add_dummy_prefix: false }
 constexpr std::string_view no_dummy_prefix{"\x1a\x02\x18\x00", 4};
+/// normalizer_spec { precompiled_charsmap: "" add_dummy_prefix: true remove_extra_whitespaces: false }
+constexpr std::string_view llama_rules{"\x1a\x06\x12\x00\x18\x01\x20\x00", 8};
+
+bool begins_with_space(std::string_view text) {
+  return text.starts_with(' ') || text.starts_with(space_symbol);
+}
+
+std::string with_rules(std::string_view model, const sentencepiece_settings& settings) {
+  std::string out{model};
+  if (settings.llama_rules) out += llama_rules;
+  if (settings.llama_rules && !settings.prefix_space) out += no_dummy_prefix;
+  return out;
+}
 
 std::unique_ptr<SentencePieceProcessor> load(std::string_view model, const std::string& file) {
   auto processor = std::make_unique<SentencePieceProcessor>();
@@ -47,12 +61,13 @@ std::string with_spaces(std::string_view piece) {
 
 class sentencepiece_tokenizer final : public tokenizer {
  public:
-  sentencepiece_tokenizer(std::string_view model, const std::string& file, sentencepiece_settings settings)
+  /// `model`: with the settings' rules.
+  sentencepiece_tokenizer(const std::string& model, const std::string& file, sentencepiece_settings settings)
       : options_(check_sentencepiece(model, file)),
         processor_(load(model, file)),
         settings_(std::move(settings)) {
-    if (!settings_.space_after_added && options_.add_dummy_prefix)
-      inner_ = load(std::string(model) + std::string(no_dummy_prefix), file);
+    if ((settings_.llama_rules || !settings_.space_after_added) && options_.add_dummy_prefix)
+      inner_ = load(model + std::string(no_dummy_prefix), file);
     read_pieces();
     read_added();
   }
@@ -70,7 +85,9 @@ class sentencepiece_tokenizer final : public tokenizer {
         continue;
       }
       std::vector<int> more;
-      const auto& processor = behind_added && inner_ ? *inner_ : *processor_;
+      const bool without_space = (behind_added && !settings_.space_after_added) ||
+                                 (settings_.llama_rules && begins_with_space(part.text));
+      const auto& processor = without_space && inner_ ? *inner_ : *processor_;
       const auto status = processor.Encode({part.text.data(), part.text.size()}, &more);
       if (!status.ok())
         throw model_error(fmt::format("sentencepiece cannot encode a text: {}", status.ToString()));
@@ -147,7 +164,7 @@ class sentencepiece_tokenizer final : public tokenizer {
     }
   }
 
-  /// Registers control pieces as added tokens, which are matched by name.
+  /// Registers control pieces and the unknown piece as added tokens, which are matched by name.
   void read_added() {
     auto all = settings_.added;
     for (const auto& t : all) {
@@ -159,7 +176,8 @@ class sentencepiece_tokenizer final : public tokenizer {
       const auto& name = processor_->IdToPiece(id);
       const bool named = std::any_of(all.begin(), all.end(),
                                      [&](const added_token& t) { return t.id == id || t.content == name; });
-      if (processor_->IsControl(id) && !named && name.size() <= longest_added_token)
+      const bool special = processor_->IsControl(id) || processor_->IsUnknown(id);
+      if (special && !named && name.size() <= longest_added_token)
         all.push_back({id, name, true, false, false, false, false});
     }
     added_ = added_tokens(std::move(all), nullptr);
@@ -167,7 +185,8 @@ class sentencepiece_tokenizer final : public tokenizer {
 
   const sentencepiece_options options_;
   const std::unique_ptr<SentencePieceProcessor> processor_;
-  std::unique_ptr<SentencePieceProcessor> inner_;  // without dummy prefix; null: processor_ is used
+  // without dummy prefix; null: processor_ has none either, or all texts get one
+  std::unique_ptr<SentencePieceProcessor> inner_;
   const sentencepiece_settings settings_;
   std::vector<piece_entry> pieces_;  // by id
   added_tokens added_;
@@ -177,7 +196,8 @@ class sentencepiece_tokenizer final : public tokenizer {
 
 std::shared_ptr<const tokenizer> make_sentencepiece_tokenizer(std::string_view model, const std::string& file,
                                                               sentencepiece_settings settings) {
-  return std::make_shared<const sentencepiece_tokenizer>(model, file, std::move(settings));
+  const auto own = with_rules(model, settings);
+  return std::make_shared<const sentencepiece_tokenizer>(own, file, std::move(settings));
 }
 
 }  // namespace troupe::llm

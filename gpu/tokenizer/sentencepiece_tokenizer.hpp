@@ -18,10 +18,15 @@ struct sentencepiece_settings {
   /// Adds a space before text behind an added token, too, as before a text ("legacy").
   bool space_after_added = true;
   std::vector<added_token> added;
+  /// The rules of Transformers' LlamaTokenizer in place of the model's: all spaces are kept, one is added
+  /// before a text that begins with none, and nothing else is normalized.
+  bool llama_rules = false;
+  bool prefix_space = true;  ///< of LlamaTokenizer: adds that space
 };
 
 /// Reads tokenizer_config.json and added_tokens.json of `folder`, if present. The tokens of the latter count
-/// as special, as it does not say, and users must not be able to write control tokens.
+/// as special, as it does not say, and users must not be able to write control tokens. A
+/// missing "legacy" is as in Transformers 5: false for a LlamaTokenizer, else true.
 sentencepiece_settings read_sentencepiece_settings(const std::filesystem::path& folder);
 
 /// `model`: content of the file named `file`. Throws model_error if it is damaged.

@@ -3,7 +3,9 @@
 #include <doctest/doctest.h>
 #include <sentencepiece_processor.h>
 
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 
 #include "gpu/tokenizer/json_place.hpp"
@@ -105,6 +107,8 @@ TEST_CASE("special tokens of the model and added ones are parsed, named, shown a
   const auto t = llama_like({}, s);
   CHECK(t->vocabulary() == 270);
   CHECK(t->encode("ab</s>ab<|im_end|>", false, true) == token_ids{space_ab, 2, space_ab, 268});
+  CHECK(t->encode("<unk>ab", false, true) == token_ids{0, space_ab});
+  CHECK(t->encode("<unk>", false, false) != token_ids{0});
   CHECK(t->encode("ab<tool>", false, false) == token_ids{space_ab, 269});
   CHECK(t->encode("</s>", false, false) != token_ids{2});
   CHECK(t->decode({1, space_ab, 2, space_ab, 268, 269}, true) == "ab ab<tool>");
@@ -123,6 +127,63 @@ TEST_CASE("text after an added token has no leading space if space_after_added i
   sentencepiece_settings s;
   s.space_after_added = false;
   CHECK(llama_like({}, s)->encode("ab</s>ab", false, true) == token_ids{space_ab, 2, ab});
+}
+
+// Recorded with Transformers 5.24.
+TEST_CASE("a LlamaTokenizer has the spaces of Transformers, before and behind special tokens") {
+  const char* configs[] = {"{}", R"({"tokenizer_class": "LlamaTokenizer"})",
+                           R"({"tokenizer_class": "LlamaTokenizerFast", "legacy": true})",
+                           R"({"tokenizer_class": "LlamaTokenizer", "add_prefix_space": false})"};
+  struct recorded {
+    const char* text;
+    const char* pieces[std::size(configs)];
+  };
+  // clang-format off
+  const recorded texts[] = {
+      {"hi", {"▁ h i", "▁ h i", "▁ h i", "h i"}},
+      {"<s>hi", {"<s> ▁ h i", "<s> h i", "<s> ▁ h i", "<s> h i"}},
+      {"<s> hi", {"<s> ▁ h i", "<s> ▁ h i", "<s> ▁ h i", "<s> ▁ h i"}},
+      {"hi<s>hi", {"▁ h i <s> ▁ h i", "▁ h i <s> h i", "▁ h i <s> ▁ h i", "h i <s> h i"}},
+      {"hi <s> hi", {"▁ h i <s> ▁ h i", "▁ h i ▁ <s> ▁ h i", "▁ h i ▁ <s> ▁ h i", "h i ▁ <s> ▁ h i"}},
+      {"</s>hi</s>", {"</s> ▁ h i </s>", "</s> h i </s>", "</s> ▁ h i </s>", "</s> h i </s>"}},
+      {" hi", {"▁ h i", "▁ h i", "▁ h i", "▁ h i"}},
+      {"  hi", {"▁ h i", "▁ ▁ h i", "▁ ▁ h i", "▁ ▁ h i"}},
+      {"<s>  hi", {"<s> ▁ h i", "<s> ▁ ▁ h i", "<s> ▁ ▁ h i", "<s> ▁ ▁ h i"}},
+      {"hi  ha ", {"▁ h i ▁ h a", "▁ h i ▁ ▁ h a ▁", "▁ h i ▁ ▁ h a ▁", "h i ▁ ▁ h a ▁"}},
+      {"<unk>hi", {"<unk> ▁ h i", "<unk> h i", "<unk> ▁ h i", "<unk> h i"}},
+      {" <s>hi", {"<s> ▁ h i", "▁ <s> h i", "▁ <s> ▁ h i", "▁ <s> h i"}},
+      {"▁hi", {"▁ ▁ h i", "▁ h i", "▁ h i", "▁ h i"}},
+      {"hi\n<s>\nhi", {"▁ h i <0x0A> <s> ▁ <0x0A> h i", "▁ h i <0x0A> <s> <0x0A> h i", "▁ h i <0x0A> <s> ▁ <0x0A> h i", "h i <0x0A> <s> <0x0A> h i"}},
+      {"ﬁ <s>①", {"▁ <0xEF> <0xAC> <0x81> <s> ▁ <0xE2> <0x91> <0xA0>", "▁ <0xEF> <0xAC> <0x81> ▁ <s> <0xE2> <0x91> <0xA0>", "▁ <0xEF> <0xAC> <0x81> ▁ <s> ▁ <0xE2> <0x91> <0xA0>", "<0xEF> <0xAC> <0x81> ▁ <s> <0xE2> <0x91> <0xA0>"}},
+  };
+  // clang-format on
+  for (size_t i = 0; i < std::size(configs); ++i) {
+    const temporary_folder folder;
+    std::filesystem::copy(tasks / "base" / "tokenizer.model", folder / "tokenizer.model");
+    folder.write("tokenizer_config.json", configs[i]);
+    const auto t = read_tokenizer(folder.path);
+    for (const auto& [text, pieces] : texts) {
+      CAPTURE(configs[i]);
+      CAPTURE(text);
+      std::string said;
+      for (const auto id : t->encode(text, false, true)) said += (said.empty() ? "" : " ") + t->name(id);
+      CHECK(said == pieces[i]);
+    }
+  }
+}
+
+TEST_CASE("a LlamaTokenizer keeps all spaces, and decoding strips the one that encoding added") {
+  test_sentencepiece collapsing;
+  collapsing.remove_extra_whitespaces = true;
+  sentencepiece_settings s;
+  s.llama_rules = true;
+  const auto t = llama_like(collapsing, s);
+  CHECK(t->encode("ab  ab", false, false) == token_ids{space_ab, space, space_ab});
+  CHECK(t->decode(t->encode("ab  ab", false, false), true) == "ab  ab");
+  CHECK(t->decode({space, space_ab}, true) == " ab");
+  s.prefix_space = false;
+  CHECK(llama_like(collapsing, s)->encode("ab", false, false) == token_ids{ab});
+  CHECK(llama_like(collapsing, s)->decode({space_ab}, true) == " ab");
 }
 
 TEST_CASE("SentencePiece tokens have the names of the vocabulary") {
@@ -194,6 +255,26 @@ TEST_CASE("settings come from the files beside the model") {
   CHECK_FALSE(s.added[1].special);
   CHECK(s.added[2].content == "<y>");
   CHECK(s.added[2].special);
+}
+
+TEST_CASE(
+    "a missing legacy setting is false for a LlamaTokenizer and true for others, as in Transformers 5") {
+  const temporary_folder folder;
+  const auto read = [&](const std::string& content) {
+    folder.write("tokenizer_config.json", content);
+    return read_sentencepiece_settings(folder.path);
+  };
+  CHECK(read("{}").space_after_added);
+  CHECK_FALSE(read("{}").llama_rules);
+  CHECK(read(R"({"tokenizer_class": "T5Tokenizer"})").space_after_added);
+  for (const std::string type : {"LlamaTokenizer", "LlamaTokenizerFast"}) {
+    const auto llama = read(R"({"tokenizer_class": ")" + type + "\"}");
+    CHECK(llama.llama_rules);
+    CHECK(llama.prefix_space);
+    CHECK_FALSE(llama.space_after_added);
+    CHECK(read(R"({"legacy": true, "tokenizer_class": ")" + type + "\"}").space_after_added);
+  }
+  CHECK_FALSE(read(R"({"tokenizer_class": "LlamaTokenizer", "add_prefix_space": false})").prefix_space);
 }
 
 TEST_CASE("invalid settings are refused with the place") {
