@@ -179,21 +179,30 @@ time_point emulated_engine_device::poll_at() const {
   return events_.empty() ? never : events_.begin()->first;
 }
 
-/// Reads no file: every folder counts as an adapter.
-void emulated_engine_device::read_adapter(adapter_id id, const std::string&) {
+std::string emulated_engine_device::problem_of(const std::string& folder) const {
+  return options_.adapter_problem ? options_.adapter_problem(folder) : "";
+}
+
+void emulated_engine_device::read_adapter(adapter_id id, const std::string& folder) {
   engine_event e;
   e.what = engine_event::kind::adapter_read;
   e.adapter = id;
+  e.problem = problem_of(folder);
   report(clock_.now(), std::move(e));
 }
 
 void emulated_engine_device::load_adapter(adapter_id id, const std::string& folder) {
   assert(id != base_model && !slots_.contains(id) && slots_.size() < options_.adapter_slots);
+  engine_event e;
+  e.adapter = id;
+  e.problem = problem_of(folder);
+  if (!e.problem.empty()) {
+    e.what = engine_event::kind::adapter_failed;
+    return report(clock_.now(), std::move(e));
+  }
   const auto name = folder.substr(folder.find_last_of('/') + 1);  // parents differ between nodes
   slots_[id].print = fnv1a(std::as_bytes(std::span(name)));
-  engine_event e;
   e.what = engine_event::kind::adapter_ready;
-  e.adapter = id;
   e.took = options_.profile.adapter_load;
   e.from_disk = true;
   const auto at = clock_.now() + e.took;
@@ -203,7 +212,8 @@ void emulated_engine_device::load_adapter(adapter_id id, const std::string& fold
 void emulated_engine_device::unload_adapter(adapter_id id) {
   slots_.erase(id);
   std::erase_if(events_, [&](const auto& e) {
-    return e.second.adapter == id && e.second.what == engine_event::kind::adapter_ready;
+    return e.second.adapter == id && (e.second.what == engine_event::kind::adapter_ready ||
+                                      e.second.what == engine_event::kind::adapter_failed);
   });
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <random>
 #include <string>
@@ -28,6 +29,8 @@ struct emulated_engine_options {
   double jitter = 0;         ///< steps take up to this fraction longer, uniformly
   uint64_t seed = 0;         ///< of the jitter
   std::string problem = {};  ///< why the model is unusable; empty: it is usable
+  /// Why a folder holds no adapter, or nothing. Empty: every folder counts as an adapter, and none is read.
+  std::function<std::string(const std::string& folder)> adapter_problem = {};
 };
 
 /// Deterministic: the same options, and the same steps at the same times, give the same events. It has no
@@ -68,6 +71,7 @@ class emulated_engine_device final : public engine_device {
 
   void report(time_point at, engine_event e) { events_.emplace(at, std::move(e)); }
   uint64_t print_of(adapter_id id) const;
+  std::string problem_of(const std::string& folder) const;
   void fail(time_point at, std::string problem);
   void end_step(engine_event& e);
   void remember(const llm_step& step, running& into);

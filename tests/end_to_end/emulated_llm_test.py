@@ -3,6 +3,7 @@
 adapters and sequences that do not depend on their batch."""
 import concurrent.futures
 import json
+import shutil
 import time
 import urllib.request
 from pathlib import Path
@@ -14,6 +15,7 @@ from fixtures import FIXTURES
 from processes import PATIENCE, run
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "emulated_llm" / "cluster.toml"
+BASE = FIXTURES.parent / "llama-tasks" / "base"
 PROFILE = EXAMPLE.parents[1] / "profiles" / "punica-7b-a100.toml"
 
 
@@ -95,6 +97,56 @@ kv_mb = 20480
                 for answer, tokens in ((long.result(), 400), (waits.result(), 20)):
                     self.assertEqual(answer[0], 200, answer)
                     self.assertEqual(answer[1]["usage"]["completion_tokens"], tokens)
+
+    def test_a_folder_without_an_adapter_is_refused_as_by_devices_that_read_it(self):
+        model = f"""[[llm]]
+name = "big"
+device = "emulated"
+profile = "{PROFILE}"
+model = "{BASE}"
+max_positions = 4096
+adapter_slots = 1
+adapter_api = true
+"""
+        with Cluster(model_text=model) as c:
+            c.start()
+            self.sequences(c, model="big")  # the engine is ready
+            for path, code, said in (("/nowhere", 400, "/nowhere/adapter_config.json: No such file or directory"),
+                                     (str(BASE.parent / "adapters" / "sort"), 200, "Success")):
+                status, text = c.post("/v1/load_lora_adapter", json.dumps({"lora_name": "one", "lora_path": path}))
+                self.assertEqual(status, code, text)
+                self.assertIn(said, text)
+            self.sequences(c, model="one")
+
+    def test_a_chat_template_that_is_not_supported_refuses_only_chats(self):
+        with Cluster(model_text=f"""[[llm]]
+name = "big"
+device = "emulated"
+profile = "{PROFILE}"
+model = "base"
+max_positions = 4096
+""") as c:
+            folder = Path(c.folder.name, "base")
+            shutil.copytree(BASE, folder)
+            template = folder / "chat_template.jinja"
+            template.write_text("{{ bos_token }}\n{% include 'other' %}")
+            place = f"{template}: tag 'include' is not supported (line 2, "
+            code, out, err = run("check", c.file)
+            self.assertEqual(code, 0, err)
+            self.assertIn(f"{c.file}:", err)
+            self.assertIn(f": warning: llm.model: {place}", err)
+            up = c.start()
+            self.assertEqual(self.sequences(c, model="big")["usage"]["completion_tokens"], 20)
+            chat = {"model": "big", "messages": [{"role": "user", "content": "hi"}]}
+            for path in ("/v1/chat/completions", "/tokenize"):
+                status, text = c.post(path, json.dumps(chat))
+                error = json.loads(text)["error"]
+                self.assertEqual((status, error["param"], error["type"]), (400, "messages", "invalid_request_error"), text)
+                self.assertIn(place, error["message"])
+                self.assertIn("/v1/completions", error["message"])
+            warnings = [line for line in up.output().splitlines() if "event=chat_template_refused" in line]
+            self.assertEqual(len(warnings), 1, up.output())
+            self.assertIn(place, warnings[0])
 
     def test_a_thousand_streams_at_once_without_an_error(self):
         model = f"""[[llm]]

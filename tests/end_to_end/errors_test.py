@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """Every error has one clear message and the right exit code; a running cluster stays up."""
 import json
+import os
+import re
 import socket
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -42,6 +45,21 @@ class BadInput(unittest.TestCase):
             for command in ("up", "check"):
                 with self.subTest(command):
                     self.refuses([command, c.file], f"cluster.toml:{line}:", "slo_mss", "slo_ms")
+
+    def test_a_model_file_that_no_worker_would_load(self):
+        with Cluster() as c:
+            model = Path(c.folder.name, "other.onnx")
+            text = re.sub('(?m)^source = .*', f'source = "{model}"', c.file.read_text())
+            c.file.write_text(text)
+            line = 1 + text[:text.index("source")].count("\n")
+            for content, size, said in ((b"no model" * 100, 800, "not an ONNX model"), (b"\x08\x07", 20 << 30, "at most 2147483647"),
+                                        (b"", 1 << 30, "begins with a zero byte")):
+                with self.subTest(said):
+                    model.write_bytes(content)
+                    os.truncate(model, size)
+                    began = time.monotonic()
+                    self.refuses(["check", c.file], f"cluster.toml:{line}:", str(model), said)
+                    self.assertLess(time.monotonic() - began, PATIENCE / 12)
 
     def test_an_unknown_node(self):
         with Cluster() as c:

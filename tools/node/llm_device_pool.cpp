@@ -4,9 +4,12 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
+#include <string_view>
 #include <utility>
 
+#include "gpu/checkpoint/mapped_file.hpp"
 #include "gpu/checkpoint/model_config.hpp"
 #include "gpu/common/model_error.hpp"
 #include "gpu/llm/cpu_engine_device.hpp"
@@ -39,6 +42,28 @@ llm::cpu_engine_options cpu(const llm_spec& m) {
   return o;
 }
 
+/// Name, and path, of a made-up adapter.
+std::string emulated_adapter(uint32_t i) { return fmt::format("adapter-{:04}", i); }
+
+bool is_emulated_adapter(const llm_spec& m, std::string_view path) {
+  constexpr std::string_view begin = "adapter-";
+  if (!path.starts_with(begin)) return false;
+  uint32_t i = 0;
+  std::from_chars(path.data() + begin.size(), path.data() + path.size(), i);
+  return i < m.emulated_adapters && path == emulated_adapter(i);
+}
+
+/// As of a device that reads adapters. An emulated one needs no weights.
+std::string adapter_problem(const std::filesystem::path& folder) {
+  constexpr size_t max_bytes = 4 << 20;
+  try {
+    llm::read_text(folder / "adapter_config.json", max_bytes);
+    return {};
+  } catch (const model_error& e) {
+    return e.what();
+  }
+}
+
 std::unique_ptr<llm::engine_device> emulated(const llm_spec& m, const clock& time) {
   llm::emulated_engine_options o;
   try {
@@ -55,6 +80,9 @@ std::unique_ptr<llm::engine_device> emulated(const llm_spec& m, const clock& tim
   o.block_tokens = m.block_tokens;
   o.adapter_slots = m.adapter_slots;
   o.jitter = m.jitter;
+  o.adapter_problem = [&m](const std::string& path) {
+    return is_emulated_adapter(m, path) ? "" : adapter_problem(path);
+  };
   return std::make_unique<llm::emulated_engine_device>(time, std::move(o));
 }
 
@@ -117,7 +145,7 @@ std::vector<adapter_entry> llm_device_pool::adapters_of(llm_id model) const {
   const auto& folder = cluster_.llms[model.value].adapter_directory;
   std::vector<adapter_entry> out;
   for (uint32_t i = 0; i < cluster_.llms[model.value].emulated_adapters; ++i) {
-    auto name = fmt::format("adapter-{:04}", i);
+    auto name = emulated_adapter(i);
     out.push_back({name, name});
   }
   std::error_code failed;

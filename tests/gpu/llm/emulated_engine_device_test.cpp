@@ -313,6 +313,31 @@ TEST_CASE("emulated engine: an adapter loads in its load time, and a step before
   CHECK(d.poll_at() == never);
 }
 
+TEST_CASE("emulated engine: a folder that holds no adapter is refused, as by devices that read it") {
+  stepped_clock time;
+  auto o = emulated_options();
+  o.adapter_slots = 1;
+  o.adapter_problem = [](const std::string& folder) { return folder == "/a" ? "" : folder + ": is missing"; };
+  emulated_engine_device d(time, o);
+  engine_event e;
+  REQUIRE(d.poll(time.at, e));
+  d.read_adapter(adapter_id{1}, "/b");
+  REQUIRE(d.poll(time.at, e));
+  CHECK(e.what == kind::adapter_read);
+  CHECK(e.problem == "/b: is missing");
+  d.load_adapter(adapter_id{1}, "/b");
+  REQUIRE(d.poll(time.at, e));
+  CHECK(e.what == kind::adapter_failed);
+  CHECK(e.adapter == adapter_id{1});
+  CHECK(e.problem == "/b: is missing");
+  d.read_adapter(adapter_id{1}, "/a");  // its slot is free again
+  d.load_adapter(adapter_id{1}, "/a");
+  REQUIRE(d.poll(time.at, e));
+  CHECK(e.problem == "");
+  REQUIRE(d.poll(time.at + 2ms, e));
+  CHECK(e.what == kind::adapter_ready);
+}
+
 TEST_CASE("emulated engine: jitter lengthens steps by at most its fraction, determined by the seed") {
   const auto took = [](double jitter, uint64_t seed) {
     auto o = emulated_options();
