@@ -56,6 +56,7 @@ struct device_part {
 struct client_part {
   client_port& requests;                   ///< used on gateways only
   completion_port* completions = nullptr;  ///< null: the node has no LLM gateway
+  time_point unix_epoch{};                 ///< 1970, by the node's clock
 };
 
 /// The process around the node. The functions are called from threads of actors and loaders.

@@ -46,14 +46,18 @@ class llm_catalog {
     }
   }
 
-  void update(engine_status s) {
+  /// True if the adapters of running or waiting sequences are others than before.
+  bool update(engine_status s) {
     std::lock_guard lock(mutex_);
-    if (s.engine.value >= engines_.size()) return;
+    if (s.engine.value >= engines_.size()) return false;
     auto& e = engines_[s.engine.value];
+    const bool changed =
+        e.said.running_adapters != s.running_adapters || e.said.waiting_adapters != s.waiting_adapters;
     auto& m = models_.at(e.model.value);
     e.up = s.ready;
     m.awaited = m.awaited && !s.ready;
     e.said = std::move(s);
+    return changed;
   }
   void update(const adapters_known& news) {
     std::lock_guard lock(mutex_);

@@ -42,7 +42,11 @@ void llm_gateway::on(envelope& e, time_point now) {
                            if (const auto* f = in_flight_.find(r.id); f != nullptr && f->attempt == r.attempt)
                              settle(r.id, outcome::failed(r.error, r.detail), now);
                        },
-                       [&](engine_status& s) { catalog_.update(std::move(s)); },
+                       [&](engine_status& s) {
+                         const auto engine = s.engine;
+                         if (catalog_.update(std::move(s)))
+                           models_[nodes_.engine(engine).model.value].adapters_changed_at = now;
+                       },
                        [&](adapters_known& a) {
                          catalog_.update(a);
                          if (a.all) bring_adapters(a.engine);

@@ -41,6 +41,7 @@ class llm_gateway final : public actor {
     std::vector<node_id> routers;      ///< nodes with routers; the first that is up is used
     size_t max_in_flight = 65536;
     duration drain_timeout{};  ///< `retry_after` of requests refused while draining
+    time_point unix_epoch{};   ///< 1970, by this node's clock; for metrics
   };
 
   /// `clients`, `tenants` and `models` outlive it.
@@ -63,6 +64,7 @@ class llm_gateway final : public actor {
   /// The metrics of a model.
   struct model_state {
     uint64_t prompt_tokens = 0, generated_tokens = 0, moves = 0;
+    time_point adapters_changed_at = long_ago;  ///< those of running or waiting sequences
     histogram first_token{histogram::seconds()}, between_tokens{histogram::short_seconds()},
         whole{histogram::seconds()};
   };

@@ -76,13 +76,15 @@ void llm_gateway::report(std::vector<metric>& out) const {
     add("vllm:num_requests_running", of, e.running, gauge);
     add("vllm:num_requests_waiting", of, e.waiting, gauge);
     add("vllm:kv_cache_usage_perc", of, e.kv_used, gauge);
+    const auto& m = models_[i];
+    const auto changed_at =
+        m.adapters_changed_at == long_ago ? 0 : to_seconds(m.adapters_changed_at - options_.unix_epoch);
     add("vllm:lora_requests_info",
         {{"model_name", name},
          {"max_lora", std::to_string(e.adapter_slots)},
          {"running_lora_adapters", fmt::format("{}", fmt::join(e.running_adapters, ","))},
          {"waiting_lora_adapters", fmt::format("{}", fmt::join(e.waiting_adapters, ","))}},
-        1, gauge);
-    const auto& m = models_[i];
+        changed_at, gauge);
     add("vllm:prompt_tokens_total", of, static_cast<double>(m.prompt_tokens), counter);
     add("vllm:generation_tokens_total", of, static_cast<double>(m.generated_tokens), counter);
     spread("vllm:time_to_first_token_seconds", name, m.first_token);

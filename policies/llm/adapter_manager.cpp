@@ -115,7 +115,7 @@ adapter_slots::decision adapter_manager::exchange(std::span<const adapter_id> wa
 bool adapter_manager::on_loaded(const load& l, time_point now) {
   slots_.loaded(l.id, now);
   due_ = true;
-  ++loads_;
+  load_times_.add(to_seconds(l.took));
   reads_ += l.from_disk;
   auto* e = registry_.find(l.id);
   if (e == nullptr) return false;

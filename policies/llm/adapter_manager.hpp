@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "messages/llm/commands.hpp"
+#include "policies/common/histogram.hpp"
 #include "policies/llm/adapter_registry.hpp"
 #include "policies/llm/adapter_slots.hpp"
 
@@ -82,8 +83,11 @@ class adapter_manager {
 
   size_t size() const { return registry_.size(); }
   uint32_t slots_taken() const { return slots_.taken(); }
-  uint64_t loads() const { return loads_; }  ///< onto the device
-  uint64_t reads() const { return reads_; }  ///< loads from disk
+  uint64_t loads() const { return load_times_.count(); }  ///< onto the device
+  uint64_t reads() const { return reads_; }               ///< loads from disk
+  /// Names of the adapters on the device, sorted.
+  std::vector<std::string> on_device() const { return names_of(slots_.on_device()); }
+  const histogram& load_times() const { return load_times_; }  ///< seconds
 
  private:
   struct asker {
@@ -98,7 +102,8 @@ class adapter_manager {
   adapter_slots slots_;
   std::unordered_map<adapter_id, asker> askers_;  // of adapters that are checked or leave
   bool due_ = false;                              // an exchange
-  uint64_t loads_ = 0, reads_ = 0;
+  uint64_t reads_ = 0;
+  histogram load_times_{histogram::seconds()};
 };
 
 }  // namespace troupe::llm

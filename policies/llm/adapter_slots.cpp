@@ -138,4 +138,11 @@ adapter_slots::place adapter_slots::of(adapter_id a) const {
   return h == held_.end() ? place::away : h->second.state;
 }
 
+std::vector<adapter_id> adapter_slots::on_device() const {
+  std::vector<adapter_id> out;
+  for (const auto& [id, s] : held_)
+    if (s.state != place::loading) out.push_back(id);
+  return out;
+}
+
 }  // namespace troupe::llm

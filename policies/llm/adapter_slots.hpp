@@ -51,6 +51,7 @@ class adapter_slots {
 
   enum class place : uint8_t { away, loading, ready, fenced };
   place of(adapter_id a) const;
+  std::vector<adapter_id> on_device() const;  ///< ready or fenced, by id
   uint32_t taken() const { return static_cast<uint32_t>(held_.size()); }
   uint32_t slots() const { return slots_; }
 

@@ -7,6 +7,7 @@ Needs the Python of tests/requirements.txt.
 import concurrent.futures
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -250,11 +251,17 @@ adapter_api = true
         self.assert_balanced()
 
     def test_metrics_that_the_inference_gateway_reads(self):
-        self.complete(GOLDEN[0])
+        self.complete(next(g for g in GOLDEN if g["adapter"]))
         text = self.cluster.ask("GET", "/metrics")[2]
         for name in ("vllm:num_requests_running", "vllm:num_requests_waiting", "vllm:kv_cache_usage_perc"):
             self.assertRegex(text, rf'(?m)^{name}{{model_name="tasks"}} [0-9]')
         self.assertRegex(text, r'(?m)^vllm:lora_requests_info{.*max_lora="2".*running_lora_adapters=".*waiting_lora_adapters=')
+        changed = re.findall(r'(?m)^vllm:lora_requests_info{.*} ([0-9.e+]+)$', text)
+        self.assertLess(abs(float(changed[0]) - time.time()), 600, changed)
+        self.assertRegex(text, r'(?m)^vllm:max_gpu_lora_adapters{.*model_name="tasks".*} 2$')
+        self.assertRegex(text, r'(?m)^vllm:num_gpu_loaded_lora_adapters{.*} [12]$')
+        self.assertRegex(text, r'(?m)^vllm:lora_adapter_loaded{.*adapter_name="[a-z0-9]+".*level="gpu".*} 1$')
+        self.assertRegex(text, r'(?m)^vllm:lora_adapter_load_seconds_count{.*} [1-9]')
         self.assertRegex(text, r'(?m)^vllm:time_to_first_token_seconds_count{model_name="tasks"} [1-9]')
         self.assertRegex(text, r'(?m)^troupe_llm_ledger_balanced 1$')
 

@@ -117,6 +117,9 @@ struct main_loop {
   }
 };
 
+/// Since 1970.
+duration wall_clock() { return std::chrono::system_clock::now().time_since_epoch(); }
+
 /// Opens the HTTP frontend on a gateway, runs the loop, and drains the frontend.
 int serve(const main_loop& loop, const http_frontend::parts& http_parts) {
   try {
@@ -164,7 +167,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
                         .control = control,
                         .hosts = threaded_hosts(system, time),
                         .devices = devices.part(),
-                        .clients = {clients, &completions},
+                        .clients = {clients, &completions, time.now() - wall_clock()},
                         .process = process.part()});
   devices.connect(runtime.post());
   http_frontend http;

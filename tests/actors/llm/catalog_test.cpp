@@ -54,3 +54,18 @@ TEST_CASE("llm catalog: names of models take precedence, and an adapter goes wit
   c.update(adapters_known{llm_id{0}, engine_id{1}, false, {}, {"x"}});
   CHECK_FALSE(c.find("x"));
 }
+
+TEST_CASE("llm catalog: a status says whether the adapters in use are others") {
+  llm_catalog c(two_models());
+  engine_status s;
+  s.engine = engine_id{1};
+  CHECK_FALSE(c.update(s));
+  s.running_adapters = {"x"};
+  CHECK(c.update(s));
+  s.running = 7;
+  CHECK_FALSE(c.update(s));
+  std::swap(s.running_adapters, s.waiting_adapters);
+  CHECK(c.update(s));
+  s.engine = engine_id{3};  // there is none
+  CHECK_FALSE(c.update(s));
+}

@@ -63,6 +63,7 @@ struct llm_gateway_stage : llm_gateway_parts, stage<llm_gateway> {
     o.routers = {scheduler_node};
     o.max_in_flight = 3;
     o.drain_timeout = 7s;
+    o.unix_epoch = time_point{-1000s};
     return o;
   }
   /// With the version that the router knows.

@@ -170,3 +170,27 @@ TEST_CASE("llm gateway: each of several prompts is a request, and is refused alo
   CHECK(g.out.take<generate>().size() == 3);
   g.check_clean();
 }
+
+TEST_CASE("llm gateway: the value of vllm:lora_requests_info is the time of its last change") {
+  llm_gateway_stage g;
+  const auto value = [&] {
+    std::vector<metric> all;
+    g.actor.report(all);
+    const auto found = std::ranges::find(all, "vllm:lora_requests_info", &metric::name);
+    REQUIRE(found != all.end());
+    return found->value;
+  };
+  CHECK(value() == 0);
+  engine_status s;
+  s.engine = first_engine;
+  s.running_adapters = {"x"};
+  g.deliver(s, address{worker_node, {}, role::llm_engine, 0});
+  const auto first = to_seconds(g.now + 1000s - time_point{});
+  CHECK(value() == doctest::Approx(first));
+  g.now += 5s;
+  g.deliver(s, address{worker_node, {}, role::llm_engine, 0});
+  CHECK(value() == doctest::Approx(first));
+  s.waiting_adapters = {"y"};
+  g.deliver(s, address{worker_node, {}, role::llm_engine, 0});
+  CHECK(value() == doctest::Approx(first + 5));
+}

@@ -180,3 +180,14 @@ TEST_CASE("adapter manager: its list has the state and the use of each adapter")
   CHECK(m.names_of(ids) == std::vector<std::string>{"a", "b"});
   CHECK(m.all().size() == 2);
 }
+
+TEST_CASE("adapter manager: the adapters on the device are known by name, and the times of their loads") {
+  two_slots m;
+  CHECK(m.on_device().empty());
+  m.bring_in(m.id_of("b"));
+  CHECK(m.on_device() == std::vector<std::string>{"b"});
+  m.bring_in(m.id_of("a"));
+  CHECK(m.on_device() == std::vector<std::string>{"a", "b"});
+  CHECK(m.loads() == 2);
+  CHECK(m.load_times().sum() == doctest::Approx(0.006));
+}
