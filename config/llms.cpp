@@ -42,7 +42,7 @@ class llm_reader {
   void read(section& s, llm_reading& out) {
     const llm_id id{static_cast<uint32_t>(out.llms.size())};
     auto& m = out.llms.emplace_back();
-    m.name = s.name("name");
+    m.name = s.path_name("name");
     read_checkpoint(s, m);
     read_engines(s, id, out.engines);
     read_routing(s, m);

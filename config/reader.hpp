@@ -43,6 +43,8 @@ class section {
   std::vector<double> numbers(std::string_view key, std::string_view unit, double min, double max);
   /// Letters, digits, '_', '-', '.': fit for a URL, a metric label, a command line.
   std::string name(std::string_view key, std::optional<std::string> fallback = {});
+  /// One name, or several joined by "/": "org/name".
+  std::string path_name(std::string_view key);
   /// The index of one of `choices`. `expected` is for messages; by default the choices.
   size_t choice(std::string_view key, std::span<const std::string_view> choices, size_t fallback,
                 std::string_view expected = {});

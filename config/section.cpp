@@ -38,6 +38,16 @@ bool is_name(std::string_view s) {
   });
 }
 
+bool is_path_name(std::string_view s) {
+  if (s.size() > 128) return false;
+  for (;;) {
+    const auto end = s.find('/');
+    if (!is_name(s.substr(0, end))) return false;
+    if (end == std::string_view::npos) return true;
+    s.remove_prefix(end + 1);
+  }
+}
+
 std::string listed(std::span<const std::string_view> names) {
   constexpr size_t shown = 10;
   std::string out;
@@ -210,6 +220,17 @@ std::string section::name(std::string_view key, std::optional<std::string> fallb
   if (given && is_name(given->get())) return keep(key, given->get());
   must_be(key, "a name of up to 64 letters, digits, '_', '-' and '.'");
   return keep(key, fallback.value_or(""));
+}
+
+std::string section::path_name(std::string_view key) {
+  note(key);
+  const auto* given = has(key) ? from_->table->get(key)->as_string() : nullptr;
+  if (given && is_path_name(given->get())) return keep(key, given->get());
+  must_be(
+      key,
+      "a name of up to 64 letters, digits, '_', '-' and '.', or several joined by '/' to 128 characters at "
+      "most");
+  return keep(key, std::string());
 }
 
 std::optional<size_t> section::find_choice(std::string_view key, std::span<const std::string_view> choices,

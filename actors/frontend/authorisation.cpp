@@ -29,7 +29,7 @@ constexpr std::array<std::pair<std::string_view, access>, 23> table{{
     {"/v2/models/{model}/versions/{version}/infer", access::tenant},
     // The body names the model, so the handlers check it.
     {"/v1/models", access::tenant},
-    {"/v1/models/{id}", access::tenant},
+    {"/v1/models/{id...}", access::tenant},
     {"/v1/completions", access::tenant},
     {"/v1/chat/completions", access::tenant},
     {"/tokenize", access::tenant},

@@ -27,7 +27,7 @@ void openai_api::add_to(http_router& routes) {
   routes.add("GET", "/v1/models", [this](const http_request& request, auto&, http_reply reply) {
     list(request.tenant, std::move(reply));
   });
-  routes.add("GET", "/v1/models/{id}", [this](const http_request& request, auto& at, http_reply reply) {
+  routes.add("GET", "/v1/models/{id...}", [this](const http_request& request, auto& at, http_reply reply) {
     describe(at["id"], request.tenant, std::move(reply));
   });
   routes.add("POST", "/tokenize", [this](const http_request& request, auto&, http_reply reply) {

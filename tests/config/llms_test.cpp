@@ -181,6 +181,14 @@ TEST_CASE("models and language models share one space of names") {
   CHECK(said(with(changed(again, "\"tasks\"", "\"n\""))) == "");
 }
 
+TEST_CASE("names of language models may be joined by slashes") {
+  const std::string another = "[[llm]]\nname = \"meta-llama/Llama-2-7b\"\nmodel = \"../llama-tasks/base\"\n";
+  CHECK(said(with(another)) == "");
+  for (const auto* bad : {"\"/a\"", "\"a/\"", "\"a//b\"", "\"a b/c\"", "7"})
+    CHECK(listed(with(changed(another, "\"meta-llama/Llama-2-7b\"", bad)).problems)
+              .find("or several joined by '/'") != std::string::npos);
+}
+
 TEST_CASE("a language model's worker must be named if there are several") {
   const auto problem = [](std::string_view keys) {
     return said(

@@ -36,11 +36,21 @@ std::string percent_decoded(std::string_view s) {
 }
 
 bool is_placeholder(std::string_view segment) { return segment.starts_with('{') && segment.ends_with('}'); }
+bool is_rest(std::string_view segment) { return segment.starts_with('{') && segment.ends_with("...}"); }
+
+/// Takes the next segment, or all of them for "{name...}".
+bool take(std::string_view pattern, std::string_view& path, std::string_view& got) {
+  if (!is_rest(pattern)) return take_segment(path, got);
+  if (!path.starts_with('/')) return false;
+  got = path.substr(1, path.size() - 1 - (path.size() > 1 && path.ends_with('/')));
+  path = {};
+  return true;
+}
 
 bool matches(const std::vector<std::string>& pattern, std::string_view path) {
   std::string_view got;
   for (const auto& want : pattern)
-    if (!take_segment(path, got) || (is_placeholder(want) ? got.empty() : want != got)) return false;
+    if (!take(want, path, got) || (is_placeholder(want) ? got.empty() : want != got)) return false;
   return path.empty();
 }
 
@@ -48,8 +58,8 @@ path_parameters parameters_of(const std::vector<std::string>& pattern, std::stri
   path_parameters out;
   std::string_view got;
   for (const std::string_view name : pattern)
-    if (take_segment(path, got) && is_placeholder(name))
-      out.add(name.substr(1, name.size() - 2), percent_decoded(got));
+    if (take(name, path, got) && is_placeholder(name))
+      out.add(name.substr(1, name.size() - (is_rest(name) ? 5 : 2)), percent_decoded(got));
   return out;
 }
 

@@ -41,7 +41,9 @@ class http_router final : public http_handler {
  public:
   using route_handler = std::function<void(http_request, const path_parameters&, http_reply)>;
 
-  /// `pattern`: "/v2/models/{model}/infer"; a placeholder matches one non-empty segment.
+  /// `pattern`: "/v2/models/{model}/infer"; a placeholder matches one non-empty segment. A last one with
+  /// dots,
+  /// "/v1/models/{id...}", matches the rest of the path, one segment or more.
   void add(std::string method, std::string_view pattern, route_handler handler);
   /// Called in `admit` for every matching route; null: no guard. Outlives the router.
   void set_guard(http_guard* guard) { guard_ = guard; }

@@ -38,6 +38,7 @@ http_router a_router() {
   router.add("POST", "/v2/models/{model}/infer", say("infer"));
   router.add("POST", "/v2/models/{model}/versions/{version}/infer", say("infer"));
   router.add("DELETE", "/v2/models/{model}", say("remove"));
+  router.add("GET", "/v1/models/{model...}", say("card"));
   return router;
 }
 
@@ -56,6 +57,15 @@ TEST_CASE("placeholders are percent-decoded after the path was split") {
   CHECK(ask(router, "GET", "/v2/models/a%2Fb%20c").body == "metadata(a/b c,)");
   CHECK(ask(router, "GET", "/v2/models/50%").body == "metadata(50%,)");
   CHECK(ask(router, "GET", "/v2/models/%zz%4").body == "metadata(%zz%4,)");
+}
+
+TEST_CASE("a placeholder with dots is the rest of the path") {
+  auto router = a_router();
+  CHECK(ask(router, "GET", "/v1/models/one").body == "card(one,)");
+  CHECK(ask(router, "GET", "/v1/models/org/name").body == "card(org/name,)");
+  CHECK(ask(router, "GET", "/v1/models/org%2Fname/").body == "card(org/name,)");
+  CHECK(ask(router, "GET", "/v1/models").status == 404);
+  CHECK(ask(router, "GET", "/v1/models/").status == 404);
 }
 
 TEST_CASE("an unknown path is 404, a known one with another method 405") {
