@@ -14,7 +14,7 @@ std::string text_of(const tokenizer_bundle& of, llm::token t) {
 std::string render_chat(const tokenizer_bundle& of, const nlohmann::ordered_json& messages,
                         bool add_generation_prompt, std::chrono::sys_days today) {
   const std::chrono::year_month_day date{today};
-  return of.chat->render({{"messages", messages},
+  return of.chat->render({{"messages", llm::with_contents(messages, of.chat->contents())},
                           {"add_generation_prompt", add_generation_prompt},
                           {"bos_token", of.begin},
                           {"eos_token", of.end},

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "gpu/chat_template/content_reader.hpp"
 #include "gpu/chat_template/interpreter.hpp"
 #include "gpu/chat_template/parser.hpp"
 #include "gpu/common/request_refused.hpp"
@@ -13,15 +14,19 @@ namespace troupe::llm {
 struct chat_template::parsed {
   jinja::source source;
   jinja::body content;
+  content_format contents;
 };
 
 chat_template::chat_template(std::string_view source, const std::string& name) {
   auto s = jinja::read_source(source, name);
   auto content = jinja::parse(s);
-  parsed_ = std::make_unique<const parsed>(parsed{std::move(s), std::move(content)});
+  const auto contents = jinja::content_reader().read(content);
+  parsed_ = std::make_unique<const parsed>(parsed{std::move(s), std::move(content), contents});
 }
 
 chat_template::~chat_template() = default;
+
+content_format chat_template::contents() const { return parsed_->contents; }
 
 std::string chat_template::render(const nlohmann::ordered_json& variables) const {
   if (!variables.is_object()) throw request_refused("the variables of a chat template must be a JSON object");

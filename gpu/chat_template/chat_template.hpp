@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 
+#include "gpu/chat_template/content_format.hpp"
 #include "gpu/chat_template/template_error.hpp"
 
 namespace troupe::llm {
@@ -25,6 +26,8 @@ class chat_template {
   chat_template(std::string_view source, const std::string& name);
   ~chat_template();
 
+  /// The form in which `render` takes the contents of messages.
+  content_format contents() const;
   /// `variables`: an object with messages, add_generation_prompt, bos_token, eos_token, tools (or null), ...
   /// and strftime_now: the date, with or without time, for the function of this name, "2024-07-26" or
   /// "2024-07-26T14:05:09". Throws request_refused for a template's raise_exception, wrong types, more than 4

@@ -39,16 +39,14 @@ std::string part_text(body_reader& in, const std::string& param) {
   return text;
 }
 
-std::string content_text(body_reader& in, const std::string& param) {
+json content_of(body_reader& in, const std::string& param) {
   if (in.peek() == '"') return in.text(param);
   if (in.peek() != '[') in.wrong(param, R"(must be a string, or a list of {"type": "text", "text": ...})");
-  std::string all;
-  bool first = true;
+  auto parts = json::array();
   in.list(param, any_length, [&](place at) {
-    if (!std::exchange(first, false)) all += '\n';
-    all += part_text(in, at.text());
+    parts.push_back({{"type", "text"}, {"text", part_text(in, at.text())}});
   });
-  return all;
+  return parts;
 }
 
 // OpenAI sends them as JSON in a string, templates print them.
@@ -100,7 +98,7 @@ json message_of(body_reader& in, const std::string& param) {
     if (key == "role" || key == "name" || key == "tool_call_id") {
       message[key] = in.text(at, longest_key);
     } else if (key == "content") {
-      message[key] = content_text(in, at);
+      message[key] = content_of(in, at);
     } else if (key == "tool_calls") {
       auto calls = json::array();
       in.list(at, any_length, [&](place i) { calls.push_back(call_of(in, i.text())); });

@@ -71,11 +71,11 @@ TEST_CASE("messages keep the fields of templates, in their order") {
   CHECK(messages_of(R"([{"role": "user", "content": ""}])")[0]["content"] == "");
 }
 
-TEST_CASE("parts of text are joined with line ends, others are refused") {
+TEST_CASE("contents are texts, or parts that are texts") {
   CHECK(messages_of(R"([{"role": "user", "content": [{"type": "text", "text": "a"},
           {"text": "b\nc", "type": "text", "cache_control": {"type": "ephemeral"}}]}])")[0]["content"] ==
-        "a\nb\nc");
-  CHECK(messages_of(R"([{"role": "user", "content": []}])")[0]["content"] == "");
+        ordered_json::parse(R"([{"type": "text", "text": "a"}, {"type": "text", "text": "b\nc"}])"));
+  CHECK(messages_of(R"([{"role": "user", "content": []}])")[0]["content"] == ordered_json::array());
   CHECK(refused_messages(
             R"([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}])") ==
         "messages[0].content[0].type | messages[0].content[0].type: must be \"text\", it is \"image_url\"; "
