@@ -1,5 +1,6 @@
 #include "actors/cluster/control_endpoint.hpp"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <caf/all.hpp>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "policies/cluster/hello_check.hpp"
+#include "transport/common/tcp_listener.hpp"
 #include "transport/common/tcp_probe.hpp"
 
 namespace troupe {
@@ -159,6 +161,16 @@ class endpoint_actor final : public caf::event_based_actor {
   std::vector<peer> peers_;
 };
 
+/// CAF does not say why it cannot listen.
+std::string why_not(const std::string& host, uint16_t port) {
+  try {
+    const tcp_listener there(host, port, port);
+  } catch (const std::runtime_error& e) {
+    return e.what();
+  }
+  return fmt::format("cannot listen at {}:{}", host, port);
+}
+
 }  // namespace
 
 control_endpoint::control_endpoint(caf::actor_system& system, std::shared_ptr<const tls_context> tls,
@@ -174,9 +186,9 @@ control_endpoint::control_endpoint(caf::actor_system& system, std::shared_ptr<co
       .receive([this](uint16_t port) { port_ = port; }, [](const caf::error&) {});
   if (port_ == 0) {
     caf::anon_send_exit(actor_, caf::exit_reason::kill);
-    throw std::runtime_error("node '" + me.name + "' cannot listen on " + me.listen + ":" +
-                             std::to_string(me.control_port) +
-                             ": the port is in use or not allowed; stop what uses it or change control_port");
+    throw std::runtime_error(
+        fmt::format("node '{}', control_port: {}; stop what uses the port, or choose another", me.name,
+                    why_not(me.listen, me.control_port)));
   }
 }
 

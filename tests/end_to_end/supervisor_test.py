@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """`troupe up` and its nodes go on without anyone who reads what they say; commands notice a full disk."""
 import os
+import re
 import signal
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -55,6 +57,25 @@ class SharedMemory(ClusterTest):
         with Cluster() as c:
             c.start()
             self.assertFalse(left.exists())
+
+
+class Starts(ClusterTest):
+    """What a node lacks at its start is said with the fix."""
+
+    def test_open_files(self):
+        with Cluster() as c:
+            few = ["bash", "-c", 'ulimit -n 20; exec "$0" "$@"', processes.PROGRAM]
+            up = Process("up", str(c.file), "--no-restart", command=few)
+            c.processes.append(up)
+            up.wait_error("may open 20 files and needs at least 60: raise the limit (ulimit -Hn, LimitNOFILE)")
+
+    def test_a_control_port_that_is_taken(self):
+        with Cluster() as c:
+            port = int(re.search(r"control_port = (\d+)", c.file.read_text())[1])
+            with socket.create_server(("127.0.0.1", port)):
+                up = Process("up", str(c.file), "--no-restart")
+                c.processes.append(up)
+                up.wait_error(f"control_port: cannot listen at 127.0.0.1:{port}: Address already in use; stop what uses")
 
 
 class FullDisk(ClusterTest):

@@ -1,24 +1,13 @@
 #include "tools/node/http_options.hpp"
 
 #include <spdlog/spdlog.h>
-#include <sys/resource.h>
 
-#include <algorithm>
+#include "tools/node/file_limit.hpp"
 
 namespace troupe {
 namespace {
 
-constexpr rlim_t other_files = 256;  // for lanes, logs and libraries
-
-/// Raises the soft limit of open files to the hard limit and returns it.
-rlim_t raise_file_limit() {
-  rlimit files{};
-  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return RLIM_INFINITY;  // unknown: accept() reports a shortage
-  files.rlim_cur = files.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &files);
-  getrlimit(RLIMIT_NOFILE, &files);
-  return files.rlim_cur;
-}
+constexpr uint64_t other_files = 256;  // for lanes, logs and libraries
 
 }  // namespace
 
@@ -36,7 +25,7 @@ http_server_options http_options(const node_spec& me, const limit_spec& limits) 
   o.header_timeout = limits.http_header_timeout;
   o.body_timeout = limits.http_body_timeout;
   const auto files = raise_file_limit();
-  if (files != RLIM_INFINITY && files < o.max_connections + other_files) {
+  if (files < o.max_connections + other_files) {
     o.max_connections = static_cast<uint32_t>(files > 2 * other_files ? files - other_files : files / 2);
     spdlog::warn(
         "node '{}' may open {} files and takes {} connections instead of limits.http_connections = {}; raise "

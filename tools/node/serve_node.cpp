@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 #include "actors/cluster/control_endpoint.hpp"
@@ -25,6 +26,7 @@
 #include "tools/common/exit_code.hpp"
 #include "tools/common/standard_streams.hpp"
 #include "tools/node/data_port.hpp"
+#include "tools/node/file_limit.hpp"
 #include "tools/node/http_frontend.hpp"
 #include "tools/node/node_process.hpp"
 #include "tools/node/operator_actors.hpp"
@@ -50,6 +52,9 @@ void remove_what_killed_processes_left() {
 /// Call before the process has other threads.
 void prepare_process(const cluster_spec& cluster, node_id self) {
   for (const auto& w : security_warnings(cluster, self)) report("troupe: warning: {}", w);
+  const auto files =
+      file_limit_problem(cluster.nodes[self.value].name, raise_file_limit(), cluster.nodes.size());
+  if (!files.empty()) throw std::runtime_error(files);
   remove_what_killed_processes_left();
   signal(SIGPIPE, SIG_IGN);  // OpenSSL writes to sockets that may be closed
   llm_device_pool::prepare_process(cluster, self);

@@ -30,6 +30,7 @@ namespace {
   if (ec == net::error::access_denied) fix = "choose a port above 1023, or grant the right to bind this one";
   if (ec == net::error::invalid_argument)
     fix = "the host must be an address of this machine, such as 127.0.0.1, 0.0.0.0 or ::";
+  if (ec == net::error::no_descriptors) fix = "raise the limit of open files (ulimit -n, LimitNOFILE)";
   const auto setting = o.port_setting.empty() ? "" : " (" + o.port_setting + ")";
   throw http_listen_error(
       fmt::format("cannot listen on {}{}: {}; {}", host_port(o.host, o.port), setting, ec.message(), fix));
