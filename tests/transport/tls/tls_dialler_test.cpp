@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <future>
+#include <optional>
 #include <string>
 
 #include "tests/temporary_folder.hpp"
