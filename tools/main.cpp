@@ -27,6 +27,7 @@
 #include "tools/common/standard_streams.hpp"
 #include "tools/node/serve_node.hpp"
 #include "tools/node/up.hpp"
+#include "transport/common/loopback.hpp"
 
 namespace {
 
@@ -267,6 +268,10 @@ int main(int argc, char** argv) {
   spdlog::set_default_logger(spdlog::stderr_color_mt("troupe"));
   spdlog::set_pattern("time=%Y-%m-%dT%H:%M:%S.%e level=%l %v");
   spdlog::set_level(spdlog::level::warn);
+  on_slow_lookup([](const std::string& host) {
+    report("troupe: looking up the host '{}' of the cluster file; its name servers have not answered yet",
+           host);
+  });
 
   CLI::App app("Troupe: an actor runtime for inference clusters");
   app.footer(

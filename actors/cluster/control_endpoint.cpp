@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "policies/cluster/hello_check.hpp"
-#include "transport/common/tcp_listener.hpp"
 #include "transport/common/tcp_probe.hpp"
 
 namespace troupe {
@@ -161,16 +160,6 @@ class endpoint_actor final : public caf::event_based_actor {
   std::vector<peer> peers_;
 };
 
-/// CAF does not say why it cannot listen.
-std::string why_not(const std::string& host, uint16_t port) {
-  try {
-    const tcp_listener there(host, port, port);
-  } catch (const std::runtime_error& e) {
-    return e.what();
-  }
-  return fmt::format("cannot listen at {}:{}", host, port);
-}
-
 }  // namespace
 
 control_endpoint::control_endpoint(caf::actor_system& system, std::shared_ptr<const tls_context> tls,
@@ -188,7 +177,7 @@ control_endpoint::control_endpoint(caf::actor_system& system, std::shared_ptr<co
     caf::anon_send_exit(actor_, caf::exit_reason::kill);
     throw std::runtime_error(
         fmt::format("node '{}', control_port: {}; stop what uses the port, or choose another", me.name,
-                    why_not(me.listen, me.control_port)));
+                    listening_problem(me.listen, me.control_port)));
   }
 }
 

@@ -1,5 +1,6 @@
 #include "transport/common/tcp_probe.hpp"
 
+#include <fmt/format.h>
 #include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -7,6 +8,9 @@
 
 #include <cerrno>
 #include <memory>
+#include <stdexcept>
+
+#include "transport/common/tcp_listener.hpp"
 
 namespace troupe {
 
@@ -29,6 +33,15 @@ bool accepts_connections(const std::string& host, uint16_t port, duration limit)
   }
   ::close(fd);
   return yes;
+}
+
+std::string listening_problem(const std::string& host, uint16_t port) {
+  try {
+    const tcp_listener now_it_can(host, port, port);
+  } catch (const std::runtime_error& e) {
+    return e.what();
+  }
+  return fmt::format("cannot listen at {}:{}", host, port);
 }
 
 }  // namespace troupe

@@ -10,4 +10,7 @@ namespace troupe {
 /// resolution: a host without power does not even refuse, and the kernel would try for minutes.
 bool accepts_connections(const std::string& host, uint16_t port, duration limit);
 
+/// Why this process cannot listen there, for a library that does not say it: "cannot listen at ...: reason".
+std::string listening_problem(const std::string& host, uint16_t port);
+
 }  // namespace troupe
