@@ -156,7 +156,9 @@ net::awaitable<http_connection::after> http_connection::answer(http_received& go
 /// Waits until the handler has acted, or the client has left.
 net::awaitable<void> http_connection::wait_for(pending_reply& pending) {
   while (!over() && pending.sleep_if_idle()) {
-    deadline_ = clock_type::time_point::max();  // the handler limits the time of an answer
+    // The handler limits the time of an answer. A client that has closed its sending side may wait for it, or be
+    // gone: a write tells, and without one it gets a short time.
+    deadline_ = eof_ ? heard_at_ + loop_.shared.options.half_close_timeout : clock_type::time_point::max();
     watching_ = true;
     listen();
     co_await sleep();
@@ -196,6 +198,7 @@ net::awaitable<http_connection::after> http_connection::write_stream(http_respon
 net::awaitable<bool> http_connection::write(std::string bytes) {
   error_code ec;
   const size_t sent = socket_.write_some(net::buffer(bytes), ec);  // most responses fit the socket's buffer
+  heard_at_ = clock_type::now();
   if (sent == bytes.size()) co_return true;
   if (ec && ec != net::error::would_block) co_return false;
   body_share waiting(loop_.shared.unsent);
@@ -235,7 +238,7 @@ net::awaitable<void> http_connection::leave() {
 net::awaitable<bool> http_connection::receive(bool likely) {
   const size_t before = buffer_.size();
   if (likely && !listening_) read_some();
-  while (buffer_.size() == before && !over()) {
+  while (buffer_.size() == before && !over() && !eof_) {
     if (loop_.draining && !serving_ && before == 0 && !leaving_) break;
     listen();
     co_await sleep();
@@ -249,7 +252,7 @@ net::awaitable<void> http_connection::sleep() {
 }
 
 void http_connection::listen() {
-  if (listening_ || over()) return;
+  if (listening_ || over() || eof_) return;
   listening_ = true;
   socket_.async_wait(net::ip::tcp::socket::wait_read, [self = shared_from_this()](error_code ec) {
     self->listening_ = false;
@@ -267,7 +270,12 @@ void http_connection::read_some() {
   error_code ec;
   const size_t n = socket_.read_some(buffer_.prepare(serving_ ? large_read : small_read), ec);
   buffer_.commit(n);
-  if (ec && ec != net::error::would_block) ended_ = true;
+  if (ec == net::error::eof) {
+    eof_ = true;
+    heard_at_ = clock_type::now();
+  } else if (ec && ec != net::error::would_block) {
+    ended_ = true;
+  }
 }
 
 void http_connection::set_serving(bool serving) {

@@ -130,6 +130,32 @@ TEST_CASE("a client that disconnects cancels its request") {
   stage.answer_next();  // too late, harmless
 }
 
+TEST_CASE("a client that closes its sending side gets its answers") {
+  stage_handler stage;
+  http_server server({}, stage);
+  client c(server.port());
+  c.get("/slow");
+  c.post("/echo", "and this");
+  c.half_close();
+  stage.wait_for(1);
+  std::this_thread::sleep_for(50ms);
+  CHECK(stage.cancelled == 0);
+  stage.answer_next();
+  CHECK(c.receive().status == 200);
+  CHECK(c.receive().body == "and this");
+  while (server.connections() > 0) std::this_thread::sleep_for(1ms);
+}
+
+TEST_CASE("a client that closes its sending side does not wait for ever") {
+  stage_handler stage;
+  http_server server({.half_close_timeout = 20ms}, stage);
+  client c(server.port());
+  c.get("/slow");
+  stage.wait_for(1);
+  c.half_close();
+  CHECK(stage.wait_for_cancelled(1));
+}
+
 TEST_CASE("a disconnect is noticed behind a pipelined request") {
   stage_handler stage;
   http_server server({}, stage);
