@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Every error has one clear message and the right exit code; a running cluster stays up."""
+import concurrent.futures
 import json
 import os
 import re
@@ -10,9 +11,10 @@ import unittest
 from pathlib import Path
 
 import cluster
+import processes
 from cluster import Cluster, ClusterTest
 from fixtures import FIXTURES, ROOT, Fixture
-from processes import PATIENCE, run
+from processes import PATIENCE, eventually, run
 
 
 class BadInput(unittest.TestCase):
@@ -234,6 +236,19 @@ class Serving(ClusterTest):
             self.assertEqual(code, 200, answer)
             self.assertLessEqual(fixture.distance(answer), 1e-4)
             self.assert_ledger_balances(c)
+
+    def test_large_bodies_leave_no_memory_behind(self):
+        with Cluster(limits="body_mb = 64\nhttp_bodies_mb = 512", env=processes.MEASURED) as c:
+            gateway = c.start().pid_of("head")
+            body = b'{"inputs": [{"name": "input", "datatype": "FP32", "shape": [1, 64], "data": [' + b"0," * (30 << 20)
+            with concurrent.futures.ThreadPoolExecutor(2) as clients:
+                list(clients.map(lambda _: c.ask("POST", "/v2/models/mlp/infer", body), range(4)))
+                before = processes.resident_mb(gateway)
+                codes = list(clients.map(lambda _: c.ask("POST", "/v2/models/mlp/infer", body)[0], range(36)))
+            self.assertEqual(set(codes), {400})
+            within = 64 * processes.MEMORY_FACTOR
+            self.assertTrue(eventually(lambda: processes.resident_mb(gateway) < before + within))
+            c.wait_until_served(Fixture("mlp"))
 
     def test_a_deadline_that_cannot_be_met_is_refused_at_once(self):
         fixture = Fixture("mlp")
