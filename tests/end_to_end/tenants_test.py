@@ -146,6 +146,16 @@ class Keys(ClusterTest):
                 up.child.send_signal(signal.SIGHUP)
                 self.assertTrue(eventually(lambda: "keys_not_read" in up.output()))
                 self.assertEqual(c.ask("POST", infer, body, fresh)[0], 200)
+
+            with self.subTest("a key file that has become a pipe holds up neither SIGHUP nor status nor SIGTERM"):
+                key_file.unlink()
+                os.mkfifo(key_file)
+                up.child.send_signal(signal.SIGHUP)
+                self.assertTrue(eventually(lambda: "it is a pipe" in up.output()))
+                self.assertEqual(c.ask("POST", infer, body, fresh)[0], 200)
+                code, _, err = run("status", c.file)
+                self.assertEqual(code, 2, err)
+                self.assertIn("it is a pipe", err)
             self.assertEqual(up.terminate(), 0)
             for secret in (ADMIN, SEARCH, ADS, fresh):
                 self.assertNotIn(secret, up.output())
