@@ -16,6 +16,7 @@ struct embedding_args {
   size_t hidden = 0;
   float* out = nullptr;   ///< [rows, hidden], written
   size_t out_stride = 0;  ///< floats from row to row, at least `hidden`
+  float scale = 1;        ///< of the numbers
 };
 
 void embedding_reference(const embedding_args& args);

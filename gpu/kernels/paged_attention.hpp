@@ -24,6 +24,7 @@ struct paged_attention_args {
   uint32_t layer = 0;
   uint32_t window = 0;  ///< sliding window in tokens, including the row's own; 0: none
   float scale = 1;      ///< of the scores before the softmax, usually 1 / sqrt(head_dim)
+  float cap = 0;        ///< scaled scores s become cap * tanh(s / cap), as in Gemma 2; 0: none
 };
 
 inline constexpr uint32_t attention_max_head_dim = 256;

@@ -24,6 +24,7 @@ void paged_attention_reference(const paged_attention_args& a) {
         double score = 0;
         for (uint32_t d = 0; d < dim; ++d) score += q[d] * cached(t, paged_kv::key, d);
         weight[t - begin] = score * a.scale;
+        if (a.cap > 0) weight[t - begin] = a.cap * std::tanh(weight[t - begin] / a.cap);
         largest = std::max(largest, weight[t - begin]);
       }
       for (double& w : weight) sum += w = std::exp(w - largest);

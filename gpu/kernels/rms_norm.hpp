@@ -1,4 +1,4 @@
-// RMSNorm, fused with the addition to the residual stream before it.
+// RMSNorm: fused with the addition to the residual stream before it, or of the heads of queries and keys.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +18,18 @@ struct rms_norm_args {
   size_t rows = 0, width = 0;
 };
 
+struct head_norm_args {
+  float* x = nullptr;   ///< [rows, heads, head_dim], each head normalised in place
+  size_t x_stride = 0;  ///< floats from row to row, at least heads * head_dim
+  size_t rows = 0;
+  uint32_t heads = 0, head_dim = 0;
+  const float* weight = nullptr;  ///< [head_dim]
+  float epsilon = 1e-5F;          ///< added to the mean of the squares
+};
+
 void rms_norm_reference(const rms_norm_args& args);
 void rms_norm(const rms_norm_args& args);
+void head_norm_reference(const head_norm_args& args);
+void head_norm(const head_norm_args& args);
 
 }  // namespace troupe::kernels

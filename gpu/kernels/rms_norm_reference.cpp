@@ -19,4 +19,18 @@ void rms_norm_reference(const rms_norm_args& a) {
   }
 }
 
+void head_norm_reference(const head_norm_args& a) {
+  for (size_t r = 0; r < a.rows; ++r) {
+    float* row = a.x + r * a.x_stride;
+    rms_norm_reference({.residual = row,
+                        .residual_stride = a.head_dim,
+                        .weight = a.weight,
+                        .epsilon = a.epsilon,
+                        .out = row,
+                        .out_stride = a.head_dim,
+                        .rows = a.heads,
+                        .width = a.head_dim});
+  }
+}
+
 }  // namespace troupe::kernels

@@ -17,7 +17,7 @@ void turn(float* head, uint32_t half, const float* cosine, const float* sine) {
 }  // namespace
 
 void rope_angles_reference(const rope_angles_args& a) {
-  const uint32_t half = a.head_dim / 2;
+  const uint32_t half = a.rotated / 2;
   for (size_t r = 0; r < a.rows; ++r) {
     for (uint32_t i = 0; i < half; ++i) {
       // rounded to a float, as Transformers does
@@ -29,7 +29,7 @@ void rope_angles_reference(const rope_angles_args& a) {
 }
 
 void rope_reference(const rope_args& a) {
-  const uint32_t half = a.head_dim / 2;
+  const uint32_t half = a.rotated / 2;
   for (size_t r = 0; r < a.rows; ++r) {
     const float *cosine = a.cosine + r * half, *sine = a.sine + r * half;
     for (uint32_t h = 0; h < a.heads; ++h)

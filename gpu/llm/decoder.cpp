@@ -188,7 +188,7 @@ void decoder::state::prepare(const llm_step& step) {
   launch(&kernel_times::others, kernels::rope_angles,
          {.positions = step.positions.data(),
           .rows = rows,
-          .head_dim = config.head_dim,
+          .rotated = config.head_dim,
           .frequencies = config.rope_frequencies.data(),
           .cosine = cosine.data(),
           .sine = sine.data()});
@@ -231,7 +231,8 @@ void decoder::state::attend(const llm_step& step, uint32_t layer, const float* a
           .kv_heads = config.kv_heads,
           .head_dim = config.head_dim,
           .cosine = cosine.data(),
-          .sine = sine.data()});
+          .sine = sine.data(),
+          .rotated = config.head_dim});
 
   const kernels::block_table table{step.block_start.data(), step.blocks.data()};
   launch(&kernel_times::others, kernels::kv_append,

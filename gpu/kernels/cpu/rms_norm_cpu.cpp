@@ -17,4 +17,15 @@ void rms_norm(const rms_norm_args& a) {
   }
 }
 
+void head_norm(const head_norm_args& a) {
+  const auto run = TROUPE_PICK(normalise_row);
+#pragma omp parallel for schedule(static) if (a.rows * a.heads * a.head_dim > 1 << 15)
+  for (size_t r = 0; r < a.rows; ++r) {
+    for (uint32_t h = 0; h < a.heads; ++h) {
+      float* head = a.x + r * a.x_stride + h * size_t{a.head_dim};
+      run(head, nullptr, a.weight, head, a.head_dim, a.epsilon);
+    }
+  }
+}
+
 }  // namespace troupe::kernels

@@ -10,8 +10,8 @@
 namespace troupe::kernels {
 
 void rope_angles(const rope_angles_args& a) {
-  assert(a.head_dim % 2 == 0);
-  const uint32_t half = a.head_dim / 2;
+  assert(a.rotated % 2 == 0);
+  const uint32_t half = a.rotated / 2;
 #pragma omp parallel for schedule(static) if (a.rows * half > 1 << 12)
   for (size_t r = 0; r < a.rows; ++r) {
     const auto position = static_cast<float>(a.positions[r]);
@@ -23,14 +23,14 @@ void rope_angles(const rope_angles_args& a) {
 }
 
 void rope(const rope_args& a) {
-  assert(a.head_dim % 2 == 0);
+  assert(a.rotated % 2 == 0 && a.rotated <= a.head_dim);
   const auto turn = TROUPE_PICK(turn_heads);
-  const uint32_t half = a.head_dim / 2;
+  const uint32_t half = a.rotated / 2;
 #pragma omp parallel for schedule(static) if (a.rows * (a.heads + a.kv_heads) * a.head_dim > 1 << 16)
   for (size_t r = 0; r < a.rows; ++r) {
     const float *cosine = a.cosine + r * half, *sine = a.sine + r * half;
-    turn(a.q + r * a.q_stride, a.heads, half, cosine, sine);
-    turn(a.k + r * a.k_stride, a.kv_heads, half, cosine, sine);
+    turn(a.q + r * a.q_stride, a.heads, a.head_dim, half, cosine, sine);
+    turn(a.k + r * a.k_stride, a.kv_heads, a.head_dim, half, cosine, sine);
   }
 }
 

@@ -15,6 +15,7 @@ namespace {
 
 struct shape {
   uint32_t heads = 4, kv_heads = 2, head_dim = 64, page_tokens = 16, window = 0;
+  float cap = 0;
 };
 
 /// Sequences with all their queries, keys and values; their tokens pass through a paged cache filled with
@@ -71,7 +72,8 @@ struct attention_case {
                                 kv,
                                 layer,
                                 s.window,
-                                1 / std::sqrt(static_cast<float>(s.head_dim))};
+                                1 / std::sqrt(static_cast<float>(s.head_dim)),
+                                s.cap};
     if (reference) {
       kv_append_reference(append);
       paged_attention_reference(attend);
@@ -135,7 +137,8 @@ TEST_CASE("paged attention equals the reference for every shape, window, page si
     for (const element type : all_elements) {
       for (const shape s :
            {shape{4, 4, 64, 16, 0}, shape{8, 2, 64, 16, 0}, shape{3, 1, 2, 3, 5}, shape{6, 2, 80, 32, 33},
-            shape{40, 1, 34, 1, 0}, shape{2, 1, 256, 16, 64}, shape{14, 2, 64, 128, 1}}) {
+            shape{40, 1, 34, 1, 0}, shape{2, 1, 256, 16, 64}, shape{14, 2, 64, 128, 1},
+            shape{4, 2, 64, 16, 0, 0.5F}, shape{6, 1, 48, 3, 20, 3}}) {
         attention_case c({1, 45, 100, 33}, s, type, seed++);
         std::vector<float> expected, out;
         c.run(c.whole(), expected, true);
@@ -152,7 +155,8 @@ TEST_CASE("a prompt whole, in chunks and token by token gives the same bits, bes
   with_each_isa([] {
     uint32_t seed = 40;
     for (const element type : all_elements) {
-      for (const shape s : {shape{8, 2, 64, 16, 0}, shape{4, 4, 40, 16, 21}, shape{3, 1, 128, 7, 40}}) {
+      for (const shape s : {shape{8, 2, 64, 16, 0}, shape{4, 4, 40, 16, 21}, shape{3, 1, 128, 7, 40},
+                            shape{4, 2, 32, 16, 25, 0.5F}}) {
         attention_case c({70, 1, 97}, s, type, seed++);
         std::vector<float> whole, out;
         c.run(c.whole(), whole);
