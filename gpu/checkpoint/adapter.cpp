@@ -28,12 +28,12 @@ size_t padded(size_t bytes) { return (bytes + 63) / 64 * 64; }
 class reader {
  public:
   reader(const adapter_config& config, const safetensors& weights, const model_config& model)
-      : config_(config), weights_(weights), model_(model) {}
+      : config_(config), weights_(weights), model_(model), modules_(modules_of(model)) {}
 
   adapter read() {
     adapter out;
     for (uint32_t layer = 0; layer < model_.layers; ++layer) {
-      for (size_t i = 0; i < projection_count; ++i) add_part(layer, static_cast<projection>(i), out);
+      for (const auto& module : modules_) add_parts(layer, module, out);
     }
     refuse_others();
     if (out.parts.empty()) fail("holds no LoRA weights");
@@ -46,8 +46,9 @@ class reader {
     throw model_error(fmt::format("{}: {}", weights_.name(), what));
   }
 
-  void add_part(uint32_t layer, projection p, adapter& out) {
-    const auto module = fmt::format("model.layers.{}.{}", layer, module_of(p));
+  /// The projections of a module share A; each has its rows of B.
+  void add_parts(uint32_t layer, const projection_module& from, adapter& out) {
+    const auto module = fmt::format("model.layers.{}.{}", layer, from.name);
     const auto a_name = fmt::format("base_model.model.{}.lora_A.weight", module);
     const auto b_name = fmt::format("base_model.model.{}.lora_B.weight", module);
     const auto *a = weights_.find(a_name), *b = weights_.find(b_name);
@@ -61,9 +62,23 @@ class reader {
       fail(fmt::format("'{}' has the rank {}, but {} gives {} ('r' or 'rank_pattern')", a_name, a->shape[0],
                        config_file, rank));
     }
-    out.parts.push_back({layer, p, rank, scale,
-                         weight_of(*a, a_name, {rank, model_.in_of(p)}, weights_.name()),
-                         weight_of(*b, b_name, {model_.out_of(p), rank}, weights_.name())});
+    uint64_t rows = 0;
+    for (const auto p : from.projections) rows += model_.out_of(p);
+    const auto all_a = weight_of(*a, a_name, {rank, model_.in_of(from.projections.front())}, weights_.name());
+    const auto all_b = weight_of(*b, b_name, {rows, rank}, weights_.name());
+    const size_t row_bytes = all_b.bytes.size() / rows;
+    size_t first = 0;
+    for (const auto p : from.projections) {
+      const size_t own = model_.out_of(p);
+      out.parts.push_back(
+          {layer,
+           p,
+           rank,
+           scale,
+           all_a,
+           {all_b.type, {own, rank}, all_b.bytes.subspan(first * row_bytes, own * row_bytes)}});
+      first += own;
+    }
     out.max_rank = std::max(out.max_rank, rank);
     known_.insert(a_name);
     known_.insert(b_name);
@@ -73,11 +88,21 @@ class reader {
   void refuse_others() const {
     for (const auto& [name, tensor] : weights_.tensors()) {
       if (known_.contains(name)) continue;
-      fail(fmt::format(
-          "{} is not supported: adapters may change the seven projections (q_proj to down_proj) of the "
-          "model's {} layers, named base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight",
-          shown_name(name), model_.layers));
+      fail(
+          fmt::format("{} is not supported: adapters may change {} of the model's {} layers, named "
+                      "base_model.model.model.layers.0.{}.lora_A.weight",
+                      shown_name(name), shown_modules(), model_.layers, modules_.front().name));
     }
+  }
+
+  std::string shown_modules() const {
+    if (modules_.size() == projection_count) return "the seven projections (q_proj to down_proj)";
+    std::string names;
+    for (const auto& m : modules_) {
+      if (!names.empty()) names += m.name == modules_.back().name ? " and " : ", ";
+      names += m.name.substr(m.name.find('.') + 1);
+    }
+    return names;
   }
 
   static void copy(adapter& out) {
@@ -102,6 +127,7 @@ class reader {
   const adapter_config& config_;
   const safetensors& weights_;
   const model_config& model_;
+  const std::vector<projection_module> modules_;
   std::set<std::string, std::less<>> known_;
 };
 

@@ -26,11 +26,6 @@ std::string module_of(projection p) {
   return fmt::format("{}.{}", p <= projection::o ? "self_attn" : "mlp", name_of(p));
 }
 
-std::string prefix_of(const model_config& config, uint32_t layer, std::string_view parameter) {
-  if (layer >= 1 && layer <= config.layers) return fmt::format("model.layers.{}.", layer - 1);
-  return parameter.starts_with("lm_head.") ? "" : "model.";
-}
-
 std::vector<parameter_shape> parameters_of(const model_config& config, uint32_t layer) {
   if (layer == 0) return {{"embed_tokens.weight", {config.vocabulary, config.hidden}}};
   if (layer > config.layers) {
@@ -40,9 +35,55 @@ std::vector<parameter_shape> parameters_of(const model_config& config, uint32_t 
   }
   std::vector<parameter_shape> out{{"input_layernorm.weight", {config.hidden}}};
   add_projections(config, projection::q, projection::o, out);
+  if (config.head_norms) {
+    out.push_back({"self_attn.q_norm.weight", {config.head_dim}});
+    out.push_back({"self_attn.k_norm.weight", {config.head_dim}});
+  }
   out.push_back({"post_attention_layernorm.weight", {config.hidden}});
+  if (config.output_norms) {
+    out.push_back({"pre_feedforward_layernorm.weight", {config.hidden}});
+    out.push_back({"post_feedforward_layernorm.weight", {config.hidden}});
+  }
   add_projections(config, projection::gate, projection::down, out);
   return out;
+}
+
+std::vector<projection_module> modules_of(const model_config& config) {
+  if (config.fused_projections) {
+    return {{"self_attn.qkv_proj", {projection::q, projection::k, projection::v}},
+            {"self_attn.o_proj", {projection::o}},
+            {"mlp.gate_up_proj", {projection::gate, projection::up}},
+            {"mlp.down_proj", {projection::down}}};
+  }
+  std::vector<projection_module> out;
+  for (size_t i = 0; i < projection_count; ++i) {
+    const auto p = static_cast<projection>(i);
+    out.push_back({module_of(p), {p}});
+  }
+  return out;
+}
+
+stored_rows place_of(const model_config& config, uint32_t layer, const parameter_shape& parameter) {
+  const std::string_view name = parameter.name;
+  if (layer == 0 || layer > config.layers)
+    return {fmt::format("{}{}", name.starts_with("lm_head.") ? "" : "model.", name), parameter.shape};
+  stored_rows place{fmt::format("model.layers.{}.{}", layer - 1, name), parameter.shape};
+  if (!config.fused_projections) return place;
+  for (const auto& module : modules_of(config)) {
+    uint64_t rows = 0;
+    bool holds = false;
+    for (const auto p : module.projections) {
+      const auto own = module_of(p) + ".";
+      if (name.starts_with(own)) {
+        holds = true;
+        place.first = rows;
+        place.tensor = fmt::format("model.layers.{}.{}.{}", layer - 1, module.name, name.substr(own.size()));
+      }
+      rows += config.out_of(p);
+    }
+    if (holds) place.shape[0] = rows;
+  }
+  return place;
 }
 
 }  // namespace troupe::llm

@@ -39,11 +39,14 @@ struct checkpoint::state {
   explicit state(const std::filesystem::path& folder) : config(read_model_config(folder)), files(folder) {
     for (uint32_t i = 0; i < config.layers + 2; ++i) {
       auto& layer = layers.emplace_back();
-      for (auto& [name, shape] : parameters_of(config, i)) {
-        const auto weight = files.need(prefix_of(config, i, name) + name, shape);
-        layer.parameters.push_back({std::move(name), weight.type, std::move(shape), layer.bytes});
-        layer.sources.push_back(weight.bytes);
-        layer.bytes += (weight.bytes.size() + 63) / 64 * 64;
+      for (auto& p : parameters_of(config, i)) {
+        const auto place = place_of(config, i, p);
+        const auto stored = files.need(place.tensor, place.shape);
+        const size_t row_bytes = stored.bytes.size() / place.shape[0];
+        const auto bytes = stored.bytes.subspan(place.first * row_bytes, p.shape[0] * row_bytes);
+        layer.parameters.push_back({std::move(p.name), stored.type, std::move(p.shape), layer.bytes});
+        layer.sources.push_back(bytes);
+        layer.bytes += (bytes.size() + 63) / 64 * 64;
       }
     }
   }

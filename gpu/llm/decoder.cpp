@@ -12,12 +12,14 @@
 
 #include "gpu/common/model_error.hpp"
 #include "gpu/kernels/embedding.hpp"
+#include "gpu/kernels/gelu_mul.hpp"
 #include "gpu/kernels/kv_append.hpp"
 #include "gpu/kernels/paged_attention.hpp"
 #include "gpu/kernels/rms_norm.hpp"
 #include "gpu/kernels/rope.hpp"
 #include "gpu/kernels/sgmv.hpp"
 #include "gpu/kernels/silu_mul.hpp"
+#include "gpu/kernels/soft_cap.hpp"
 #include "gpu/llm/adapter_table.hpp"
 #include "gpu/llm/decoder_layer.hpp"
 
@@ -27,10 +29,15 @@ struct decoder::state {
   state(model_config c, decoder_options o);
 
   void prepare(const llm_step& step);
+  struct angles;
+  void set_angles(const llm_step& step, angles& of);
   void embed(const llm_step& step, activation& x);
   void attend(const llm_step& step, uint32_t layer, const float* added);
   void feed_forward(const llm_step& step, uint32_t layer);
   void normalise(const float* added, const std::vector<float>& weight, size_t rows);
+  void normalise_delta(const std::vector<float>& weight, size_t rows);
+  void normalise_heads(float* heads, size_t stride, uint32_t count, const std::vector<float>& weight,
+                       size_t rows);
   void adapt(uint32_t layer, projection p, const std::vector<float>& x, float* y, size_t stride);
 
   template <class Work>
@@ -62,8 +69,13 @@ struct decoder::state {
   std::vector<float> attended;        // [q]
   std::vector<float> gate_up, gated;  // [gate | up], [intermediate]
   std::vector<float> delta;           // [hidden] not yet added to the residual
-  std::vector<float> cosine, sine;    // [head_dim / 2] for the rows' positions
-  std::vector<float> shrunk;          // [max_rank]
+  struct angles {
+    const std::vector<float>* frequencies = nullptr;
+    float scale = 1;
+    std::vector<float> cosine, sine;  // [rotated / 2] for the rows' positions
+  };
+  angles everywhere, local;   // local: of layers with a window, if they differ
+  std::vector<float> shrunk;  // [max_rank]
   std::vector<const kernels::lora_weights*> segment_adapters;
   kernels::lora_segments segments;
   uint32_t max_rank = 0;  // 0: only the base model
@@ -94,6 +106,9 @@ decoder::state::state(model_config c, decoder_options o)
                                   o.blocks, kv.page_bytes()));
   }
   kv.pages = pages.data();
+  const uint64_t longest = std::min<uint64_t>(config.max_positions, uint64_t{o.blocks} * o.block_tokens);
+  everywhere = {&config.rope.of_length(longest), config.rope.scale, {}, {}};
+  local = {&config.local_rope.of_length(longest), config.local_rope.scale, {}, {}};
 }
 
 decoder::decoder(model_config config, decoder_options options)
@@ -113,9 +128,9 @@ void decoder::load(uint32_t layer, const layer_parameters& p) {
     s.embedding_table = p.view(*p.find("embed_tokens.weight"));
     if (s.config.tied_embeddings) s.head = pack_linear(p, {"embed_tokens"}, type);
   } else if (layer <= s.config.layers) {
-    s.layers[layer - 1] = pack_layer(p, type);
+    s.layers[layer - 1] = pack_layer(p, s.config, type);
   } else {
-    s.norm = floats_of(p, "norm.weight");
+    s.norm = norm_of(p, s.config, "norm.weight");
     if (!s.config.tied_embeddings) s.head = pack_linear(p, {"lm_head"}, type);
   }
   s.loaded[layer] = true;
@@ -153,7 +168,8 @@ void decoder::state::embed(const llm_step& step, activation& x) {
           .type = embedding_table.type,
           .hidden = config.hidden,
           .out = x.data(),
-          .out_stride = config.hidden});
+          .out_stride = config.hidden,
+          .scale = config.embedding_scale});
 }
 
 void decoder::run(const llm_step& step, uint32_t first, uint32_t end, activation& x) {
@@ -176,22 +192,15 @@ void decoder::run(const llm_step& step, uint32_t first, uint32_t end, activation
 
 /// Sets up the state that all layers share: buffers of the rows, their RoPE angles, their segments' adapters.
 void decoder::state::prepare(const llm_step& step) {
-  const size_t rows = step.rows(), half = config.head_dim / 2;
+  const size_t rows = step.rows();
   normed.resize(rows * config.hidden);
   qkv.resize(rows * (config.q_width() + 2 * config.kv_width()));
   attended.resize(rows * config.q_width());
   gate_up.resize(rows * 2 * config.intermediate);
   gated.resize(rows * config.intermediate);
   delta.resize(rows * config.hidden);
-  cosine.resize(rows * half);
-  sine.resize(rows * half);
-  launch(&kernel_times::others, kernels::rope_angles,
-         {.positions = step.positions.data(),
-          .rows = rows,
-          .rotated = config.head_dim,
-          .frequencies = config.rope_frequencies.data(),
-          .cosine = cosine.data(),
-          .sine = sine.data()});
+  set_angles(step, everywhere);
+  if (!local.frequencies->empty()) set_angles(step, local);
 
   segment_adapters.clear();
   max_rank = 0;
@@ -211,6 +220,20 @@ void decoder::state::prepare(const llm_step& step) {
   shrunk.resize(rows * max_rank);
 }
 
+void decoder::state::set_angles(const llm_step& step, angles& of) {
+  const size_t rows = step.rows(), half = of.frequencies->size();
+  of.cosine.resize(rows * half);
+  of.sine.resize(rows * half);
+  launch(&kernel_times::others, kernels::rope_angles,
+         {.positions = step.positions.data(),
+          .rows = rows,
+          .rotated = static_cast<uint32_t>(2 * half),
+          .frequencies = of.frequencies->data(),
+          .scale = of.scale,
+          .cosine = of.cosine.data(),
+          .sine = of.sine.data()});
+}
+
 /// `added`: output of the layer before, not yet added to the residual.
 void decoder::state::attend(const llm_step& step, uint32_t layer, const float* added) {
   const auto& l = layers[layer];
@@ -221,6 +244,11 @@ void decoder::state::attend(const llm_step& step, uint32_t layer, const float* a
   adapt(layer, projection::q, normed, queries, all);
   adapt(layer, projection::k, normed, keys, all);
   adapt(layer, projection::v, normed, values, all);
+  if (config.head_norms) {
+    normalise_heads(queries, all, config.heads, l.query_norm, rows);
+    normalise_heads(keys, all, config.kv_heads, l.key_norm, rows);
+  }
+  const auto& turn = config.window[layer] > 0 && !local.frequencies->empty() ? local : everywhere;
   launch(&kernel_times::others, kernels::rope,
          {.q = queries,
           .q_stride = all,
@@ -230,9 +258,9 @@ void decoder::state::attend(const llm_step& step, uint32_t layer, const float* a
           .heads = config.heads,
           .kv_heads = config.kv_heads,
           .head_dim = config.head_dim,
-          .cosine = cosine.data(),
-          .sine = sine.data(),
-          .rotated = config.head_dim});
+          .cosine = turn.cosine.data(),
+          .sine = turn.sine.data(),
+          .rotated = static_cast<uint32_t>(2 * turn.frequencies->size())});
 
   const kernels::block_table table{step.block_start.data(), step.blocks.data()};
   launch(&kernel_times::others, kernels::kv_append,
@@ -259,9 +287,11 @@ void decoder::state::attend(const llm_step& step, uint32_t layer, const float* a
           .kv = kv,
           .layer = layer,
           .window = config.window[layer],
-          .scale = 1 / std::sqrt(static_cast<float>(config.head_dim))});
+          .scale = config.attention_scale(),
+          .cap = config.score_cap});
   launch(&kernel_times::projections, kernels::dense, l.o.args(attended.data(), delta.data(), rows));
   adapt(layer, projection::o, attended, delta.data(), config.hidden);
+  if (config.output_norms) normalise_delta(l.attended_norm, rows);
 }
 
 void decoder::state::feed_forward(const llm_step& step, uint32_t layer) {
@@ -272,7 +302,8 @@ void decoder::state::feed_forward(const llm_step& step, uint32_t layer) {
   float *const gate = gate_up.data(), *const up = gate + width;
   adapt(layer, projection::gate, normed, gate, 2 * width);
   adapt(layer, projection::up, normed, up, 2 * width);
-  launch(&kernel_times::others, kernels::silu_mul,
+  launch(&kernel_times::others,
+         config.activation == gate_activation::silu ? kernels::silu_mul : kernels::gelu_mul,
          {.gate = gate,
           .up = up,
           .gate_stride = 2 * width,
@@ -283,6 +314,7 @@ void decoder::state::feed_forward(const llm_step& step, uint32_t layer) {
           .width = width});
   launch(&kernel_times::projections, kernels::dense, l.down.args(gated.data(), delta.data(), rows));
   adapt(layer, projection::down, gated, delta.data(), config.hidden);
+  if (config.output_norms) normalise_delta(l.fed_norm, rows);
 }
 
 void decoder::state::normalise(const float* added, const std::vector<float>& weight, size_t rows) {
@@ -297,6 +329,31 @@ void decoder::state::normalise(const float* added, const std::vector<float>& wei
           .out_stride = config.hidden,
           .rows = rows,
           .width = config.hidden});
+}
+
+/// Normalises the output of a layer in place.
+void decoder::state::normalise_delta(const std::vector<float>& weight, size_t rows) {
+  launch(&kernel_times::others, kernels::rms_norm,
+         {.residual = delta.data(),
+          .residual_stride = config.hidden,
+          .weight = weight.data(),
+          .epsilon = config.norm_epsilon,
+          .out = delta.data(),
+          .out_stride = config.hidden,
+          .rows = rows,
+          .width = config.hidden});
+}
+
+void decoder::state::normalise_heads(float* heads, size_t stride, uint32_t count,
+                                     const std::vector<float>& weight, size_t rows) {
+  launch(&kernel_times::others, kernels::head_norm,
+         {.x = heads,
+          .x_stride = stride,
+          .rows = rows,
+          .heads = count,
+          .head_dim = config.head_dim,
+          .weight = weight.data(),
+          .epsilon = config.norm_epsilon});
 }
 
 /// Adds the LoRA products of x [rows, in], contiguous, to y, whose rows are `stride` floats apart.
@@ -332,6 +389,9 @@ void decoder::head(const activation& x, std::span<const uint32_t> rows, std::spa
             .width = hidden});
   s.launch(&kernel_times::projections, kernels::dense,
            s.head.args(s.normed.data(), logits.data(), rows.size()));
+  if (s.config.logit_cap > 0)
+    s.launch(&kernel_times::others, kernels::soft_cap,
+             {.x = logits.data(), .count = rows.size() * s.config.vocabulary, .cap = s.config.logit_cap});
 }
 
 }  // namespace troupe::llm

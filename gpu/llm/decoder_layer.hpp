@@ -17,12 +17,16 @@ struct linear {
 };
 
 struct decoder_layer {
-  std::vector<float> input_norm, post_norm;
+  std::vector<float> input_norm, post_norm;    // before attention and feed-forward layer
+  std::vector<float> attended_norm, fed_norm;  // after them; empty: none
+  std::vector<float> query_norm, key_norm;     // of each head; empty: none
   linear qkv, o, gate_up, down;
 };
 
 /// Packs weights as `type`. Requires: a layer of the transformer, as `checkpoint::read` returns it.
-decoder_layer pack_layer(const layer_parameters& p, element type);
+decoder_layer pack_layer(const layer_parameters& p, const model_config& config, element type);
+/// The weights of a norm, with `norm_offset` added; empty if the layer has no such parameter.
+std::vector<float> norm_of(const layer_parameters& p, const model_config& config, std::string_view name);
 
 /// All numbers of a weight, as floats.
 std::vector<float> floats_of(const weight_view& w);

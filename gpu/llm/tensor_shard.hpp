@@ -13,8 +13,8 @@ namespace troupe::llm {
 
 class tensor_shard {
  public:
-  /// Throws model_error if the model cannot be split evenly. With fewer KV heads than ranks, neighbouring
-  /// ranks replicate a KV head.
+  /// Throws model_error if the model cannot be split evenly, or if its blocks differ from Llama's. With fewer
+  /// KV heads than ranks, neighbouring ranks replicate a KV head.
   tensor_shard(const model_config& whole, uint32_t rank, uint32_t ranks);
 
   /// The shard as a model of its own, with the whole vocabulary. Decoders of all shards, with the outputs of

@@ -32,8 +32,12 @@ std::string_view take(std::string_view& rest) {
 
 void check(const model_config& m) {
   require(m.heads % m.kv_heads == 0 && m.head_dim % 2 == 0);
-  require(m.rope_frequencies.size() == m.head_dim / 2 && m.window.size() == m.layers);
-  for (const float f : m.rope_frequencies) require(f >= 0 && f <= 1);
+  require(m.window.size() == m.layers && !m.rope.frequencies.empty());
+  for (const auto* r : {&m.rope, &m.local_rope}) {
+    require(r->frequencies.size() <= m.head_dim / 2 && std::isfinite(r->scale));
+    require(r->long_frequencies.empty() || r->long_frequencies.size() == r->frequencies.size());
+    for (const float f : r->frequencies) require(f >= 0 && f <= 100);  // LongRoPE divides by 0.01 or more
+  }
   for (const token t : m.eos) require(t >= 0 && static_cast<uint32_t>(t) < m.vocabulary);
   for (const uint32_t layer : {0U, 1U, m.layers, m.layers + 1}) {
     for (const auto& p : parameters_of(m, layer)) {

@@ -51,7 +51,7 @@ model_config random_config(const llm_shape& s, uint32_t positions) {
   c.vocabulary = s.vocabulary, c.max_positions = positions;
   c.norm_epsilon = 1e-5F, c.tied_embeddings = true;
   for (uint32_t i = 0; i < head_dim / 2; ++i)
-    c.rope_frequencies.push_back(
+    c.rope.frequencies.push_back(
         std::pow(10000.0F, -2 * static_cast<float>(i) / static_cast<float>(head_dim)));
   c.window.assign(s.layers, 0);
   return c;

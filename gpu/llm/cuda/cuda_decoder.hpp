@@ -53,11 +53,11 @@ class cuda_decoder final : public llm::step_model {
         graphs_(options.graphs),
         layers_(config.layers + 2),
         pointers_(config.layers),
-        frequencies_(config.rope_frequencies.size() * sizeof(float)),
+        frequencies_(config.rope.frequencies.size() * sizeof(float)),
         pages_(blocks_ * shape_.page_bytes()),
         adapters_(*machine_, config.layers, options.adapter_slots),
         buffers_(*machine_, shape_) {
-    machine_->upload(frequencies_.data(), config.rope_frequencies.data(), frequencies_.size());
+    machine_->upload(frequencies_.data(), config.rope.frequencies.data(), frequencies_.size());
     machine_->finish();
   }
   /// A step may still be in flight.

@@ -17,6 +17,8 @@ decoder_shape shape_of(const llm::model_config& c, uint32_t block_tokens, uint32
   const auto refuse = [](const std::string& what) {
     throw model_error(fmt::format("the CUDA device cannot run this model: {}; use device = \"cpu\"", what));
   };
+  if (const auto differs = c.unlike_llama(); !differs.empty())
+    refuse(fmt::format("the family {} {}", c.family, differs));
   if (block_tokens == 0 || block_tokens > 4096)
     throw model_error(fmt::format("a block of the KV cache holds 1 to 4096 tokens, not {}", block_tokens));
   if (c.head_dim != 16 && c.head_dim != 32 && c.head_dim != 64 && c.head_dim != 128)

@@ -170,6 +170,48 @@ TEST_CASE("tensors of an adapter outside of the seven projections are refused") 
   CHECK(refused_adapter({}) == "a/adapter_model.safetensors: holds no LoRA weights");
 }
 
+TEST_CASE("the projections of a fused module share A, and each has its rows of B") {
+  auto config = small_config();
+  config["model_type"] = "phi3";
+  const auto model = config_of(config);
+  const std::string layer = "base_model.model.model.layers.1.";
+  const std::vector<tensor> weights{counting(layer + "self_attn.qkv_proj.lora_A.weight", {2, 8}),
+                                    counting(layer + "self_attn.qkv_proj.lora_B.weight", {16, 2}),
+                                    counting(layer + "mlp.gate_up_proj.lora_A.weight", {4, 8}),
+                                    counting(layer + "mlp.gate_up_proj.lora_B.weight", {24, 4})};
+  auto settings = small_adapter();
+  settings["rank_pattern"] = {{"gate_up_proj", 4}};
+  const auto read = [&](const std::vector<tensor>& all) {
+    const auto file = file_of(all);
+    return parse_adapter(settings.dump(), bytes_of(file), model, "a");
+  };
+  const auto a = read(weights);
+  CHECK(a.parts.size() == 5);
+  CHECK(a.max_rank == 4);
+  for (const auto p : {projection::q, projection::k, projection::v}) {
+    CHECK(part_of(a, 1, p).rank == 2);
+    CHECK(values_of(part_of(a, 1, p).a) == values_of(part_of(a, 1, projection::q).a));
+  }
+  CHECK(part_of(a, 1, projection::k).b.shape == std::vector<uint64_t>{4, 2});
+  CHECK(values_of(part_of(a, 1, projection::k).b).front() == 17);
+  CHECK(values_of(part_of(a, 1, projection::v).b).back() == 32);
+  CHECK(values_of(part_of(a, 1, projection::up).b).front() == 49);
+  CHECK(part_of(a, 1, projection::up).rank == 4);
+
+  auto others = weights;
+  others.push_back(counting(layer + "self_attn.q_proj.lora_A.weight", {2, 8}));
+  CHECK(error_of([&] { read(others); }) ==
+        "a/adapter_model.safetensors: '" + layer +
+            "self_attn.q_proj.lora_A.weight' is not supported: adapters may change qkv_proj, o_proj, "
+            "gate_up_proj and down_proj of the model's 2 layers, named "
+            "base_model.model.model.layers.0.self_attn.qkv_proj.lora_A.weight");
+  others = weights;
+  others[1] = counting(layer + "self_attn.qkv_proj.lora_B.weight", {8, 2});
+  CHECK(error_of([&] { read(others); }) ==
+        "a/adapter_model.safetensors: '" + layer +
+            "self_attn.qkv_proj.lora_B.weight' has the shape [8, 2] where the configuration needs [16, 2]");
+}
+
 TEST_CASE("an adapter's folder must have both files") {
   const auto model = config_of(small_config());
   const temporary_folder folder;

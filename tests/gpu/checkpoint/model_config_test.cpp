@@ -47,7 +47,7 @@ TEST_CASE("the fixtures' configurations are read") {
   CHECK(!llama.qkv_bias);
   CHECK(!llama.o_bias);
   CHECK(!llama.mlp_bias);
-  CHECK(llama.rope_frequencies.size() == 16);
+  CHECK(llama.rope.frequencies.size() == 16);
   CHECK(llama.window == std::vector<uint32_t>(6, 0));
   CHECK(llama.bos == 1);
   CHECK(llama.eos == std::vector<token>{2});
@@ -56,7 +56,7 @@ TEST_CASE("the fixtures' configurations are read") {
   CHECK(gqa.tied_embeddings);
   CHECK(gqa.heads == 8);
   CHECK(gqa.kv_heads == 1);
-  CHECK(gqa.rope_frequencies.back() == doctest::Approx(1.2891731721515574e-06).epsilon(1e-6));
+  CHECK(gqa.rope.frequencies.back() == doctest::Approx(1.2891731721515574e-06).epsilon(1e-6));
 
   const auto mistral = read_model_config(fixtures / "random-llms/mistral-swa");
   CHECK(mistral.family == "mistral");
@@ -96,7 +96,7 @@ TEST_CASE("absent keys of a configuration have the defaults of Transformers") {
   CHECK(m.kv_heads == 4);
   CHECK(m.head_dim == 2);
   CHECK(m.norm_epsilon == 1e-6F);
-  CHECK(m.rope_frequencies == std::vector<float>{1});
+  CHECK(m.rope.frequencies == std::vector<float>{1});
   CHECK(m.bos == 1);
   CHECK(m.eos == std::vector<token>{2});
 
@@ -201,8 +201,9 @@ TEST_CASE("generation_config.json is optional") {
 }
 
 TEST_CASE("unsupported models are refused with the supported alternatives") {
-  CHECK(refused_model({{"model_type", "gemma2"}}) ==
-        "m/config.json: 'model_type' is 'gemma2': llama, mistral and qwen2 are supported");
+  CHECK(refused_model({{"model_type", "gpt2"}}) ==
+        "m/config.json: 'model_type' is 'gpt2': llama, mistral, qwen2, qwen3, gemma2, gemma3_text and phi3 "
+        "are supported");
   CHECK(error_of([] { config_of(without(small_config(), "model_type")); }) ==
         "m/config.json: 'model_type' is missing");
   CHECK(refused_model({{"hidden_act", "gelu"}}) ==

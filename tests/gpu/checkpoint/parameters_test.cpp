@@ -89,6 +89,57 @@ TEST_CASE("biases come after their weights") {
                      "mlp.gate_proj.weight", "mlp.up_proj.weight", "mlp.down_proj.weight"});
 }
 
+TEST_CASE("fused projections are rows of one tensor") {
+  auto config = small_config();  // 4 heads of 2, 2 KV heads
+  config["model_type"] = "phi3";
+  std::vector<tensor> weights;
+  for (auto& t : small_weights())
+    if (t.name.find("q_proj") + t.name.find("k_proj") + t.name.find("v_proj") + t.name.find("gate_proj") +
+            t.name.find("up_proj") ==
+        5 * std::string::npos)
+      weights.push_back(std::move(t));
+  for (const std::string layer : {"model.layers.0.", "model.layers.1."}) {
+    weights.push_back(counting(layer + "self_attn.qkv_proj.weight", {16, 8}));
+    weights.push_back(counting(layer + "mlp.gate_up_proj.weight", {24, 8}));
+  }
+  const temporary_folder folder;
+  write(folder, config, weights);
+  const auto layer = checkpoint(folder.path).read(2);
+  std::vector<std::string> names;
+  for (const auto& p : layer.parameters) names.push_back(p.name);
+  CHECK(names == std::vector<std::string>{
+                     "input_layernorm.weight", "self_attn.q_proj.weight", "self_attn.k_proj.weight",
+                     "self_attn.v_proj.weight", "self_attn.o_proj.weight", "post_attention_layernorm.weight",
+                     "mlp.gate_proj.weight", "mlp.up_proj.weight", "mlp.down_proj.weight"});
+  CHECK(sample_of(layer, "self_attn.q_proj.weight") == sample{1, 2, 64});
+  CHECK(sample_of(layer, "self_attn.k_proj.weight") == sample{65, 66, 96});
+  CHECK(sample_of(layer, "self_attn.v_proj.weight") == sample{97, 98, 128});
+  CHECK(sample_of(layer, "mlp.gate_proj.weight") == sample{1, 2, 96});
+  CHECK(sample_of(layer, "mlp.up_proj.weight") == sample{97, 98, 192});
+
+  named(weights, "model.layers.1.mlp.gate_up_proj.weight") =
+      counting("model.layers.1.mlp.gate_up_proj.weight", {23, 8});
+  CHECK(
+      refused_checkpoint(config, weights) ==
+      "'model.layers.1.mlp.gate_up_proj.weight' has the shape [23, 8] where the configuration needs [24, 8]");
+}
+
+TEST_CASE("norms of heads and of outputs are parameters of the families that have them") {
+  const auto names_of = [](const char* family) {
+    std::vector<std::string> names;
+    for (const auto& p : checkpoint(fixtures / "random-llms" / family).read(1).parameters)
+      if (p.shape.size() == 1) names.push_back(p.name);
+    return names;
+  };
+  CHECK(names_of("qwen3") == std::vector<std::string>{"input_layernorm.weight", "self_attn.q_norm.weight",
+                                                      "self_attn.k_norm.weight",
+                                                      "post_attention_layernorm.weight"});
+  CHECK(names_of("gemma2") ==
+        std::vector<std::string>{"input_layernorm.weight", "post_attention_layernorm.weight",
+                                 "pre_feedforward_layernorm.weight", "post_feedforward_layernorm.weight"});
+  CHECK(names_of("gemma3").size() == 6);
+}
+
 TEST_CASE("a layer's blob holds its parameters at multiples of 64, zero between them") {
   const temporary_folder folder;
   write(folder, small_config(), small_weights());

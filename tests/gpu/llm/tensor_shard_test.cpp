@@ -157,6 +157,16 @@ TEST_CASE("adjacent ranks share a kv head if there are fewer kv heads than ranks
   }
 }
 
+TEST_CASE("a family with blocks unlike Llama's is not divided over devices") {
+  const auto of = [](const char* name) { return read_model_config(fixtures / "random-llms" / name); };
+  CHECK_THROWS_WITH_AS(
+      tensor_shard(of("qwen3"), 0, 2),
+      "a model of the family qwen3 cannot be divided over 2 devices: it normalises queries and keys",
+      model_error);
+  CHECK_THROWS_AS(tensor_shard(of("gemma2"), 0, 2), model_error);
+  CHECK(tensor_shard(of("phi3"), 0, 2).config().heads == 2);
+}
+
 TEST_CASE("a model that cannot be divided evenly over its devices is refused") {
   model_config config = checkpoint(fixtures / "random-llms" / "llama2-mha").config();
   CHECK_THROWS_WITH_AS(tensor_shard(config, 0, 3), "4 heads cannot be divided over 3 devices", model_error);

@@ -67,7 +67,7 @@ llm::model_config model() {
   c.family = "llama", c.layers = 32, c.hidden = 2048, c.intermediate = 5504;
   c.heads = c.kv_heads = 16, c.head_dim = 128, c.vocabulary = 32000, c.max_positions = 4096;
   c.norm_epsilon = 1e-5F;
-  c.rope_frequencies.assign(c.head_dim / 2, 1e-3F);
+  c.rope.frequencies.assign(c.head_dim / 2, 1e-3F);
   c.window.assign(c.layers, 0);
   return c;
 }

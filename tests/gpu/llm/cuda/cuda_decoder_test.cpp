@@ -76,13 +76,13 @@ void check_model(const std::string& name) {
 
 TEST_CASE("cuda decoder: golden logits and tokens of random models, with their adapters, in bf16") {
   if (!can_run()) return;
-  for (const char* name : {"llama2-mha", "llama3-gqa-tied", "mistral-swa", "qwen2-bias"})
+  for (const char* name : {"llama2-mha", "llama3-gqa-tied", "mistral-swa", "qwen2-bias", "phi3"})
     check_model<element::bf16>(name);
 }
 
 TEST_CASE("cuda decoder: golden logits and tokens of random models, with their adapters, in f16") {
   if (!can_run()) return;
-  for (const char* name : {"llama2-mha", "llama3-gqa-tied", "mistral-swa", "qwen2-bias"})
+  for (const char* name : {"llama2-mha", "llama3-gqa-tied", "mistral-swa", "qwen2-bias", "phi3"})
     check_model<element::f16>(name);
 }
 

@@ -12,12 +12,35 @@ using namespace troupe::cuda;
 TEST_CASE("decoder shape: a model that the kernels do not support is rejected with the reason") {
   llm::model_config c = llm::checkpoint(llm::fixtures / "random-llms" / "llama2-mha").config();
   CHECK_NOTHROW(shape_of(c, 16));
-  c.head_dim = 80;
+  c.head_dim = 80, c.rope.frequencies.resize(40);
   CHECK_THROWS_WITH_AS(shape_of(c, 16), doctest::Contains("head size is 80"), model_error);
-  c.head_dim = 32, c.vocabulary = (1 << 20) + 1;
+  c.head_dim = 32, c.rope.frequencies.resize(16), c.vocabulary = (1 << 20) + 1;
   CHECK_THROWS_WITH_AS(shape_of(c, 16), doctest::Contains("vocabulary"), model_error);
   c.vocabulary = 320, c.intermediate = 321;
   CHECK_THROWS_WITH_AS(shape_of(c, 16), doctest::Contains("multiples of 8"), model_error);
+}
+
+TEST_CASE("decoder shape: a family whose blocks the kernels lack is rejected by its name") {
+  const auto refused = [](const char* name) -> std::string {
+    try {
+      shape_of(llm::read_model_config(llm::fixtures / "random-llms" / name), 16);
+    } catch (const model_error& e) {
+      return e.what();
+    }
+    return "";
+  };
+  const std::string begin = "the CUDA device cannot run this model: the family ",
+                    end = "; use device = \"cpu\"";
+  CHECK(refused("qwen3") == begin + "qwen3 normalises queries and keys" + end);
+  CHECK(refused("gemma2") == begin + "gemma2 normalises the outputs of its layers" + end);
+  CHECK(refused("gemma3") == begin + "gemma3_text normalises queries and keys" + end);
+  CHECK(refused("phi3").empty());  // only its tensors are stored differently
+  auto phi = llm::read_model_config(llm::fixtures / "random-llms" / "phi3");
+  phi.rope.frequencies.pop_back();
+  CHECK_THROWS_WITH_AS(shape_of(phi, 16), doctest::Contains("phi3 rotates a part of each head"), model_error);
+  phi.rope.scale = 1.2F;
+  CHECK_THROWS_WITH_AS(shape_of(phi, 16), doctest::Contains("phi3 scales its rotary embedding by LongRoPE"),
+                       model_error);
 }
 
 TEST_CASE("decoder shape: a KV cache has as many blocks as fit into its bytes and as kernels can count") {

@@ -1,7 +1,9 @@
 // Expected numbers are from fixture_numbers.py: the formulas in double precision.
-#include "gpu/checkpoint/rope_frequencies.hpp"
+#include "gpu/checkpoint/rotary_embedding.hpp"
 
 #include <doctest/doctest.h>
+
+#include <cmath>
 
 #include "tests/gpu/checkpoint/files.hpp"
 
@@ -12,7 +14,18 @@ namespace {
 std::vector<float> frequencies_of(std::string_view config, uint32_t head_dim, uint32_t max_positions = 64) {
   const std::string file = "f";
   const auto document = parse_object(config, file);
-  return read_rope_frequencies(json_object(document, file), head_dim, max_positions);
+  return read_rotary_embedding(json_object(document, file),
+                               {.head_dim = head_dim, .max_positions = max_positions})
+      .frequencies;
+}
+
+/// Of a family that rotates parts of heads, and scales by LongRoPE.
+rotary_embedding of_phi(std::string_view config, uint32_t head_dim, uint32_t max_positions = 64) {
+  const std::string file = "f";
+  const auto document = parse_object(config, file);
+  return read_rotary_embedding(
+      json_object(document, file),
+      {.head_dim = head_dim, .max_positions = max_positions, .partial = true, .longrope = true});
 }
 
 std::string refused_rope(std::string_view config) {
@@ -98,6 +111,53 @@ TEST_CASE("unsupported rotary embeddings are refused") {
   CHECK(refused_rope(R"({"rope_parameters": {"full_attention": {"rope_theta": 1}}})") ==
         "f: 'rope_parameters.full_attention' is an object: rotary embeddings that differ by layer are not "
         "supported");
+}
+
+TEST_CASE("a part of each head is rotated if the family allows it, with frequencies by the part's width") {
+  const std::vector<double> of_10000{1, 0.1, 0.01, 0.001};
+  check_close(of_phi(R"({"partial_rotary_factor": 0.5})", 16).frequencies, of_10000);
+  check_close(of_phi(R"({"rope_parameters": {"partial_rotary_factor": 0.5, "rope_type": "default"}})", 16)
+                  .frequencies,
+              of_10000);
+  CHECK(of_phi(R"({"partial_rotary_factor": 0.75})", 128).frequencies.size() == 48);
+  CHECK(
+      error_of([] { of_phi(R"({"partial_rotary_factor": 0.2})", 16); }) ==
+      "f: 'partial_rotary_factor' gives 3 rotated numbers of a head of 16: they must be even and at least 2");
+}
+
+TEST_CASE("LongRoPE divides each frequency, by the long factors beyond the original context") {
+  const std::string factors = R"("short_factor": [1, 2], "long_factor": [4, 10])";
+  const std::string old =
+      R"({"original_max_position_embeddings": 4096, "rope_scaling": {"type": "longrope", )" + factors + "}}";
+  const std::string newer =
+      R"({"rope_parameters": {"rope_type": "longrope", "original_max_position_embeddings": 4096, )" +
+      factors + "}}";
+  const std::string older =
+      R"({"original_max_position_embeddings": 4096, "rope_scaling": {"type": "su", )" + factors + "}}";
+  for (const auto& config : {old, newer, older}) {
+    const auto r = of_phi(config, 4, 131072);
+    check_close(r.frequencies, {1, 0.01 / 2});
+    check_close(r.long_frequencies, {1.0 / 4, 0.01 / 10});
+    CHECK(r.short_positions == 4096);
+    CHECK(r.scale == doctest::Approx(1.1902380714238083).epsilon(1e-6));  // sqrt(1 + ln 32 / ln 4096)
+    CHECK(r.of_length(4096) == r.frequencies);
+    CHECK(r.of_length(4097) == r.long_frequencies);
+  }
+  CHECK(of_phi(old, 4, 4096).scale == 1);
+  const auto with = [&](const std::string& keys) {
+    return of_phi(
+        R"({"original_max_position_embeddings": 4096, "rope_scaling": {"type": "longrope", )" + keys + "}}",
+        4, 131072);
+  };
+  CHECK(with(factors + R"(, "attention_factor": 1.5)").scale == 1.5F);
+  CHECK(with(factors + R"(, "factor": 4096)").scale == doctest::Approx(std::sqrt(2.0)));
+  CHECK(error_of([&] { with(R"("short_factor": [1, 2], "long_factor": [4])"); }) ==
+        "f: 'rope_scaling.long_factor' must be a list of 2 numbers, one for each frequency");
+  CHECK(error_of([&] { with(R"("short_factor": [1, 0], "long_factor": [4, 4])"); }) ==
+        "f: 'rope_scaling.short_factor' is 0: it must be a number from 0.01 to 1000000");
+  CHECK(error_of([&] { with(R"("short_factor": [1, 1])"); }) == "f: 'rope_scaling.long_factor' is missing");
+  CHECK(error_of([] { of_phi(R"({"rope_scaling": {"type": "yarn"}})", 4); }) ==
+        "f: 'rope_scaling.type' is 'yarn': only default, linear, llama3 and longrope are supported");
 }
 
 TEST_CASE("invalid numbers of a rotary embedding are refused") {
