@@ -19,16 +19,32 @@ namespace {
 constexpr uint32_t ranks[] = {1, 3, 16, 64};
 constexpr size_t sequence_count = 10;
 
-/// Two layers with the widths of a model of a billion parameters, and an adapter of each rank.
+/// Two layers with the widths of a model of a billion parameters.
+model_config wide_config() {
+  return random_config(
+      {.layers = 2, .hidden = 2048, .heads = 16, .kv_heads = 4, .intermediate = 1024, .vocabulary = 512},
+      256);
+}
+
+/// The same with everything that the blocks of Gemma, Qwen3 and Phi-3 have and Llama's have not.
+model_config wide_config_unlike_llama() {
+  auto c = wide_config();
+  c.head_norms = c.output_norms = true;
+  c.activation = gate_activation::gelu_tanh;
+  c.embedding_scale = 45;
+  c.norm_offset = 0.5F;
+  c.score_cap = 5, c.logit_cap = 3;
+  c.local_rope = c.rope;
+  c.rope.frequencies.resize(48);  // of 64
+  c.rope.scale = 1.2F;
+  c.window = {9, 0};
+  return c;
+}
+
+/// A model with an adapter of each rank.
 struct wide_model {
-  wide_model(element type, scheduler_limits limits)
-      : config(random_config({.layers = 2,
-                              .hidden = 2048,
-                              .heads = 16,
-                              .kv_heads = 4,
-                              .intermediate = 1024,
-                              .vocabulary = 512},
-                             256)),
+  wide_model(const model_config& c, element type, scheduler_limits limits)
+      : config(c),
         computes(config, {type, type, limits.blocks, limits.block_tokens}),
         sequences(computes, limits) {
     for (uint32_t l = 0; l < config.layers + 2; ++l) computes.load(l, random_layer(config, l, type, 7));
@@ -65,8 +81,8 @@ struct sequence {
   }
 };
 
-std::vector<sequence> sequences_alone(element type, uint64_t seed) {
-  wide_model m(type, {.max_sequences = 1, .blocks = 32, .block_tokens = 16});
+std::vector<sequence> sequences_alone(const model_config& config, element type, uint64_t seed) {
+  wide_model m(config, type, {.max_sequences = 1, .blocks = 32, .block_tokens = 16});
   random_stream random(seed, "texts");
   std::vector<sequence> out(sequence_count);
   for (auto& t : out) {
@@ -79,23 +95,23 @@ std::vector<sequence> sequences_alone(element type, uint64_t seed) {
   return out;
 }
 
-}  // namespace
-
-TEST_CASE("2048 wide: a sequence's bits are its own beside any adapters, chunks, preemptions and cancels") {
+void check_batching(const model_config& config, uint64_t seeds) {
   const kernels::with_threads one(1);
-  const std::map<element, std::vector<sequence>> alone{{element::f32, sequences_alone(element::f32, 3)},
-                                                       {element::bf16, sequences_alone(element::bf16, 4)}};
+  const std::map<element, std::vector<sequence>> alone{
+      {element::f32, sequences_alone(config, element::f32, 3)},
+      {element::bf16, sequences_alone(config, element::bf16, 4)}};
   uint64_t preemptions = 0;
-  for (uint64_t seed = 1; seed <= 6; ++seed) {
+  for (uint64_t seed = 1; seed <= seeds; ++seed) {
     CAPTURE(seed);
     const auto type = seed % 3 == 0 ? element::bf16 : element::f32;
     const auto& sequences = alone.at(type);
     random_stream random(seed, "beside");
     const kernels::with_threads scope(1 + static_cast<int>(seed % 2));
-    wide_model m(type, {.max_sequences = 3 + static_cast<uint32_t>(random() % 6),
-                        .prefill_chunk = 1 + static_cast<uint32_t>(random() % 12),
-                        .blocks = 12,
-                        .block_tokens = 4});
+    wide_model m(config, type,
+                 {.max_sequences = 3 + static_cast<uint32_t>(random() % 6),
+                  .prefill_chunk = 1 + static_cast<uint32_t>(random() % 12),
+                  .blocks = 12,
+                  .block_tokens = 4});
     std::vector<size_t> order(sequences.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = i;
     for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random() % i]);
@@ -120,4 +136,14 @@ TEST_CASE("2048 wide: a sequence's bits are its own beside any adapters, chunks,
     preemptions += m.sequences.preemptions();
   }
   CHECK(preemptions > 0);
+}
+
+}  // namespace
+
+TEST_CASE("2048 wide: a sequence's bits are its own beside any adapters, chunks, preemptions and cancels") {
+  check_batching(wide_config(), 6);
+}
+
+TEST_CASE("2048 wide: so they are with norms of heads and outputs, caps, windows and two rotary embeddings") {
+  check_batching(wide_config_unlike_llama(), 3);
 }

@@ -164,14 +164,15 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "random models of four families give the logits and the tokens of Transformers, also with an adapter") {
+    "random models of all families give the logits and the tokens of Transformers, also with an adapter") {
   struct sample {
     std::string name;
     bool adapted = false;
   };
   for (const auto& [name, adapted] :
        {sample{"llama2-mha"}, sample{"llama2-mha", true}, sample{"llama3-gqa-tied"},
-        sample{"llama3-gqa-tied", true}, sample{"mistral-swa"}, sample{"qwen2-bias"}}) {
+        sample{"llama3-gqa-tied", true}, sample{"mistral-swa"}, sample{"qwen2-bias"}, sample{"qwen3"},
+        sample{"gemma2"}, sample{"gemma3"}, sample{"phi3"}}) {
     CAPTURE(name);
     CAPTURE(adapted);
     const auto folder = fixtures / "random-llms" / name;
