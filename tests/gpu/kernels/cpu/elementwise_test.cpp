@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "gpu/kernels/embedding.hpp"
+#include "gpu/kernels/expert_rows.hpp"
 #include "gpu/kernels/gelu_mul.hpp"
 #include "gpu/kernels/kv_append.hpp"
 #include "gpu/kernels/rms_norm.hpp"
@@ -297,6 +298,32 @@ TEST_CASE("soft_cap bounds numbers by the cap and keeps small ones, with the sam
                        not_a_number};
     soft_cap({special, 4, 30});
     CHECK((special[0] == 30 && special[1] == -30 && special[2] == 0 && std::isnan(special[3])));
+  });
+}
+
+TEST_CASE("rows are gathered for an expert, and added to their places with their weights") {
+  std::mt19937 random(9);
+  with_each_isa([&] {
+    for (const size_t width : widths) {
+      const uint32_t which[] = {6, 0, 3};
+      const float weight[] = {0.25F, -1.5F, 0.7F};
+      const guarded x = random_numbers(7 * width, random), start = random_numbers(7 * width, random);
+      guarded gathered(3 * width), sum = start;
+      std::vector<float> rows(3 * width), expected = copy(start);
+      gather_rows_reference({x.floats(), width, which, 3, rows.data()});
+      gather_rows({x.floats(), width, which, 3, gathered.floats()});
+      CHECK(same_bits(gathered.floats(), rows.data(), rows.size()));
+      for (size_t r = 0; r < 3; ++r)
+        CHECK(same_bits(rows.data() + r * width, x.floats() + which[r] * width, width));
+      add_rows_reference({rows.data(), width, which, weight, 3, expected.data()});
+      add_rows({rows.data(), width, which, weight, 3, sum.floats()});
+      CHECK(distance(sum.floats(), expected.data(), expected.size()) <= 3e-7);
+      CHECK((sum.intact() && gathered.intact()));
+      guarded alone = start;
+      add_rows({rows.data() + width, width, which + 1, weight + 1, 1, alone.floats()});
+      CHECK(same_bits(alone.floats(), sum.floats(), width));
+      CHECK(same_bits(alone.floats() + width, start.floats() + width, 6 * width));
+    }
   });
 }
 
