@@ -115,6 +115,7 @@ float model_config::attention_scale() const {
 }
 
 std::string_view model_config::unlike_llama() const {
+  if (experts.count > 0) return "has experts";
   if (head_norms) return "normalises queries and keys";
   if (output_norms) return "normalises the outputs of its layers";
   if (activation != gate_activation::silu) return "has another activation than silu";

@@ -35,11 +35,19 @@ struct rotary_embedding {
   }
 };
 
+/// The experts of a layer's mixture of experts.
+struct expert_config {
+  uint32_t count = 0;  ///< 0: feed-forward layers are dense
+  uint32_t per_token = 0;
+  bool normalised = true;  ///< the weights of a token's experts add up to 1
+  bool named_w = false;    ///< stored as block_sparse_moe with w1 (gate), w2 (down) and w3 (up)
+};
+
 struct model_config {
   std::string family;  ///< `model_type`: "llama"
   uint32_t layers = 0;
   uint32_t hidden = 0;                             ///< width of the residual stream
-  uint32_t intermediate = 0;                       ///< width of the feed-forward layer
+  uint32_t intermediate = 0;                       ///< width of the feed-forward layer, or of an expert
   uint32_t heads = 0, kv_heads = 0, head_dim = 0;  ///< heads % kv_heads == 0, head_dim even
   uint32_t vocabulary = 0;
   uint32_t max_positions = 0;
@@ -55,6 +63,7 @@ struct model_config {
   bool head_norms = false;         ///< queries and keys of each head are normalised before the rotation
   bool output_norms = false;       ///< outputs of attention and feed-forward layer are normalised, too
   bool fused_projections = false;  ///< stored as qkv_proj and gate_up_proj
+  expert_config experts;
   gate_activation activation = gate_activation::silu;
   float norm_offset = 0;      ///< added to the weights of all norms
   float embedding_scale = 1;  ///< of the embedding's rows

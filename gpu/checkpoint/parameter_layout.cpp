@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace troupe::llm {
 
 namespace {
@@ -18,6 +20,17 @@ void add_projections(const model_config& config, projection first, projection la
     out.push_back({module_of(p) + ".weight", {config.out_of(p), config.in_of(p)}});
     if (has_bias(config, p)) out.push_back({module_of(p) + ".bias", {config.out_of(p)}});
   }
+}
+
+/// "experts.3.gate_proj.weight" as Mixtral names it: "experts.3.w1.weight".
+std::string named_by_w(std::string_view name) {
+  std::string out(name);
+  for (const auto& [p, w] : {std::pair{projection::gate, "w1"}, std::pair{projection::down, "w2"},
+                             std::pair{projection::up, "w3"}}) {
+    const auto at = out.find(name_of(p));
+    if (at != std::string::npos) out.replace(at, name_of(p).size(), w);
+  }
+  return out;
 }
 
 }  // namespace
@@ -44,7 +57,16 @@ std::vector<parameter_shape> parameters_of(const model_config& config, uint32_t 
     out.push_back({"pre_feedforward_layernorm.weight", {config.hidden}});
     out.push_back({"post_feedforward_layernorm.weight", {config.hidden}});
   }
-  add_projections(config, projection::gate, projection::down, out);
+  if (config.experts.count == 0) {
+    add_projections(config, projection::gate, projection::down, out);
+    return out;
+  }
+  out.push_back({"mlp.gate.weight", {config.experts.count, config.hidden}});
+  for (uint32_t e = 0; e < config.experts.count; ++e) {
+    for (const auto p : {projection::gate, projection::up, projection::down})
+      out.push_back(
+          {fmt::format("mlp.experts.{}.{}.weight", e, name_of(p)), {config.out_of(p), config.in_of(p)}});
+  }
   return out;
 }
 
@@ -56,7 +78,8 @@ std::vector<projection_module> modules_of(const model_config& config) {
             {"mlp.down_proj", {projection::down}}};
   }
   std::vector<projection_module> out;
-  for (size_t i = 0; i < projection_count; ++i) {
+  const auto last = config.experts.count > 0 ? projection::o : projection::down;
+  for (size_t i = 0; i <= static_cast<size_t>(last); ++i) {
     const auto p = static_cast<projection>(i);
     out.push_back({module_of(p), {p}});
   }
@@ -68,6 +91,8 @@ stored_rows place_of(const model_config& config, uint32_t layer, const parameter
   if (layer == 0 || layer > config.layers)
     return {fmt::format("{}{}", name.starts_with("lm_head.") ? "" : "model.", name), parameter.shape};
   stored_rows place{fmt::format("model.layers.{}.{}", layer - 1, name), parameter.shape};
+  if (config.experts.named_w && name.starts_with("mlp."))
+    place.tensor = fmt::format("model.layers.{}.block_sparse_moe.{}", layer - 1, named_by_w(name.substr(4)));
   if (!config.fused_projections) return place;
   for (const auto& module : modules_of(config)) {
     uint64_t rows = 0;

@@ -35,7 +35,7 @@ struct projection_module {
   std::string name;  ///< within its layer: "self_attn.q_proj"
   std::vector<projection> projections;
 };
-/// In the order of their projections.
+/// In the order of their projections; experts are not among them.
 std::vector<projection_module> modules_of(const model_config& config);
 
 }  // namespace troupe::llm

@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cassert>
-#include <cmath>
 #include <new>
-#include <type_traits>
 #include <vector>
 
 #include "gpu/common/model_error.hpp"
@@ -40,14 +38,6 @@ struct decoder::state {
                        size_t rows);
   void adapt(uint32_t layer, projection p, const std::vector<float>& x, float* y, size_t stride);
 
-  template <class Work>
-  void timed(duration kernel_times::*kind, Work work);
-  template <class Args>
-  void launch(duration kernel_times::*kind, void (*kernel)(const Args&),
-              const std::type_identity_t<Args>& args) {
-    timed(kind, [&] { kernel(args); });
-  }
-
   const model_config config;
   const decoder_options options;
 
@@ -68,7 +58,8 @@ struct decoder::state {
   std::vector<float> qkv;             // [q | k | v]
   std::vector<float> attended;        // [q]
   std::vector<float> gate_up, gated;  // [gate | up], [intermediate]
-  std::vector<float> delta;           // [hidden] not yet added to the residual
+  expert_computation experts;
+  std::vector<float> delta;  // [hidden] not yet added to the residual
   struct angles {
     const std::vector<float>* frequencies = nullptr;
     float scale = 1;
@@ -80,19 +71,8 @@ struct decoder::state {
   kernels::lora_segments segments;
   uint32_t max_rank = 0;  // 0: only the base model
 
-  const clock* time = nullptr;
-  kernel_times* times = nullptr;
+  kernel_timer timer;
 };
-
-/// Runs a kernel, and adds its time to the sum of `time_kernels`, if there is one.
-template <class Work>
-void decoder::state::timed(duration kernel_times::*kind, Work work) {
-  if (time == nullptr) return work();
-  const auto start = time->now();
-  work();
-  times->*kind += time->now() - start;
-  ++times->launches;
-}
 
 decoder::state::state(model_config c, decoder_options o)
     : config(std::move(c)), options(o), layers(config.layers), loaded(config.layers + 2) {
@@ -156,20 +136,20 @@ std::span<std::byte> decoder::blocks() const {
 
 void decoder::time_kernels(const clock* c, kernel_times* sum) {
   assert((c == nullptr) == (sum == nullptr));
-  state_->time = c, state_->times = sum;
+  state_->timer = {c, sum};
 }
 
 void decoder::state::embed(const llm_step& step, activation& x) {
   x.resize(size_t{step.rows()} * config.hidden);
-  launch(&kernel_times::others, kernels::embedding,
-         {.tokens = step.tokens.data(),
-          .rows = step.rows(),
-          .table = embedding_table.bytes.data(),
-          .type = embedding_table.type,
-          .hidden = config.hidden,
-          .out = x.data(),
-          .out_stride = config.hidden,
-          .scale = config.embedding_scale});
+  timer.launch(&kernel_times::others, kernels::embedding,
+               {.tokens = step.tokens.data(),
+                .rows = step.rows(),
+                .table = embedding_table.bytes.data(),
+                .type = embedding_table.type,
+                .hidden = config.hidden,
+                .out = x.data(),
+                .out_stride = config.hidden,
+                .scale = config.embedding_scale});
 }
 
 void decoder::run(const llm_step& step, uint32_t first, uint32_t end, activation& x) {
@@ -185,7 +165,7 @@ void decoder::run(const llm_step& step, uint32_t first, uint32_t end, activation
     s.attend(step, l - 1, l == from ? nullptr : s.delta.data());
     s.feed_forward(step, l - 1);
   }
-  s.timed(&kernel_times::others, [&] {
+  s.timer.timed(&kernel_times::others, [&] {
     for (size_t i = 0; i < x.size(); ++i) x[i] += s.delta[i];
   });
 }
@@ -196,8 +176,10 @@ void decoder::state::prepare(const llm_step& step) {
   normed.resize(rows * config.hidden);
   qkv.resize(rows * (config.q_width() + 2 * config.kv_width()));
   attended.resize(rows * config.q_width());
-  gate_up.resize(rows * 2 * config.intermediate);
-  gated.resize(rows * config.intermediate);
+  if (config.experts.count == 0) {
+    gate_up.resize(rows * 2 * config.intermediate);
+    gated.resize(rows * config.intermediate);
+  }
   delta.resize(rows * config.hidden);
   set_angles(step, everywhere);
   if (!local.frequencies->empty()) set_angles(step, local);
@@ -224,14 +206,14 @@ void decoder::state::set_angles(const llm_step& step, angles& of) {
   const size_t rows = step.rows(), half = of.frequencies->size();
   of.cosine.resize(rows * half);
   of.sine.resize(rows * half);
-  launch(&kernel_times::others, kernels::rope_angles,
-         {.positions = step.positions.data(),
-          .rows = rows,
-          .rotated = static_cast<uint32_t>(2 * half),
-          .frequencies = of.frequencies->data(),
-          .scale = of.scale,
-          .cosine = of.cosine.data(),
-          .sine = of.sine.data()});
+  timer.launch(&kernel_times::others, kernels::rope_angles,
+               {.positions = step.positions.data(),
+                .rows = rows,
+                .rotated = static_cast<uint32_t>(2 * half),
+                .frequencies = of.frequencies->data(),
+                .scale = of.scale,
+                .cosine = of.cosine.data(),
+                .sine = of.sine.data()});
 }
 
 /// `added`: output of the layer before, not yet added to the residual.
@@ -239,7 +221,7 @@ void decoder::state::attend(const llm_step& step, uint32_t layer, const float* a
   const auto& l = layers[layer];
   const size_t rows = step.rows(), q = config.q_width(), kv_width = config.kv_width(), all = q + 2 * kv_width;
   normalise(added, l.input_norm, rows);
-  launch(&kernel_times::projections, kernels::dense, l.qkv.args(normed.data(), qkv.data(), rows));
+  timer.launch(&kernel_times::projections, kernels::dense, l.qkv.args(normed.data(), qkv.data(), rows));
   float *const queries = qkv.data(), *const keys = queries + q, *const values = keys + kv_width;
   adapt(layer, projection::q, normed, queries, all);
   adapt(layer, projection::k, normed, keys, all);
@@ -249,47 +231,47 @@ void decoder::state::attend(const llm_step& step, uint32_t layer, const float* a
     normalise_heads(keys, all, config.kv_heads, l.key_norm, rows);
   }
   const auto& turn = config.window[layer] > 0 && !local.frequencies->empty() ? local : everywhere;
-  launch(&kernel_times::others, kernels::rope,
-         {.q = queries,
-          .q_stride = all,
-          .k = keys,
-          .k_stride = all,
-          .rows = rows,
-          .heads = config.heads,
-          .kv_heads = config.kv_heads,
-          .head_dim = config.head_dim,
-          .cosine = turn.cosine.data(),
-          .sine = turn.sine.data(),
-          .rotated = static_cast<uint32_t>(2 * turn.frequencies->size())});
+  timer.launch(&kernel_times::others, kernels::rope,
+               {.q = queries,
+                .q_stride = all,
+                .k = keys,
+                .k_stride = all,
+                .rows = rows,
+                .heads = config.heads,
+                .kv_heads = config.kv_heads,
+                .head_dim = config.head_dim,
+                .cosine = turn.cosine.data(),
+                .sine = turn.sine.data(),
+                .rotated = static_cast<uint32_t>(2 * turn.frequencies->size())});
 
   const kernels::block_table table{step.block_start.data(), step.blocks.data()};
-  launch(&kernel_times::others, kernels::kv_append,
-         {.k = keys,
-          .v = values,
-          .k_stride = all,
-          .v_stride = all,
-          .rows = rows,
-          .row_sequence = step.row_sequence.data(),
-          .row_position = step.positions.data(),
-          .table = table,
-          .kv = kv,
-          .layer = layer});
-  launch(&kernel_times::attention, kernels::paged_attention,
-         {.q = queries,
-          .q_stride = all,
-          .out = attended.data(),
-          .out_stride = q,
-          .rows = rows,
-          .heads = config.heads,
-          .row_sequence = step.row_sequence.data(),
-          .row_position = step.positions.data(),
-          .table = table,
-          .kv = kv,
-          .layer = layer,
-          .window = config.window[layer],
-          .scale = config.attention_scale(),
-          .cap = config.score_cap});
-  launch(&kernel_times::projections, kernels::dense, l.o.args(attended.data(), delta.data(), rows));
+  timer.launch(&kernel_times::others, kernels::kv_append,
+               {.k = keys,
+                .v = values,
+                .k_stride = all,
+                .v_stride = all,
+                .rows = rows,
+                .row_sequence = step.row_sequence.data(),
+                .row_position = step.positions.data(),
+                .table = table,
+                .kv = kv,
+                .layer = layer});
+  timer.launch(&kernel_times::attention, kernels::paged_attention,
+               {.q = queries,
+                .q_stride = all,
+                .out = attended.data(),
+                .out_stride = q,
+                .rows = rows,
+                .heads = config.heads,
+                .row_sequence = step.row_sequence.data(),
+                .row_position = step.positions.data(),
+                .table = table,
+                .kv = kv,
+                .layer = layer,
+                .window = config.window[layer],
+                .scale = config.attention_scale(),
+                .cap = config.score_cap});
+  timer.launch(&kernel_times::projections, kernels::dense, l.o.args(attended.data(), delta.data(), rows));
   adapt(layer, projection::o, attended, delta.data(), config.hidden);
   if (config.output_norms) normalise_delta(l.attended_norm, rows);
 }
@@ -298,62 +280,67 @@ void decoder::state::feed_forward(const llm_step& step, uint32_t layer) {
   const auto& l = layers[layer];
   const size_t rows = step.rows(), width = config.intermediate;
   normalise(delta.data(), l.post_norm, rows);
-  launch(&kernel_times::projections, kernels::dense, l.gate_up.args(normed.data(), gate_up.data(), rows));
+  if (config.experts.count > 0) {
+    experts.run(l.experts, config, normed.data(), rows, delta.data(), timer);
+    return;
+  }
+  timer.launch(&kernel_times::projections, kernels::dense,
+               l.gate_up.args(normed.data(), gate_up.data(), rows));
   float *const gate = gate_up.data(), *const up = gate + width;
   adapt(layer, projection::gate, normed, gate, 2 * width);
   adapt(layer, projection::up, normed, up, 2 * width);
-  launch(&kernel_times::others,
-         config.activation == gate_activation::silu ? kernels::silu_mul : kernels::gelu_mul,
-         {.gate = gate,
-          .up = up,
-          .gate_stride = 2 * width,
-          .up_stride = 2 * width,
-          .out = gated.data(),
-          .out_stride = width,
-          .rows = rows,
-          .width = width});
-  launch(&kernel_times::projections, kernels::dense, l.down.args(gated.data(), delta.data(), rows));
+  timer.launch(&kernel_times::others,
+               config.activation == gate_activation::silu ? kernels::silu_mul : kernels::gelu_mul,
+               {.gate = gate,
+                .up = up,
+                .gate_stride = 2 * width,
+                .up_stride = 2 * width,
+                .out = gated.data(),
+                .out_stride = width,
+                .rows = rows,
+                .width = width});
+  timer.launch(&kernel_times::projections, kernels::dense, l.down.args(gated.data(), delta.data(), rows));
   adapt(layer, projection::down, gated, delta.data(), config.hidden);
   if (config.output_norms) normalise_delta(l.fed_norm, rows);
 }
 
 void decoder::state::normalise(const float* added, const std::vector<float>& weight, size_t rows) {
-  launch(&kernel_times::others, kernels::rms_norm,
-         {.residual = residual,
-          .residual_stride = config.hidden,
-          .x = added,
-          .x_stride = config.hidden,
-          .weight = weight.data(),
-          .epsilon = config.norm_epsilon,
-          .out = normed.data(),
-          .out_stride = config.hidden,
-          .rows = rows,
-          .width = config.hidden});
+  timer.launch(&kernel_times::others, kernels::rms_norm,
+               {.residual = residual,
+                .residual_stride = config.hidden,
+                .x = added,
+                .x_stride = config.hidden,
+                .weight = weight.data(),
+                .epsilon = config.norm_epsilon,
+                .out = normed.data(),
+                .out_stride = config.hidden,
+                .rows = rows,
+                .width = config.hidden});
 }
 
 /// Normalises the output of a layer in place.
 void decoder::state::normalise_delta(const std::vector<float>& weight, size_t rows) {
-  launch(&kernel_times::others, kernels::rms_norm,
-         {.residual = delta.data(),
-          .residual_stride = config.hidden,
-          .weight = weight.data(),
-          .epsilon = config.norm_epsilon,
-          .out = delta.data(),
-          .out_stride = config.hidden,
-          .rows = rows,
-          .width = config.hidden});
+  timer.launch(&kernel_times::others, kernels::rms_norm,
+               {.residual = delta.data(),
+                .residual_stride = config.hidden,
+                .weight = weight.data(),
+                .epsilon = config.norm_epsilon,
+                .out = delta.data(),
+                .out_stride = config.hidden,
+                .rows = rows,
+                .width = config.hidden});
 }
 
 void decoder::state::normalise_heads(float* heads, size_t stride, uint32_t count,
                                      const std::vector<float>& weight, size_t rows) {
-  launch(&kernel_times::others, kernels::head_norm,
-         {.x = heads,
-          .x_stride = stride,
-          .rows = rows,
-          .heads = count,
-          .head_dim = config.head_dim,
-          .weight = weight.data(),
-          .epsilon = config.norm_epsilon});
+  timer.launch(&kernel_times::others, kernels::head_norm,
+               {.x = heads,
+                .x_stride = stride,
+                .rows = rows,
+                .heads = count,
+                .head_dim = config.head_dim,
+                .weight = weight.data(),
+                .epsilon = config.norm_epsilon});
 }
 
 /// Adds the LoRA products of x [rows, in], contiguous, to y, whose rows are `stride` floats apart.
@@ -361,37 +348,38 @@ void decoder::state::adapt(uint32_t layer, projection p, const std::vector<float
                            size_t stride) {
   if (max_rank == 0) return;
   segments.projection = adapter_weights::index(layer, p);
-  launch(&kernel_times::adapters, kernels::lora,
-         {.segments = segments,
-          .x = x.data(),
-          .x_stride = config.in_of(p),
-          .in = config.in_of(p),
-          .v = shrunk.data(),
-          .v_stride = max_rank,
-          .y = y,
-          .y_stride = stride,
-          .out = config.out_of(p)});
+  timer.launch(&kernel_times::adapters, kernels::lora,
+               {.segments = segments,
+                .x = x.data(),
+                .x_stride = config.in_of(p),
+                .in = config.in_of(p),
+                .v = shrunk.data(),
+                .v_stride = max_rank,
+                .y = y,
+                .y_stride = stride,
+                .out = config.out_of(p)});
 }
 
 void decoder::head(const activation& x, std::span<const uint32_t> rows, std::span<float> logits) {
   auto& s = *state_;
   const size_t hidden = s.config.hidden;
   s.normed.resize(rows.size() * hidden);
-  s.launch(&kernel_times::others, kernels::rms_norm,
-           {.residual = const_cast<float*>(x.data()),  // read only
-            .residual_stride = hidden,
-            .which = rows.data(),
-            .weight = s.norm.data(),
-            .epsilon = s.config.norm_epsilon,
-            .out = s.normed.data(),
-            .out_stride = hidden,
-            .rows = rows.size(),
-            .width = hidden});
-  s.launch(&kernel_times::projections, kernels::dense,
-           s.head.args(s.normed.data(), logits.data(), rows.size()));
+  s.timer.launch(&kernel_times::others, kernels::rms_norm,
+                 {.residual = const_cast<float*>(x.data()),  // read only
+                  .residual_stride = hidden,
+                  .which = rows.data(),
+                  .weight = s.norm.data(),
+                  .epsilon = s.config.norm_epsilon,
+                  .out = s.normed.data(),
+                  .out_stride = hidden,
+                  .rows = rows.size(),
+                  .width = hidden});
+  s.timer.launch(&kernel_times::projections, kernels::dense,
+                 s.head.args(s.normed.data(), logits.data(), rows.size()));
   if (s.config.logit_cap > 0)
-    s.launch(&kernel_times::others, kernels::soft_cap,
-             {.x = logits.data(), .count = rows.size() * s.config.vocabulary, .cap = s.config.logit_cap});
+    s.timer.launch(
+        &kernel_times::others, kernels::soft_cap,
+        {.x = logits.data(), .count = rows.size() * s.config.vocabulary, .cap = s.config.logit_cap});
 }
 
 }  // namespace troupe::llm

@@ -12,7 +12,7 @@
 #include "gpu/checkpoint/adapter.hpp"
 #include "gpu/checkpoint/parameters.hpp"
 #include "gpu/llm/activation.hpp"
-#include "messages/common/time.hpp"
+#include "gpu/llm/kernel_timer.hpp"
 #include "messages/llm/step.hpp"
 
 namespace troupe::llm {
@@ -24,13 +24,6 @@ struct decoder_options {
   element kv = element::f32;       ///< of the KV pages
   uint32_t blocks = 0;             ///< of the KV cache
   uint32_t block_tokens = 16;
-};
-
-/// Time in kernels of each kind. The rest of a call's time is host work.
-struct kernel_times {
-  duration projections{}, adapters{}, attention{}, others{};
-  uint32_t launches = 0;  ///< of kernels, each timed by two readings of the clock
-  duration sum() const { return projections + adapters + attention + others; }
 };
 
 /// Not thread-safe, except that `load` of a layer may run concurrently with steps of other layers.

@@ -11,8 +11,9 @@ namespace troupe::llm {
 
 namespace {
 
-constexpr std::array families{&llama_family,  &mistral_family, &qwen2_family, &qwen3_family,
-                              &gemma2_family, &gemma3_family,  &phi3_family};
+constexpr std::array families{&llama_family, &mistral_family, &qwen2_family,
+                              &qwen3_family, &gemma2_family,  &gemma3_family,
+                              &phi3_family,  &mixtral_family, &qwen3_moe_family};
 
 /// "llama, mistral and qwen2".
 std::string names_of_families() {

@@ -25,7 +25,7 @@ struct model_family {
 };
 
 extern const model_family llama_family, mistral_family, qwen2_family, qwen3_family, gemma2_family,
-    gemma3_family, phi3_family;
+    gemma3_family, phi3_family, mixtral_family, qwen3_moe_family;
 
 /// The family that `model_type` names. Throws model_error with the names of all families for others.
 const model_family& family_of(const json_object& config);

@@ -212,6 +212,26 @@ TEST_CASE("the projections of a fused module share A, and each has its rows of B
             "self_attn.qkv_proj.lora_B.weight' has the shape [8, 2] where the configuration needs [16, 2]");
 }
 
+TEST_CASE("adapters of models with experts change the projections of attention only") {
+  auto config = small_config();
+  config["model_type"] = "mixtral";
+  const auto model = config_of(config);
+  const auto read = [&](const std::vector<tensor>& all) {
+    const auto file = file_of(all);
+    return parse_adapter(small_adapter().dump(), bytes_of(file), model, "a");
+  };
+  std::vector<tensor> weights{counting(q0 + ".lora_A.weight", {2, 8}),
+                              counting(q0 + ".lora_B.weight", {8, 2})};
+  CHECK(read(weights).parts.size() == 1);
+  weights.push_back(
+      counting("base_model.model.model.layers.0.block_sparse_moe.experts.0.w1.lora_A.weight", {2, 8}));
+  CHECK(error_of([&] { read(weights); }) ==
+        "a/adapter_model.safetensors: "
+        "'base_model.model.model.layers.0.block_sparse_moe.experts.0.w1.lora_A.weight' is not supported: "
+        "adapters may change q_proj, k_proj, v_proj and o_proj of the model's 2 layers, named "
+        "base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight");
+}
+
 TEST_CASE("an adapter's folder must have both files") {
   const auto model = config_of(small_config());
   const temporary_folder folder;

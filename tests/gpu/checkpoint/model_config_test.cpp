@@ -202,8 +202,9 @@ TEST_CASE("generation_config.json is optional") {
 
 TEST_CASE("unsupported models are refused with the supported alternatives") {
   CHECK(refused_model({{"model_type", "gpt2"}}) ==
-        "m/config.json: 'model_type' is 'gpt2': llama, mistral, qwen2, qwen3, gemma2, gemma3_text and phi3 "
-        "are supported");
+        "m/config.json: 'model_type' is 'gpt2': llama, mistral, qwen2, qwen3, gemma2, gemma3_text, phi3, "
+        "mixtral "
+        "and qwen3_moe are supported");
   CHECK(error_of([] { config_of(without(small_config(), "model_type")); }) ==
         "m/config.json: 'model_type' is missing");
   CHECK(refused_model({{"hidden_act", "gelu"}}) ==

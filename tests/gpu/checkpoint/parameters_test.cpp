@@ -124,6 +124,22 @@ TEST_CASE("fused projections are rows of one tensor") {
       "'model.layers.1.mlp.gate_up_proj.weight' has the shape [23, 8] where the configuration needs [24, 8]");
 }
 
+TEST_CASE("a layer of experts has their router and their projections, one expert after the other") {
+  for (const auto& [family, experts] : {std::pair{"mixtral", 4}, std::pair{"qwen3-moe", 8}}) {
+    CAPTURE(family);
+    const auto layer = checkpoint(fixtures / "random-llms" / family).read(1);
+    REQUIRE(layer.find("mlp.gate.weight") != nullptr);
+    CHECK(layer.find("mlp.gate.weight")->shape[0] == static_cast<uint64_t>(experts));
+    std::vector<std::string> last;
+    for (size_t i = layer.parameters.size() - 3; i < layer.parameters.size(); ++i)
+      last.push_back(layer.parameters[i].name);
+    const auto expert = "mlp.experts." + std::to_string(experts - 1);
+    CHECK(last == std::vector<std::string>{expert + ".gate_proj.weight", expert + ".up_proj.weight",
+                                           expert + ".down_proj.weight"});
+    CHECK(layer.find("mlp.down_proj.weight") == nullptr);
+  }
+}
+
 TEST_CASE("norms of heads and of outputs are parameters of the families that have them") {
   const auto names_of = [](const char* family) {
     std::vector<std::string> names;

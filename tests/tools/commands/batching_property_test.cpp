@@ -41,6 +41,13 @@ model_config wide_config_unlike_llama() {
   return c;
 }
 
+model_config wide_config_with_experts() {
+  auto c = wide_config();
+  c.intermediate = 256;
+  c.experts = {.count = 8, .per_token = 3};
+  return c;
+}
+
 /// A model with an adapter of each rank.
 struct wide_model {
   wide_model(const model_config& c, element type, scheduler_limits limits)
@@ -146,4 +153,8 @@ TEST_CASE("2048 wide: a sequence's bits are its own beside any adapters, chunks,
 
 TEST_CASE("2048 wide: so they are with norms of heads and outputs, caps, windows and two rotary embeddings") {
   check_batching(wide_config_unlike_llama(), 3);
+}
+
+TEST_CASE("2048 wide: so they are with rows grouped by experts") {
+  check_batching(wide_config_with_experts(), 3);
 }

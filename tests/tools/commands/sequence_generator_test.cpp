@@ -172,7 +172,7 @@ TEST_CASE(
   for (const auto& [name, adapted] :
        {sample{"llama2-mha"}, sample{"llama2-mha", true}, sample{"llama3-gqa-tied"},
         sample{"llama3-gqa-tied", true}, sample{"mistral-swa"}, sample{"qwen2-bias"}, sample{"qwen3"},
-        sample{"gemma2"}, sample{"gemma3"}, sample{"phi3"}}) {
+        sample{"gemma2"}, sample{"gemma3"}, sample{"phi3"}, sample{"mixtral"}, sample{"qwen3-moe"}}) {
     CAPTURE(name);
     CAPTURE(adapted);
     const auto folder = fixtures / "random-llms" / name;

@@ -71,6 +71,40 @@ TEST_CASE("the configurations of the newer families' fixtures are read") {
   CHECK(phi.unlike_llama().empty());
 }
 
+TEST_CASE("the experts of Mixtral and Qwen3-MoE are read") {
+  const auto mixtral = read_model_config(fixtures / "random-llms/mixtral");
+  CHECK(mixtral.experts.count == 4);
+  CHECK(mixtral.experts.per_token == 2);
+  CHECK(mixtral.experts.normalised);
+  CHECK(mixtral.intermediate == 128);
+  CHECK(mixtral.window == std::vector<uint32_t>{0, 0});
+  CHECK(!mixtral.head_norms);
+  const auto qwen = read_model_config(fixtures / "random-llms/qwen3-moe");
+  CHECK(qwen.experts.count == 8);
+  CHECK(qwen.experts.per_token == 2);
+  CHECK(qwen.intermediate == 48);
+  CHECK(qwen.head_norms);
+
+  auto m = config_of(config_of_family("mixtral"));
+  CHECK((m.experts.count == 8 && m.experts.per_token == 2 && m.experts.normalised));
+  m = config_of(config_of_family("qwen3_moe"));
+  CHECK((m.experts.count == 128 && m.experts.per_token == 8 && !m.experts.normalised));
+  CHECK(m.intermediate == 768);
+  m = config_of(config_of_family("qwen3_moe", {{"num_experts", 16}, {"num_local_experts", 3}}));
+  CHECK(m.experts.count == 16);
+  m = config_of(config_of_family("qwen3_moe", {{"use_sliding_window", true}, {"sliding_window", 5}}));
+  CHECK(m.window == std::vector<uint32_t>{5, 5});
+
+  CHECK(refused_family("mixtral", {{"num_experts_per_tok", 9}}) ==
+        "m/config.json: 'num_experts_per_tok' is 9: the model has only 8 experts");
+  CHECK(refused_family("mixtral", {{"num_local_experts", 0}}) ==
+        "m/config.json: 'num_local_experts' is 0: it must be an integer from 1 to 1024");
+  CHECK(refused_family("qwen3_moe", {{"decoder_sparse_step", 2}}) ==
+        "m/config.json: 'decoder_sparse_step' must be 1: models with dense layers between are not supported");
+  CHECK(refused_family("qwen3_moe", {{"mlp_only_layers", {0}}}) ==
+        "m/config.json: 'mlp_only_layers' must be empty: models with dense layers between are not supported");
+}
+
 TEST_CASE("absent keys of the newer families have the defaults of Transformers") {
   const auto bare = [](const char* family) {
     return without_keys(
@@ -171,6 +205,7 @@ TEST_CASE("what the newer families do not support is refused") {
   CHECK(refused_family("qwen3", {{"partial_rotary_factor", 0.5}}) ==
         "m/config.json: 'partial_rotary_factor' must be 1: partial rotation is not supported");
   CHECK(refused_family("gemma3", json::object()) ==
-        "m/config.json: 'model_type' is 'gemma3': llama, mistral, qwen2, qwen3, gemma2, gemma3_text and phi3 "
-        "are supported");
+        "m/config.json: 'model_type' is 'gemma3': llama, mistral, qwen2, qwen3, gemma2, gemma3_text, phi3, "
+        "mixtral "
+        "and qwen3_moe are supported");
 }

@@ -34,6 +34,8 @@ TEST_CASE("decoder shape: a family whose blocks the kernels lack is rejected by 
   CHECK(refused("qwen3") == begin + "qwen3 normalises queries and keys" + end);
   CHECK(refused("gemma2") == begin + "gemma2 normalises the outputs of its layers" + end);
   CHECK(refused("gemma3") == begin + "gemma3_text normalises queries and keys" + end);
+  CHECK(refused("mixtral") == begin + "mixtral has experts" + end);
+  CHECK(refused("qwen3-moe") == begin + "qwen3_moe has experts" + end);
   CHECK(refused("phi3").empty());  // only its tensors are stored differently
   auto phi = llm::read_model_config(llm::fixtures / "random-llms" / "phi3");
   phi.rope.frequencies.pop_back();
