@@ -76,6 +76,9 @@ struct decoder::state {
 
 decoder::state::state(model_config c, decoder_options o)
     : config(std::move(c)), options(o), layers(config.layers), loaded(config.layers + 2) {
+  if (config.head_dim > kernels::attention_max_head_dim)
+    throw model_error(fmt::format("heads of {} numbers are not supported on CPUs: at most {} are",
+                                  config.head_dim, kernels::attention_max_head_dim));
   kv = {nullptr, o.kv, config.layers, config.kv_heads, o.block_tokens, config.head_dim};
   size_t bytes = 0;
   try {

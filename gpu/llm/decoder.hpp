@@ -29,8 +29,9 @@ struct decoder_options {
 /// Not thread-safe, except that `load` of a layer may run concurrently with steps of other layers.
 class decoder {
  public:
-  /// Throws model_error if the KV cache does not fit into memory. A model with LongRoPE has its long factors
-  /// if the cache and the configuration allow sequences beyond its original context (rotary_embedding).
+  /// Throws model_error if the KV cache does not fit into memory, or if heads are too wide. A model with
+  /// LongRoPE has its long factors if the cache and the configuration allow sequences beyond its original
+  /// context (rotary_embedding).
   decoder(model_config config, decoder_options options);
   const decoder_options& options() const;
   ~decoder();

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "gpu/common/model_error.hpp"
+
 using namespace troupe;
 using namespace troupe::llm;
 
@@ -57,17 +59,27 @@ const std::vector<uint32_t> some_blocks{9, 2, 14, 3, 0, 7, 11};
 }  // namespace
 
 TEST_CASE("ranges of layers give the same bits as all layers at once") {
-  const checkpoint files(folder);
-  const auto sequence = some_sequence(20);
-  const auto step = step_of(sequence, 0, 20, some_blocks);
-  auto whole = loaded(files);
-  const auto expected = logits_after(whole, step);
-  auto parts = loaded(files);
-  activation x;
-  for (uint32_t l = 0; l <= files.config().layers; ++l) parts.run(step, l, l + 1, x);
-  std::vector<float> logits(files.config().vocabulary);
-  parts.head(x, step.sampled, logits);
-  CHECK(logits == expected);
+  for (const char* name : {"mistral-swa", "qwen3", "gemma2", "gemma3", "phi3", "mixtral"}) {
+    CAPTURE(name);
+    const checkpoint files(folder.parent_path() / name);
+    const auto sequence = some_sequence(20);
+    const auto step = step_of(sequence, 0, 20, some_blocks);
+    auto whole = loaded(files);
+    const auto expected = logits_after(whole, step);
+    auto parts = loaded(files);
+    activation x;
+    for (uint32_t l = 0; l <= files.config().layers; ++l) parts.run(step, l, l + 1, x);
+    std::vector<float> logits(files.config().vocabulary);
+    parts.head(x, step.sampled, logits);
+    CHECK(logits == expected);
+  }
+}
+
+TEST_CASE("heads that are too wide for the kernels are refused") {
+  auto config = checkpoint(folder).config();
+  config.head_dim = 258;
+  CHECK_THROWS_WITH_AS(decoder(config, {.blocks = 1}),
+                       "heads of 258 numbers are not supported on CPUs: at most 256 are", model_error);
 }
 
 TEST_CASE("a layer is ready when all layers up to it are loaded") {
