@@ -52,8 +52,9 @@ cut whole_of(const std::vector<uint64_t>& shape) { return {0, shape[0], 0, shape
 tensor_shard::tensor_shard(const model_config& whole, uint32_t rank, uint32_t ranks)
     : whole_(whole), config_(whole), rank_(rank) {
   if (const auto differs = whole.unlike_llama(); !differs.empty())
-    throw model_error(fmt::format("a model of the family {} cannot be divided over {} devices: it {}",
-                                  whole.family, ranks, differs));
+    throw model_error(
+        fmt::format("a model of the family {} cannot be divided over {} devices: it {}; use device = \"cpu\"",
+                    whole.family, ranks, differs));
   config_.heads = share(whole.heads, ranks, "heads");
   config_.kv_heads =
       whole.kv_heads < ranks && ranks % whole.kv_heads == 0 ? 1 : share(whole.kv_heads, ranks, "kv heads");

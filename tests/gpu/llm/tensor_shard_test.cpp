@@ -159,10 +159,10 @@ TEST_CASE("adjacent ranks share a kv head if there are fewer kv heads than ranks
 
 TEST_CASE("a family with blocks unlike Llama's is not divided over devices") {
   const auto of = [](const char* name) { return read_model_config(fixtures / "random-llms" / name); };
-  CHECK_THROWS_WITH_AS(
-      tensor_shard(of("qwen3"), 0, 2),
-      "a model of the family qwen3 cannot be divided over 2 devices: it normalises queries and keys",
-      model_error);
+  CHECK_THROWS_WITH_AS(tensor_shard(of("qwen3"), 0, 2),
+                       "a model of the family qwen3 cannot be divided over 2 devices: it normalises queries "
+                       "and keys; use device = \"cpu\"",
+                       model_error);
   CHECK_THROWS_AS(tensor_shard(of("gemma2"), 0, 2), model_error);
   CHECK(tensor_shard(of("phi3"), 0, 2).config().heads == 2);
 }
