@@ -22,8 +22,7 @@ class serving_nodes {
 
   void on_node_up(node_id node, incarnation_id incarnation) {
     up_[node] = incarnation;
-    if (router() != no_node)
-      std::erase_if(returning_, [this](llm_id model) { return any_engine_up(model); });
+    if (router() != no_node) std::erase_if(returning_, [this](llm_id model) { return any_engine_up(model); });
   }
   /// False, and nothing changes, if this is not the incarnation that is up.
   bool on_node_down(node_id node, incarnation_id incarnation) {
@@ -32,8 +31,8 @@ class serving_nodes {
     up_.erase(it);
     return true;
   }
-  /// The own node begins a new incarnation: no node is up until its next node_up. What served a model until now
-  /// is expected back.
+  /// The own node begins a new incarnation: no node is up until its next node_up. What served a model until
+  /// now is expected back.
   void clear() {
     if (router() != no_node)
       for (const auto& e : engines_)

@@ -156,8 +156,8 @@ net::awaitable<http_connection::after> http_connection::answer(http_received& go
 /// Waits until the handler has acted, or the client has left.
 net::awaitable<void> http_connection::wait_for(pending_reply& pending) {
   while (!over() && pending.sleep_if_idle()) {
-    // The handler limits the time of an answer. A client that has closed its sending side may wait for it, or be
-    // gone: a write tells, and without one it gets a short time.
+    // The handler limits the time of an answer. A client that has closed its sending side may wait for it, or
+    // be gone: a write tells, and without one it gets a short time.
     deadline_ = eof_ ? heard_at_ + loop_.shared.options.half_close_timeout : clock_type::time_point::max();
     watching_ = true;
     listen();

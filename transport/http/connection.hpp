@@ -99,8 +99,8 @@ class http_connection : public std::enable_shared_from_this<http_connection> {
   bool eof_ = false;      // the client sends nothing more; it may still read
   clock_type::time_point heard_at_ = clock_type::time_point::max();  // the end, or a later successful write
   bool ended_ = false;                                               // the client's side
-  bool expired_ = false;  // a deadline passed
-  bool closed_ = false;   // our side
+  bool expired_ = false;                                             // a deadline passed
+  bool closed_ = false;                                              // our side
 };
 
 }  // namespace troupe

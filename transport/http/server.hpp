@@ -51,8 +51,8 @@ struct http_server_options {
   duration header_timeout = 10s;  ///< from the first byte of a request to the end of its headers; then 408
   duration body_timeout = 60s;    ///< from the end of the headers to the end of the body; then 408
   duration write_timeout = 60s;   ///< for a client to take its response, or the available part of a stream
-  /// For an answer, or the next part of a stream, once the client has closed its sending side. It may have left:
-  /// then the request is cancelled, or the next write fails.
+  /// For an answer, or the next part of a stream, once the client has closed its sending side. It may have
+  /// left: then the request is cancelled, or the next write fails.
   duration half_close_timeout = 1s;
 };
 
