@@ -90,48 +90,51 @@ std::string read_all(tls_session& s, size_t size) {
   return out;
 }
 
+/// A node and an operator that trust each other, connected.
+struct two_peers {
+  folder certs;
+  tls_context server{certs.of("node")}, client{certs.of(operator_name)};
+  sockets pair;
+  handshaker_probe d{server};
+  tls_session ours{client, pair.ends[0], "localhost"};
+  two_peers() {
+    d.start(pair.give(1));
+    REQUIRE(ours.handshake_within(pair.ends[0], the_clock, 10s));
+    REQUIRE(d.wait_for([&] { return d.session != nullptr; }));
+  }
+  ~two_peers() { close(d.accepted); }
+};
+
 }  // namespace
 
 TEST_CASE("two peers with certificates of one CA exchange bytes in both directions") {
-  const folder certs;
-  const tls_context server(certs.of("node")), client(certs.of(operator_name));
-  sockets pair;
-  handshaker_probe d(server);
-  d.start(pair.give(1));
-  tls_session ours(client, pair.ends[0], "localhost");
-  REQUIRE(ours.handshake_within(pair.ends[0], the_clock, 10s));
-  REQUIRE(d.wait_for([&] { return d.session != nullptr; }));
+  two_peers t;
+  auto& ours = t.ours;
+  auto& theirs = *t.d.session;
   size_t n = 0;
   REQUIRE(ours.write("ping", 4, n) == tls_session::progress::done);
-  CHECK(read_all(*d.session, 4) == "ping");
-  REQUIRE(d.session->write("pong", 4, n) == tls_session::progress::done);
+  CHECK(read_all(theirs, 4) == "ping");
+  REQUIRE(theirs.write("pong", 4, n) == tls_session::progress::done);
   CHECK(read_all(ours, 4) == "pong");
-  close(d.accepted);
-  CHECK(d.refusals.empty());
+  CHECK(t.d.refusals.empty());
 }
 
 TEST_CASE("keys are renewed while both sides write, and no byte changes") {
-  const folder certs;
-  const tls_context server(certs.of("node")), client(certs.of(operator_name));
-  sockets pair;
-  handshaker_probe d(server);
-  d.start(pair.give(1));
-  tls_session ours(client, pair.ends[0], "localhost");
-  REQUIRE(ours.handshake_within(pair.ends[0], the_clock, 10s));
-  REQUIRE(d.wait_for([&] { return d.session != nullptr; }));
+  two_peers t;
+  auto& ours = t.ours;
+  auto& theirs = *t.d.session;
   ours.renew_keys_after(3);
-  d.session->renew_keys_after(5);
+  theirs.renew_keys_after(5);
   for (int i = 0; i < 100; ++i) {
     const auto text = std::to_string(1'000 + i);
     size_t n = 0;
     REQUIRE(ours.write(text.data(), text.size(), n) == tls_session::progress::done);
-    REQUIRE(d.session->write(text.data(), text.size(), n) == tls_session::progress::done);
-    REQUIRE(read_all(*d.session, text.size()) == text);
+    REQUIRE(theirs.write(text.data(), text.size(), n) == tls_session::progress::done);
+    REQUIRE(read_all(theirs, text.size()) == text);
     REQUIRE(read_all(ours, text.size()) == text);
   }
   CHECK(ours.renewed_keys() == 33);
-  CHECK(d.session->renewed_keys() == 20);
-  close(d.accepted);
+  CHECK(theirs.renewed_keys() == 20);
 }
 
 TEST_CASE(
