@@ -55,7 +55,7 @@ void check_rope(const rope_case& c) {
   std::vector<float> expected_cosine(rows * half), expected_sine(rows * half);
   kernels::rope_angles_reference({.positions = c.position.data(),
                                   .rows = rows,
-                                  .head_dim = c.head_dim,
+                                  .rotated = c.head_dim,
                                   .frequencies = frequencies.data(),
                                   .cosine = expected_cosine.data(),
                                   .sine = expected_sine.data()});
@@ -85,7 +85,7 @@ void check_rope(const rope_case& c) {
   float *const q = floats.data(), *const keys = q + c.heads * c.head_dim,
                *const values = keys + c.kv_heads * c.head_dim;
   kernels::rope_reference(
-      {q, width, keys, width, rows, c.heads, c.kv_heads, c.head_dim, cosine.data(), sine.data()});
+      {q, width, keys, width, rows, c.heads, c.kv_heads, c.head_dim, cosine.data(), sine.data(), c.head_dim});
   kernels::kv_append_reference(
       {keys,
        values,
