@@ -140,7 +140,7 @@ TEST_CASE("a problem of a language model is reported at its key, with the fix") 
   CHECK(
       listed(read(std::string(good_cluster) + "[[llm]]\n").problems) ==
       "cluster.toml:22:1: llm.name: is missing; it must be a name of up to 64 letters, digits, '_', '-' and "
-      "'.'\n"
+      "'.', or several joined by '/' to 128 characters at most\n"
       "cluster.toml:22:1: llm.model: is missing; it must be the folder of a Hugging Face checkpoint, "
       "relative to this file\n");
 }
