@@ -37,11 +37,19 @@ std::string again(const chat_request& r) {
   return j.dump();
 }
 
+/// Text, or a list of parts that are text.
+void check_content(const json& content) {
+  if (content.is_string()) return;
+  require(content.is_array());
+  for (const auto& part : content)
+    require(part.size() == 2 && part.at("type") == "text" && part.at("text").is_string());
+}
+
 void check_messages(const json& messages) {
   require(messages.is_array() && !messages.empty());
   for (const auto& m : messages) {
     require(m.at("role").is_string() && !m.at("role").get_ref<const std::string&>().empty());
-    require(m.at("content").is_string());
+    check_content(m.at("content"));
     if (m.contains("tool_calls"))
       for (const auto& call : m["tool_calls"]) require(call.at("function").at("arguments").is_object());
   }
@@ -70,7 +78,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto second = parse_chat(again(*request));
   require(second && *second == *request);
 
-  const auto& text = request->messages.back()["content"].get_ref<const std::string&>();
+  const auto& content = request->messages.back()["content"];
+  const auto text = content.is_string() ? content.get<std::string>() : content.dump();
   const completion_choice choice{0, text, {}, finish_reason::stop};
   std::string out;
   append_answer(out, {completion_kind::chat, request->user, {}, request->model}, std::span(&choice, 1),
