@@ -84,6 +84,7 @@ class llm_catalog {
     e.said.kv_used = 0;
     e.said.running_adapters.clear();
     e.said.waiting_adapters.clear();
+    e.said.on_device.names.clear();
   }
 
   /// Names of models take precedence over names of adapters.

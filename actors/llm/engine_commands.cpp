@@ -38,6 +38,8 @@ engine_status llm_engine::status(time_point now) const {
     s.max_sequences = std::min(s.max_sequences, scheduler.max_running(clock_.context(now)));
   s.running_adapters = adapters_.names_of(scheduler.running_adapters());
   s.waiting_adapters = adapters_.names_of(scheduler.waiting_adapters());
+  const auto& times = adapters_.load_times();
+  s.on_device = {adapters_.on_device(), times.counts(), times.sum()};
   return s;
 }
 
@@ -96,19 +98,6 @@ void llm_engine::report(std::vector<metric>& out) const {
   add("troupe_llm_adapter_slots_taken", s.adapter_slots_taken, gauge);
   add("troupe_llm_adapter_loads_total", static_cast<double>(s.adapter_loads), counter);
   add("troupe_llm_adapter_reads_total", static_cast<double>(s.adapter_reads), counter);
-  // vLLM's names for the successors of vllm:lora_requests_info
-  const std::vector<std::pair<std::string, std::string>> labels{
-      {"model_name", s.model}, {"engine", std::to_string(options_.engine.value)}};
-  out.push_back({"vllm:max_gpu_lora_adapters", labels, static_cast<double>(s.adapter_slots)});
-  out.push_back({"vllm:num_gpu_loaded_lora_adapters", labels, static_cast<double>(s.adapter_slots_taken)});
-  const auto& times = adapters_.load_times();
-  out.push_back(
-      {"vllm:lora_adapter_load_seconds", labels, static_cast<double>(times.count()), histogram, times});
-  for (const auto& name : adapters_.on_device()) {
-    auto one = labels;
-    one.insert(one.end(), {{"adapter_name", name}, {"level", "gpu"}, {"pinned", "false"}});
-    out.push_back({"vllm:lora_adapter_loaded", std::move(one), 1});
-  }
 }
 
 }  // namespace troupe

@@ -43,6 +43,23 @@ std::vector<engine_totals> loads_of_models(size_t models, const llm_catalog& cat
   return out;
 }
 
+/// vLLM's metrics of the adapters on an engine's device.
+void report_adapters(const std::string& model, const engine_status& e, std::vector<metric>& out) {
+  const std::vector<std::pair<std::string, std::string>> of{{"model_name", model},
+                                                            {"engine", std::to_string(e.engine.value)}};
+  const auto& d = e.on_device;
+  out.push_back({"vllm:max_gpu_lora_adapters", of, static_cast<double>(e.adapter_slots)});
+  out.push_back({"vllm:num_gpu_loaded_lora_adapters", of, static_cast<double>(d.names.size())});
+  const histogram times(histogram::seconds(), d.loads, d.load_seconds);
+  out.push_back({"vllm:lora_adapter_load_seconds", of, static_cast<double>(times.count()),
+                 metric::kind::histogram, times});
+  for (const auto& name : d.names) {
+    auto adapter = of;
+    adapter.insert(adapter.end(), {{"adapter_name", name}, {"level", "gpu"}, {"pinned", "false"}});
+    out.push_back({"vllm:lora_adapter_loaded", std::move(adapter), 1});
+  }
+}
+
 /// A finished generation request counts as in time.
 ledger_report ledger_of_llms(const std::vector<std::string>& models, std::span<const outcome_counts> counts) {
   ledger_report out;
@@ -67,6 +84,7 @@ void llm_gateway::report(std::vector<metric>& out) const {
   add("troupe_llm_requests_in_flight", {}, static_cast<double>(in_flight_.size()), gauge);
   add("troupe_llm_ledger_balanced", {}, balanced() ? 1 : 0, gauge);
   add("troupe_llm_late_tokens_total", {}, static_cast<double>(late_tokens_), counter);
+  for (const auto& e : catalog_.engines()) report_adapters(options_.models[e.model.value], e, out);
   const auto loads = loads_of_models(models_.size(), catalog_, in_flight_);
   const auto counts = in_flight_.counts().by_model();
   for (size_t i = 0; i < models_.size(); ++i) {

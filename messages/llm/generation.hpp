@@ -110,6 +110,15 @@ struct step_forecast {
   bool operator==(const step_forecast&) const = default;
 };
 
+/// The adapters on an engine's device, and the loads that brought them and others there.
+struct device_adapters {
+  std::vector<std::string> names;  ///< sorted
+  std::vector<uint64_t> loads;     ///< by time, in the buckets of `histogram::seconds`
+  double load_seconds = 0;         ///< of all loads
+  TROUPE_MESSAGE(device_adapters, names, loads, load_seconds)
+  bool operator==(const device_adapters&) const = default;
+};
+
 /// llm_engine → gateways and routers: its status. Sent when a node comes up and after changes, at most every
 /// 100 ms.
 struct engine_status {
@@ -130,9 +139,10 @@ struct engine_status {
   uint32_t adapter_slots = 0;
   std::vector<std::string> running_adapters;  ///< of running sequences
   std::vector<std::string> waiting_adapters;  ///< of waiting sequences
+  device_adapters on_device;
   TROUPE_MESSAGE(engine_status, model, engine, ready, problem, vocabulary, max_positions, kv_tokens,
                  block_tokens, max_sequences, running, waiting, kv_used, uncomputed_tokens, steps,
-                 adapter_slots, running_adapters, waiting_adapters)
+                 adapter_slots, running_adapters, waiting_adapters, on_device)
   /// Maximum tokens of a sequence, prompt and answer together: by the model, and by the KV cache.
   uint32_t max_model_len() const { return std::min(max_positions, kv_tokens); }
   bool operator==(const engine_status&) const = default;

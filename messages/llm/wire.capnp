@@ -29,11 +29,12 @@ struct GeneratedToken {
 }
 struct Generated { tokens @0 :List(GeneratedToken); }
 struct StepForecast { fixed @0 :Int64; decode @1 :Int64; prefill @2 :Int64; }
+struct DeviceAdapters { names @0 :List(Text); loads @1 :List(UInt64); loadSeconds @2 :Float64; }
 struct EngineStatus {
   model @0 :UInt32; ready @1 :Bool; problem @2 :Text; vocabulary @3 :UInt32; maxPositions @4 :UInt32;
   kvTokens @5 :UInt32; running @6 :UInt32; waiting @7 :UInt32; kvUsed @8 :Float32; adapterSlots @9 :UInt32;
   runningAdapters @10 :List(Text); waitingAdapters @11 :List(Text); engine @12 :UInt32; blockTokens @13 :UInt32;
-  maxSequences @14 :UInt32; uncomputedTokens @15 :UInt64; steps @16 :StepForecast;
+  maxSequences @14 :UInt32; uncomputedTokens @15 :UInt64; steps @16 :StepForecast; onDevice @17 :DeviceAdapters;
 }
 struct AdapterEntry { name @0 :Text; path @1 :Text; }
 struct AdaptersKnown { model @0 :UInt32; all @1 :Bool; present @2 :List(AdapterEntry); gone @3 :List(Text); engine @4 :UInt32; }

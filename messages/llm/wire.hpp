@@ -24,6 +24,7 @@
   PART(token_chance, TokenChance)            \
   PART(generated_token, GeneratedToken)      \
   PART(adapter_entry, AdapterEntry)          \
+  PART(device_adapters, DeviceAdapters)      \
   PART(step_forecast, StepForecast)          \
   PART(sequence_progress, SequenceProgress)  \
   PART(routed_request, RoutedRequest)        \

@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 namespace troupe {
@@ -10,6 +11,12 @@ class histogram {
  public:
   /// `bounds`: ascending upper bounds of the buckets; larger values go into one more bucket.
   explicit histogram(std::vector<double> bounds) : bounds_(std::move(bounds)), counts_(bounds_.size() + 1) {}
+  /// One that was sent: `counts` as `counts()` gave them, a bucket that is missing being empty.
+  histogram(std::vector<double> bounds, std::vector<uint64_t> counts, double sum)
+      : bounds_(std::move(bounds)), counts_(std::move(counts)), sum_(sum) {
+    counts_.resize(bounds_.size() + 1);
+    count_ = std::accumulate(counts_.begin(), counts_.end(), uint64_t{0});
+  }
 
   /// Bounds from a millisecond to forty minutes, and for mostly shorter times.
   static std::vector<double> seconds() {

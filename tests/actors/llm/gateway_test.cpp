@@ -194,3 +194,32 @@ TEST_CASE("llm gateway: the value of vllm:lora_requests_info is the time of its 
   g.deliver(s, address{worker_node, {}, role::llm_engine, 0});
   CHECK(value() == doctest::Approx(first + 5));
 }
+
+TEST_CASE(
+    "llm gateway: its metrics have the adapters on the devices of engines, and the times of their loads") {
+  llm_gateway_stage g;
+  engine_status s;
+  s.engine = first_engine;
+  s.adapter_slots = 3;
+  s.on_device = {{"x", "y"}, {0, 2, 1}, 0.01};
+  g.deliver(s, address{worker_node, {}, role::llm_engine, 0});
+  const auto metrics = [&](std::string_view name) {
+    std::vector<metric> all;
+    g.actor.report(all);
+    std::erase_if(all, [&](const metric& m) {
+      return m.name != name || m.labels.at(1).second != std::to_string(first_engine.value);
+    });
+    return all;
+  };
+  CHECK(metrics("vllm:max_gpu_lora_adapters").at(0).value == 3);
+  CHECK(metrics("vllm:num_gpu_loaded_lora_adapters").at(0).value == 2);
+  const auto loads = metrics("vllm:lora_adapter_load_seconds").at(0);
+  CHECK(loads.value == 3);
+  CHECK(loads.distribution->counts().at(2) == 1);
+  CHECK(loads.distribution->sum() == 0.01);
+  const auto loaded = metrics("vllm:lora_adapter_loaded");
+  REQUIRE(loaded.size() == 2);
+  CHECK(loaded[1].labels.at(2) == std::pair<std::string, std::string>{"adapter_name", "y"});
+  g.deliver(node_down{worker_node, {12}});
+  CHECK(metrics("vllm:lora_adapter_loaded").empty());
+}
