@@ -81,7 +81,7 @@ void node::on_frame(const control_frame& f) {
 void node::on_hello(const address& from, const hello& h) {
   if (auto no = check_hello(env_.cluster, env_.self, h)) return send(from.node, std::move(*no));
   const bool current = on_leader_of(h);
-  if (peers_.knows(from.node, h.incarnation)) return;
+  if (peers_.knows(from.node, h.incarnation)) return scheduler_.heard_of(from.node, h.leader, h.scheduler_up);
   const auto now = env_.time.now();
   if (!peers_.hear(from.node, h.incarnation, now)) {
     if (!scheduler_.settles(from.node, peers_.nodes_up()) && !peers_.insists(from.node, h.incarnation, now))
@@ -99,12 +99,13 @@ void node::on_hello(const address& from, const hello& h) {
   send_hello(from.node);
 }
 
-/// Learns of the leader that the peer knows. False: that leader has ended, and the leader of this node stays.
+/// Learns of the leader that the sender knows. False: that leader has ended, and the leader of this node
+/// stays.
 bool node::on_leader_of(const hello& h) {
   const auto& l = h.leader;
   const bool ended = peers_.has_ended(l.scheduler, l.incarnation) ||
                      (l.scheduler == h.node && l.incarnation < h.incarnation);
-  if (l.term == term_id{} || !ended || !scheduler_.keeps_leader(peers_.nodes_up())) {
+  if (scheduler_.accepts(l, ended, peers_.knows(h.node, h.incarnation), peers_.nodes_up())) {
     learn_leader(l);
     return true;
   }

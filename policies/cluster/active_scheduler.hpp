@@ -25,6 +25,9 @@ class active_scheduler {
   void up(node_id node, incarnation_id incarnation) { election_.up(node, incarnation); }
   void leaving(node_id node, incarnation_id incarnation) { election_.leaving(node, incarnation); }
   void down(node_id node, incarnation_id incarnation) { election_.down(node, incarnation); }
+  void heard_of(node_id peer, const leadership& leader, bool reached) {
+    election_.heard_of(peer, leader, reached);
+  }
   void drain() { election_.drain(); }
 
   /// Learns of a term. False: it is not news, the node does not exist, or the cluster has no standbys.
@@ -38,11 +41,17 @@ class active_scheduler {
   duration check_interval(duration usual) const;
 
   /// This node knows a leader that is up, and more than half of the nodes are up (`nodes_up`, with this one).
-  /// It then does not `learn` of leaders whose incarnation has ended.
   bool keeps_leader(size_t nodes_up) const {
     return elected_ && available() && 2 * nodes_up > cluster_.nodes.size();
   }
-  /// As leader_election::overrule. Requires: `keeps_leader`.
+  /// Whether a peer's news of a leader is to be learned. A node that `keeps_leader` refuses a leader that has
+  /// ended for it (`ended`), but only from a peer that has ended, too: both were cut off. A peer that is up
+  /// (`told_by_peer`) has the news from a leader that it reaches, so the leader is not isolated, and two
+  /// leaders without a link between them would otherwise overrule each other for ever.
+  bool accepts(const leadership& news, bool ended, bool told_by_peer, size_t nodes_up) const {
+    return news.term == term_id{} || !ended || told_by_peer || !keeps_leader(nodes_up);
+  }
+  /// As leader_election::overrule. Requires: not `accepts`.
   std::optional<leadership> overrule(const leadership& later) const { return election_.overrule(later); }
 
   /// If this node and `other` have lost each other, it is clear at once who begins the new incarnation: the

@@ -19,7 +19,7 @@ void leader_election::begin(incarnation_id incarnation, time_point now) {
 }
 
 void leader_election::up(node_id node, incarnation_id incarnation) {
-  peers_[node] = {incarnation, false};
+  peers_[node] = {incarnation, false, {}};
   met_.insert(node);
 }
 
@@ -31,6 +31,11 @@ void leader_election::leaving(node_id node, incarnation_id incarnation) {
 void leader_election::down(node_id node, incarnation_id incarnation) {
   const auto p = peers_.find(node);
   if (p != peers_.end() && p->second.incarnation == incarnation) peers_.erase(p);
+}
+
+void leader_election::heard_of(node_id from, const leadership& leader, bool reached) {
+  const auto p = peers_.find(from);
+  if (p != peers_.end()) p->second.reaches = reached ? leader.term : term_id{};
 }
 
 bool leader_election::learn(const leadership& latest, time_point now) {
@@ -87,18 +92,22 @@ bool leader_election::must_wait(time_point now) const {
   const auto& candidates = options_.candidates;
   const auto mine = std::find(candidates.begin(), candidates.end(), options_.self) - candidates.begin();
   const bool knows = known_.term != term_id{};
-  const auto since = knows ? std::max(begun_, learned_) : begun_;
-  // others know a leader: this node's connection to it may be dead, and needs time to be noticed and rebuilt
-  const auto turns = (knows ? 2 : 1) + mine;
-  if (now >= since + turns * options_.node_timeout) return false;
   const auto later_incarnation = [&] {
     if (known_.scheduler == options_.self) return incarnation_ > known_.incarnation;
     const auto p = peers_.find(known_.scheduler);
     return p != peers_.end() && p->second.incarnation > known_.incarnation;
   };
-  return (knows && !later_incarnation()) || std::any_of(candidates.begin(), candidates.end(), [&](node_id n) {
-           return n != options_.self && !met_.contains(n);
-         });
+  const bool awaits_leader = knows && !later_incarnation();
+  if (awaits_leader && std::any_of(peers_.begin(), peers_.end(), [&](const auto& p) {
+        return p.second.reaches == known_.term && !p.second.leaving;
+      }))
+    return true;
+  const auto since = knows ? std::max(begun_, learned_) : begun_;
+  // others know a leader: this node's connection to it may be dead, and needs time to be noticed and rebuilt
+  const auto turns = (knows ? 2 : 1) + mine;
+  if (now >= since + turns * options_.node_timeout) return false;
+  return awaits_leader || std::any_of(candidates.begin(), candidates.end(),
+                                      [&](node_id n) { return n != options_.self && !met_.contains(n); });
 }
 
 std::optional<leadership> leader_election::decide(time_point now, time_point heard) {

@@ -18,11 +18,12 @@ namespace troupe {
 /// knows no leader, and a node that hears of a leader but cannot reach it may be the only one cut off. The
 /// former waits `node_timeout`, the latter twice that (a dead connection is noticed and rebuilt meanwhile),
 /// and both one `node_timeout` more per place among the candidates. The former's wait ends early when it has
-/// met all other candidates; the latter's when it meets the leader or a later incarnation of it. So two nodes
-/// that cannot reach each other do not take leadership from each other in turn.
+/// met all other candidates; the latter's when it meets the leader or a later incarnation of it, and does not
+/// end while a peer reaches the leader. So two nodes that cannot reach each other do not take leadership from
+/// each other in turn.
 ///
-/// A candidate that was cut off from all others may have elected itself. While the former leader has a
-/// majority of the nodes, it begins a term after that one as soon as it hears of it, and stays the leader.
+/// A candidate that was cut off from all others may have elected itself. When it returns, the former leader
+/// begins a later term and stays the leader, if it has a majority of the nodes.
 ///
 /// A wrong decision is safe: terms of two nodes are never equal, workers obey the highest, and a leader that
 /// hears of a later term has lost leadership.
@@ -43,6 +44,8 @@ class leader_election {
   void up(node_id node, incarnation_id incarnation);
   void leaving(node_id node, incarnation_id incarnation);
   void down(node_id node, incarnation_id incarnation);
+  /// A peer says of which leader it knows, and whether it reaches it. Ignored unless the peer is up.
+  void heard_of(node_id from, const leadership& leader, bool reached);
   /// This node leaves: it no longer becomes the leader.
   void drain() { draining_ = true; }
 
@@ -79,6 +82,7 @@ class leader_election {
   struct peer {
     incarnation_id incarnation;
     bool leaving = false;
+    term_id reaches = {};  ///< the term of the leader that it reaches; 0: none
   };
 
   bool is_candidate() const;

@@ -178,6 +178,21 @@ TEST_CASE("a standby that was isolated, and elected itself, ends no incarnation 
   }
 }
 
+TEST_CASE("a standby that loses the leader alone takes over, and not in turn with it") {
+  for (const uint64_t seed : {1, 2, 3, 4, 5}) {
+    scenario s;
+    s.cluster = standby_cluster();
+    s.workload = small_workload(s.cluster, 6s);
+    const node_id standby{4};
+    s.with({fault_kind::cut, 500ms, 3s, head, standby}).watch_from(5s).run(seed);
+    CHECK(s.result.terms >= 2);
+    CHECK(s.result.terms <= 4);  // ten thousand if each overruled the other when it heard of it
+    CHECK(s.result.incarnations[left.value] == incarnation_id{1});
+    CHECK(s.result.incarnations[frontend_node.value] == incarnation_id{1});
+    CHECK(s.share(client_outcome::finished) > 0.99);
+  }
+}
+
 TEST_CASE("reordering between the lanes changes only latency") {
   for (const uint64_t seed : {1, 2, 3, 4, 5}) {
     scenario s;

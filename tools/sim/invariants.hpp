@@ -186,14 +186,19 @@ class fault_free_check {
 class term_check {
  public:
   explicit term_check(violations& v) : violations_(v) {}
-  void heard(slot_id slot, term_id term) { highest_[slot] = std::max(highest_[slot], term); }
+  void heard(slot_id slot, term_id term) {
+    highest_[slot] = std::max(highest_[slot], term);
+    terms_.insert(term);
+  }
   void started(slot_id slot, term_id term);
+  size_t terms() const { return terms_.size(); }
   /// The process has ended: the next one starts without state.
   void ended(slot_id slot) { highest_.erase(slot); }
 
  private:
   violations& violations_;
   std::map<slot_id, term_id> highest_;
+  std::set<term_id> terms_;
 };
 
 /// While only schedulers die or freeze, no request runs on two slots at once. (With other faults a living

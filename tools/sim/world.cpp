@@ -172,6 +172,7 @@ world_result world::run() {
   r.models = s.asking.statistics();
   r.total = s.asking.total();
   for (const auto& n : s.nodes) r.incarnations.push_back(n.incarnation);
+  r.terms = s.checks.terms.terms();
   r.llms = s.reading.statistics();
   r.traced_generations = s.reading.take_traced();
   r.llm_changes = s.disturbing.done();

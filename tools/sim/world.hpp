@@ -61,6 +61,7 @@ struct world_result {
   std::vector<llm_engine_state> engines;     ///< at the end; the initial state if its node is down
   std::vector<llm_router_state> routers;     ///< at the end, by language model: of the most active router
   std::vector<incarnation_id> incarnations;  ///< the latest of each node, at the end; counted from 1
+  size_t terms = 0;                          ///< number of terms that workers heard of
   duration load_began{};                     ///< true time of the workload's beginning
   duration measured{};                       ///< from the end of the warm-up to the end of the workload
   uint64_t trace_hash = 0;

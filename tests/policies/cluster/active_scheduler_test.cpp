@@ -150,3 +150,20 @@ TEST_CASE("active_scheduler: a node without the scheduler yields to one that has
   CHECK_FALSE(isolated.yields_to(late_worker, false));
   CHECK(isolated.yields_to(the_standby, false));  // the scheduler itself, whatever its hello says
 }
+
+TEST_CASE(
+    "active_scheduler: an ended leader is refused from a peer that has ended, too, by a node with a "
+    "majority") {
+  active_scheduler s(with_standby, early_worker);
+  s.begin(an_incarnation, at(0s));
+  const leadership of_head{{96}, head_node, an_incarnation};
+  s.learn(of_head, at(0s));
+  constexpr bool ended = true, told_by_peer = true;
+  CHECK(s.accepts(of_standby, ended, !told_by_peer, 3));  // the leader that this node knows is not up
+  s.up(head_node, an_incarnation);
+  CHECK_FALSE(s.accepts(of_standby, ended, !told_by_peer, 3));
+  CHECK(s.accepts(of_standby, ended, told_by_peer, 3));
+  CHECK(s.accepts(of_standby, !ended, !told_by_peer, 3));
+  CHECK(s.accepts(of_standby, ended, !told_by_peer, 2));  // no majority of four
+  CHECK(s.accepts({}, ended, !told_by_peer, 3));
+}

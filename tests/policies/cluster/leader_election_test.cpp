@@ -303,3 +303,21 @@ TEST_CASE("leader_election: each term that follows another soon allows twice the
   CHECK(w.learn({{200}, head, watcher::incarnation_of(head)}, at(60s)));
   CHECK(w.allowed_silence() == 300ms);
 }
+
+TEST_CASE("leader_election: a candidate without a link to the leader waits while a peer has one") {
+  watcher w(head);
+  w.meet(second_standby);
+  const leadership of_first{{102}, first_standby, {12}};
+  CHECK(w.learn(of_first, at(1s)));
+  w.heard_of(second_standby, of_first, true);
+  CHECK_FALSE(w.decide(at(100s), long_ago));
+  w.heard_of(second_standby, {{101}, first_standby, {11}}, true);  // an earlier leader
+  CHECK(w.decide(at(101s), long_ago));
+  w.heard_of(second_standby, of_first, true);
+  CHECK_FALSE(w.decide(at(102s), long_ago));
+  w.heard_of(second_standby, of_first, false);
+  CHECK(w.decide(at(103s), long_ago));
+  w.heard_of(second_standby, of_first, true);
+  w.fall(second_standby);
+  CHECK(w.decide(at(104s), long_ago));
+}
