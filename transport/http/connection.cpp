@@ -198,8 +198,10 @@ net::awaitable<http_connection::after> http_connection::write_stream(http_respon
 net::awaitable<bool> http_connection::write(std::string bytes) {
   error_code ec;
   const size_t sent = socket_.write_some(net::buffer(bytes), ec);  // most responses fit the socket's buffer
-  heard_at_ = clock_type::now();
-  if (sent == bytes.size()) co_return true;
+  if (sent == bytes.size()) {
+    heard_at_ = clock_type::now();
+    co_return true;
+  }
   if (ec && ec != net::error::would_block) co_return false;
   body_share waiting(loop_.shared.unsent);
   if (!waiting.grow(bytes.size() - sent) && !waiting.grow_alone(bytes.size() - sent)) co_return false;
@@ -209,7 +211,9 @@ net::awaitable<bool> http_connection::write(std::string bytes) {
                             net::redirect_error(net::use_awaitable, ec));
   writing_ = false;
   deadline_ = clock_type::time_point::max();
-  co_return !ec && !over();
+  if (ec || over()) co_return false;
+  heard_at_ = clock_type::now();
+  co_return true;
 }
 
 net::awaitable<void> http_connection::answer_and_leave(http_response response) {
