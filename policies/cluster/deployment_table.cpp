@@ -13,6 +13,7 @@ deployment_table::deployment_table(const std::vector<model_spec>& of_the_file, s
 }
 
 const deployment* deployment_table::find(std::string_view name) const {
+  if (name.empty()) return nullptr;  // as forgotten lines are called
   const deployment* newest = nullptr;
   for (const auto& [id, line] : lines_)
     if (line.definition.name == name && (newest == nullptr || line.revision >= newest->revision))

@@ -93,6 +93,8 @@ TEST_CASE(
   CHECK(table.find("m1999") != nullptr);
   CHECK(table.find("m1997") != nullptr);
   CHECK(table.redeploy("m1996").why == "no model 'm1996' has been deployed");
+  CHECK(table.redeploy("").why == "no model '' has been deployed");  // not a forgotten line
+  CHECK(table.undeploy("").why == "no model '' is deployed");
   CHECK(table.deploy(model("m1996")).line->model == model_id{2'002});
 }
 
