@@ -81,7 +81,7 @@ std::vector<float> read_divisors(const json_object& rope, const char* key, size_
 /// sequences. Attention is scaled for the extension of the context.
 void scale_longrope(const json_object& config, const json_object& rope, const rotary_limits& limits,
                     rotary_embedding& r) {
-  const auto inside = rope.integer(original_key, 1, max_original_context, limits.max_positions);
+  const auto inside = rope.integer(original_key, 1, max_original_context, limits.longrope_context);
   const auto original = config.integer(original_key, 1, max_original_context, inside);
   const auto extension = static_cast<double>(limits.max_positions) / static_cast<double>(original);
   const double factor = rope.number("factor", 1e-3, largest_factor, extension);
@@ -104,10 +104,11 @@ std::string_view kind_of(const json_object& rope, const rotary_limits& limits) {
   const auto kind = rope.text(key, "default");
   for (const std::string_view known : {"default", "linear", "llama3"})
     if (kind == known) return known;
-  if (limits.longrope && (kind == "longrope" || kind == "su")) return "longrope";  // su: its older name
+  if (limits.longrope_context > 0 && (kind == "longrope" || kind == "su"))
+    return "longrope";  // su: its older name
   rope.fail(key, fmt::format("is {}: only {} are supported", shown_name(kind),
-                             limits.longrope ? "default, linear, llama3 and longrope"
-                                             : "default, linear and llama3"));
+                             limits.longrope_context > 0 ? "default, linear, llama3 and longrope"
+                                                         : "default, linear and llama3"));
 }
 
 }  // namespace

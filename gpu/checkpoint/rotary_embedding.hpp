@@ -13,9 +13,9 @@ inline constexpr double lowest_theta = 1, highest_theta = 1e12;
 struct rotary_limits {
   uint32_t head_dim = 0;  ///< even
   uint32_t max_positions = 0;
-  double theta = 10000;   ///< without `rope_theta`
-  bool partial = false;   ///< `partial_rotary_factor` may be below 1
-  bool longrope = false;  ///< LongRoPE may scale it
+  double theta = 10000;           ///< without `rope_theta`
+  bool partial = false;           ///< `partial_rotary_factor` may be below 1
+  uint32_t longrope_context = 0;  ///< LongRoPE may scale it, from this context by default; 0: it may not
 };
 
 /// By `rope_parameters` (Transformers 5), or `rope_theta` and `rope_scaling`. Throws model_error for kinds

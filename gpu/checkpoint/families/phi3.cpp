@@ -9,12 +9,16 @@ namespace troupe::llm {
 
 namespace {
 
+constexpr uint32_t original_context = 4096;  // by default, as in Transformers
+
 void read_phi3(const json_object& config, model_config& m) {
   require_silu(config);
   m.fused_projections = true;
   m.window.assign(m.layers, read_window_width(config, 0));
-  m.rope = read_rotary_embedding(
-      config, {.head_dim = m.head_dim, .max_positions = m.max_positions, .partial = true, .longrope = true});
+  m.rope = read_rotary_embedding(config, {.head_dim = m.head_dim,
+                                          .max_positions = m.max_positions,
+                                          .partial = true,
+                                          .longrope_context = original_context});
 }
 
 }  // namespace

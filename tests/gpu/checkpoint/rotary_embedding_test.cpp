@@ -25,7 +25,7 @@ rotary_embedding of_phi(std::string_view config, uint32_t head_dim, uint32_t max
   const auto document = parse_object(config, file);
   return read_rotary_embedding(
       json_object(document, file),
-      {.head_dim = head_dim, .max_positions = max_positions, .partial = true, .longrope = true});
+      {.head_dim = head_dim, .max_positions = max_positions, .partial = true, .longrope_context = 4096});
 }
 
 std::string refused_rope(std::string_view config) {
@@ -144,6 +144,9 @@ TEST_CASE("LongRoPE divides each frequency, by the long factors beyond the origi
     CHECK(r.of_length(4097) == r.long_frequencies);
   }
   CHECK(of_phi(old, 4, 4096).scale == 1);
+  const auto by_default = of_phi(R"({"rope_scaling": {"type": "longrope", )" + factors + "}}", 4, 131072);
+  CHECK(by_default.short_positions == 4096);
+  CHECK(by_default.scale == doctest::Approx(1.1902380714238083).epsilon(1e-6));
   const auto with = [&](const std::string& keys) {
     return of_phi(
         R"({"original_max_position_embeddings": 4096, "rope_scaling": {"type": "longrope", )" + keys + "}}",
