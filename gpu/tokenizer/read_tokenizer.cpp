@@ -16,12 +16,22 @@ constexpr uint64_t max_tokenizer_bytes = 128 << 20;
 }  // namespace
 
 std::shared_ptr<const tokenizer> read_tokenizer(const std::filesystem::path& folder) {
-  if (const auto file = folder / "tokenizer.json"; std::filesystem::exists(file))
-    return std::make_shared<const bpe_tokenizer>(
-        read_tokenizer_json(read_file(file, max_tokenizer_bytes), file.string()));
-  if (const auto file = folder / "tokenizer.model"; std::filesystem::exists(file))
-    return make_sentencepiece_tokenizer(read_file(file, max_tokenizer_bytes), file.string(),
+  const auto pieces = folder / "tokenizer.model";
+  const auto read_pieces = [&] {
+    return make_sentencepiece_tokenizer(read_file(pieces, max_tokenizer_bytes), pieces.string(),
                                         read_sentencepiece_settings(folder));
+  };
+  if (const auto file = folder / "tokenizer.json"; std::filesystem::exists(file)) {
+    const auto text = read_file(file, max_tokenizer_bytes);
+    try {
+      return std::make_shared<const bpe_tokenizer>(read_tokenizer_json(text, file.string()));
+    } catch (const model_error&) {
+      // Gemma, Mixtral and Phi-3 publish both files for one vocabulary
+      if (!is_from_sentencepiece(text) || !std::filesystem::exists(pieces)) throw;
+      return read_pieces();
+    }
+  }
+  if (std::filesystem::exists(pieces)) return read_pieces();
   throw model_error(
       fmt::format("{}: has neither a tokenizer.json nor a tokenizer.model: copy the one that belongs to "
                   "the model into it",

@@ -265,4 +265,12 @@ tokenizer_json read_tokenizer_json(std::string_view text, const std::string& fil
   return tokenizer_reader(json_place(file, document)).read();
 }
 
+bool is_from_sentencepiece(std::string_view text) {
+  const auto document = parse_json(text);
+  const auto model = document.is_object() ? document.find("model") : document.end();
+  if (model == document.end() || !model->is_object()) return false;
+  const auto fallback = model->find("byte_fallback");
+  return fallback != model->end() && *fallback == true;
+}
+
 }  // namespace troupe::llm

@@ -36,4 +36,7 @@ struct tokenizer_json {
 /// which it names.
 tokenizer_json read_tokenizer_json(std::string_view text, const std::string& file);
 
+/// A BPE on characters with a fallback to bytes, as it is made from a tokenizer.model of SentencePiece.
+bool is_from_sentencepiece(std::string_view text);
+
 }  // namespace troupe::llm

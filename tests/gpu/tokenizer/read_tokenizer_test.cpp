@@ -15,6 +15,20 @@ TEST_CASE("a tokenizer.json goes before a tokenizer.model") {
   CHECK(read_tokenizer(folder.path)->find("<|eot|>"));
 }
 
+TEST_CASE("a tokenizer.json that was made from a tokenizer.model gives way to it") {
+  const temporary_folder folder;
+  auto document = byte_level_document();
+  document["model"]["byte_fallback"] = true;
+  folder.write("tokenizer.json", document.dump());
+  CHECK(refusal([&] { read_tokenizer(folder.path); }).find("byte_fallback") != std::string::npos);
+  folder.write("tokenizer.model", write_sentencepiece({}));
+  CHECK(read_tokenizer(folder.path)->find("</s>"));
+  document["model"]["byte_fallback"] = false;
+  document["model"]["type"] = "WordPiece";  // another vocabulary than that of the tokenizer.model
+  folder.write("tokenizer.json", document.dump());
+  CHECK(refusal([&] { read_tokenizer(folder.path); }).find("WordPiece") != std::string::npos);
+}
+
 TEST_CASE("a folder without a tokenizer is refused with a fix") {
   const temporary_folder folder;
   CHECK(refusal([&] { read_tokenizer(folder.path); }) ==
