@@ -15,6 +15,11 @@ struct scenario {
     workload.faults.push_back(f);
     return *this;
   }
+  scenario& with_standby(duration length) {
+    cluster = standby_cluster();
+    workload = small_workload(cluster, length);
+    return *this;
+  }
   scenario& watch_from(duration from) {
     workload.warmup = from;
     return *this;
@@ -36,6 +41,8 @@ struct scenario {
     return static_cast<double>(such) / static_cast<double>(offered);
   }
 };
+
+constexpr node_id the_standby{4};  // of standby_cluster
 
 }  // namespace
 
@@ -167,12 +174,12 @@ TEST_CASE("a node that was isolated from all others ends no incarnation but its 
 TEST_CASE("a standby that was isolated, and elected itself, ends no incarnation but its own") {
   for (const uint64_t seed : {1, 2, 3, 4, 5}) {
     scenario s;
-    s.cluster = standby_cluster();
-    s.workload = small_workload(s.cluster, 4s);
-    const node_id standby{4};
-    s.with({fault_kind::cut, 500ms, 1200ms, standby, standby}).watch_from(3s).run(seed);
+    s.with_standby(4s)
+        .with({fault_kind::cut, 500ms, 1200ms, the_standby, the_standby})
+        .watch_from(3s)
+        .run(seed);
     std::vector<incarnation_id> expected(5, incarnation_id{1});
-    expected[standby.value] = incarnation_id{2};
+    expected[the_standby.value] = incarnation_id{2};
     CHECK(s.result.incarnations == expected);
     CHECK(s.share(client_outcome::finished) > 0.99);
   }
@@ -181,10 +188,7 @@ TEST_CASE("a standby that was isolated, and elected itself, ends no incarnation 
 TEST_CASE("a standby that loses the leader alone takes over, and not in turn with it") {
   for (const uint64_t seed : {1, 2, 3, 4, 5}) {
     scenario s;
-    s.cluster = standby_cluster();
-    s.workload = small_workload(s.cluster, 6s);
-    const node_id standby{4};
-    s.with({fault_kind::cut, 500ms, 3s, head, standby}).watch_from(5s).run(seed);
+    s.with_standby(6s).with({fault_kind::cut, 500ms, 3s, head, the_standby}).watch_from(5s).run(seed);
     CHECK(s.result.terms >= 2);
     CHECK(s.result.terms <= 4);  // ten thousand if each overruled the other when it heard of it
     CHECK(s.result.incarnations[left.value] == incarnation_id{1});
