@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -38,10 +39,11 @@ TEST_CASE("a TCP listener takes the first free port of its range, and says why i
   CHECK_THROWS_WITH_AS(tcp_listener("203.0.113.7", 0, 0), doctest::Contains("cannot listen at 203.0.113.7:0"),
                        std::runtime_error);
   CHECK_THROWS_AS(tcp_listener("no host", 0, 0), std::runtime_error);
-  if (taken < 65535) {
-    const tcp_listener next("127.0.0.1", taken, static_cast<uint16_t>(taken + 1));
-    CHECK(next.port() == taken + 1);
-  }
+  const auto last =
+      static_cast<uint16_t>(std::min(taken + 200, 65535));  // room: processes beside this one take ports
+  const tcp_listener next("127.0.0.1", taken, last);
+  CHECK(next.port() > taken);
+  CHECK(next.port() <= last);
 }
 
 TEST_CASE("a TCP listener without a free descriptor closes connections, and takes later ones") {
