@@ -19,6 +19,9 @@ std::vector<node_id> nodes_of(const cluster_spec& cluster, const name_lookup& lo
   return out;
 }
 
+/// Every leader candidate has these actors, and only the leader's decide.
+bool decides_for_leader(role kind) { return kind == role::model_queue || kind == role::rank_arbiter; }
+
 std::string unknown_kind(std::string_view kind) {
   std::vector<std::string_view> known;
   for (size_t i = 0; i < role_count; ++i) known.push_back(to_string(static_cast<role>(i)));
@@ -67,8 +70,7 @@ std::variant<address, std::string> parse_actor_name(std::string_view text, const
   const auto nodes = nodes_of(cluster, lookup, out.kind, out.index);
   if (nodes.empty())
     return "no node of the cluster has an actor '" + std::string(text) + "'; troupe actors lists the actors";
-  const auto may_lead = [&](node_id n) { return cluster.nodes[n.value].schedules(); };
-  if (nodes.size() > 1 && lookup.leader && std::ranges::all_of(nodes, may_lead)) {
+  if (nodes.size() > 1 && lookup.leader && decides_for_leader(out.kind)) {
     out.node = lookup.leader();
     if (std::ranges::count(nodes, out.node) > 0) return out;
   }

@@ -24,7 +24,7 @@ struct name_lookup {
 };
 
 /// The actor of that name, or one sentence about the error. The index may be omitted if it is 0, the node if
-/// only one node can have such an actor, or only leader candidates can: the leader's is meant then. The
+/// only one node can have such an actor; of model queues and rank arbiters the leader's is meant. The
 /// existence of the actor is not checked.
 std::variant<address, std::string> parse_actor_name(std::string_view text, const cluster_spec& cluster,
                                                     const name_lookup& lookup);

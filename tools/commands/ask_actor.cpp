@@ -83,6 +83,11 @@ std::variant<address, std::string> actor_called(const std::string& name, const c
   return parse_actor_name(name, cluster, {model, may_run_on, leader});
 }
 
+/// The name with its node: the console that is asked does not look for the leader.
+std::string with_node(const std::string& name, const cluster_spec& cluster, const address& to) {
+  return name.find('@') == std::string::npos ? name + "@" + node_name(cluster, to.node) : name;
+}
+
 /// `all`: by name or kind of actor.
 int print_commands(const ordered_json& all, bool as_json) {
   if (as_json) {
@@ -135,9 +140,7 @@ int ask_actor(const cluster_spec& cluster, const ask_options& o) {
     if (!found) return bad_usage(no_such_node(cluster, o.via));
     via = *found;
   }
-  // The leader's node is named: the console that is asked does not look for the leader.
-  const bool has_node = o.actor.find('@') != std::string::npos;
-  const auto actor = has_node ? o.actor : o.actor + "@" + node_name(cluster, std::get<address>(to).node);
+  auto actor = with_node(o.actor, cluster, std::get<address>(to));
   try {
     const auto [until, max_wait] = read_wait(o.until);
     const machine_clock time;
@@ -145,9 +148,12 @@ int ask_actor(const cluster_spec& cluster, const ask_options& o) {
     for (;;) {
       const auto reply = consoles.order(via, o.wait ? "ask" : "tell", actor, type, fields);
       const bool true_now = reply.ok && (!until || until->holds(nlohmann::json::parse(reply.body)));
-      // An actor may not exist yet, and a silent node may still come up.
+      // An actor may not exist yet, a silent node may still come up, and the leader may change.
       if (!true_now && until && time.now() < give_up) {
         std::this_thread::sleep_for(std::min<duration>(100ms, give_up - time.now()));
+        if (const auto now_at = actor_called(o.actor, cluster, consoles);
+            const auto* there = std::get_if<address>(&now_at))
+          actor = with_node(o.actor, cluster, *there);
         continue;
       }
       if (!reply.ok) {

@@ -59,9 +59,10 @@ TEST_CASE("actor_name: the node may be left out if only one has the actor") {
         "several nodes have this actor; name one of gateway/0@head, gateway/0@frontend");
 }
 
-TEST_CASE("actor_name: of an actor that every leader candidate has, the leader's is meant") {
+TEST_CASE("actor_name: of model queues and rank arbiters the leader's is meant") {
   auto cluster = two_frontends();
   cluster.nodes[1].roles = {node_role::standby};
+  cluster.llms.resize(1);
   const auto model = [](std::string_view) { return std::optional(model_id{4}); };
   node_id leader{1};
   const auto named_there = [&](std::string_view text) {
@@ -70,6 +71,7 @@ TEST_CASE("actor_name: of an actor that every leader candidate has, the leader's
   CHECK(std::get<address>(named_there("model_queue/mlp")) == address{node_id{1}, {}, role::model_queue, 4});
   CHECK(std::get<address>(named_there("rank_arbiter")).node == node_id{1});
   CHECK(std::get<address>(named_there("rank_arbiter@head")).node == node_id{0});
+  CHECK(std::get<std::string>(named_there("llm_router")).starts_with("several nodes have this actor"));
   CHECK(std::get<std::string>(named_there("metrics")).starts_with("several nodes have this actor"));
   leader = node_id{0};
   CHECK(std::get<address>(named_there("model_queue/mlp")).node == node_id{0});
