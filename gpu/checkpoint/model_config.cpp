@@ -15,7 +15,7 @@ namespace troupe::llm {
 namespace {
 
 // Far beyond every existing model. Larger values are damage, and would be allocated.
-constexpr uint64_t max_layers = 1024, max_heads = 1024, max_head_dim = 1024, max_eos_ids = 1024;
+constexpr uint64_t max_layers = 1024, max_heads = 1024, max_head_dim = 256, max_eos_ids = 1024;
 constexpr uint64_t widest = 1 << 20, max_vocabulary = 1 << 24, max_context_length = 1 << 30;
 
 uint32_t read_size(const json_object& config, const char* key, uint64_t max) {

@@ -104,8 +104,9 @@ std::string_view kind_of(const json_object& rope, const rotary_limits& limits) {
   const auto kind = rope.text(key, "default");
   for (const std::string_view known : {"default", "linear", "llama3"})
     if (kind == known) return known;
-  if (limits.longrope_context > 0 && (kind == "longrope" || kind == "su"))
-    return "longrope";  // su: its older name
+  // su and yarn: as early configurations call it, and Transformers still reads it
+  if (limits.longrope_context > 0 && (kind == "longrope" || kind == "su" || kind == "yarn"))
+    return "longrope";
   rope.fail(key, fmt::format("is {}: only {} are supported", shown_name(kind),
                              limits.longrope_context > 0 ? "default, linear, llama3 and longrope"
                                                          : "default, linear and llama3"));

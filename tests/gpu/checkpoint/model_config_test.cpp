@@ -240,11 +240,11 @@ TEST_CASE("missing or out-of-range numbers of a model are refused") {
   CHECK(refused_model({{"hidden_size", 10}}) ==
         "m/config.json: 'hidden_size' is 10: without 'head_dim' it must be a multiple of the 4 heads");
   CHECK(refused_model({{"head_dim", 3}}) ==
-        "m/config.json: 'head_dim' is 3: it must be even and from 2 to 1024");
+        "m/config.json: 'head_dim' is 3: it must be even and from 2 to 256");
   CHECK(refused_model({{"hidden_size", 4}}) ==
-        "m/config.json: 'head_dim' is 1: it must be even and from 2 to 1024");
+        "m/config.json: 'head_dim' is 1: it must be even and from 2 to 256");
   CHECK(refused_model({{"hidden_size", 8192}}) ==
-        "m/config.json: 'head_dim' is 2048: it must be even and from 2 to 1024");
+        "m/config.json: 'head_dim' is 2048: it must be even and from 2 to 256");
   CHECK(refused_model({{"rms_norm_eps", 0}}) ==
         "m/config.json: 'rms_norm_eps' is 0: it must be a number from 1e-12 to 1");
   CHECK(refused_model({{"tie_word_embeddings", 1}}) ==

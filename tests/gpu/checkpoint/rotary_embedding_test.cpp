@@ -134,7 +134,9 @@ TEST_CASE("LongRoPE divides each frequency, by the long factors beyond the origi
       factors + "}}";
   const std::string older =
       R"({"original_max_position_embeddings": 4096, "rope_scaling": {"type": "su", )" + factors + "}}";
-  for (const auto& config : {old, newer, older}) {
+  const std::string oldest =
+      R"({"original_max_position_embeddings": 4096, "rope_scaling": {"type": "yarn", )" + factors + "}}";
+  for (const auto& config : {old, newer, older, oldest}) {
     const auto r = of_phi(config, 4, 131072);
     check_close(r.frequencies, {1, 0.01 / 2});
     check_close(r.long_frequencies, {1.0 / 4, 0.01 / 10});
@@ -159,8 +161,8 @@ TEST_CASE("LongRoPE divides each frequency, by the long factors beyond the origi
   CHECK(error_of([&] { with(R"("short_factor": [1, 0], "long_factor": [4, 4])"); }) ==
         "f: 'rope_scaling.short_factor' is 0: it must be a number from 0.01 to 1000000");
   CHECK(error_of([&] { with(R"("short_factor": [1, 1])"); }) == "f: 'rope_scaling.long_factor' is missing");
-  CHECK(error_of([] { of_phi(R"({"rope_scaling": {"type": "yarn"}})", 4); }) ==
-        "f: 'rope_scaling.type' is 'yarn': only default, linear, llama3 and longrope are supported");
+  CHECK(error_of([] { of_phi(R"({"rope_scaling": {"type": "dynamic"}})", 4); }) ==
+        "f: 'rope_scaling.type' is 'dynamic': only default, linear, llama3 and longrope are supported");
 }
 
 TEST_CASE("invalid numbers of a rotary embedding are refused") {
