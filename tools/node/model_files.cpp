@@ -15,6 +15,8 @@
 #include "tools/node/read_tokenizer_bundle.hpp"
 #ifdef TROUPE_CUDA
 #include "gpu/device/profile.hpp"
+#include "gpu/llm/cuda/decoder_shape.hpp"
+#include "gpu/llm/tensor_shard.hpp"
 #include "gpu/onnx/cuda/make_program.hpp"
 #endif
 
@@ -41,10 +43,23 @@ void read_model_file(const model_spec& m, const cluster_spec& cluster) {
 #endif
 }
 
+#ifdef TROUPE_CUDA
+/// Throws model_error.
+void check_on_cuda(const llm::model_config& whole, const llm_spec& m) {
+  const auto ranks = m.tensor_parallel;
+  cuda::shape_of(ranks > 1 ? llm::tensor_shard(whole, 0, ranks).config() : whole, m.block_tokens, 0, ranks);
+}
+#endif
+
 /// Throws model_error. Returns the problem of the chat template, or nothing.
 std::string read_llm_folder(const llm_spec& m) {
   const auto texts = read_tokenizer_bundle(m.path);
-  if (m.device != device_kind::emulated) llm::checkpoint{m.path};
+  if (m.device != device_kind::emulated) {
+    const llm::checkpoint weights(m.path);
+#ifdef TROUPE_CUDA
+    if (m.device == device_kind::cuda) check_on_cuda(weights.config(), m);
+#endif
+  }
   return texts->chat_problem;
 }
 
