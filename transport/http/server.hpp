@@ -1,8 +1,8 @@
 // HTTP/1.1 server: keep-alive, ordered pipelining, and a bound on every resource that a client could exhaust.
 //
 // A connection stays on one io thread and serves one request at a time. While a handler works, the connection
-// watches for the client to disconnect. A client that half-closes counts as gone, and so does one of HEAD
-// once it has the head of a stream.
+// watches for the client to disconnect. A client that has closed its sending side may have left: it has a
+// short time for each answer. One of HEAD counts as gone once it has the head of a stream.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -132,7 +132,7 @@ TEST_CASE("a client that disconnects cancels its request") {
 
 TEST_CASE("a client that closes its sending side gets its answers") {
   stage_handler stage;
-  http_server server({}, stage);
+  http_server server({.half_close_timeout = 60s}, stage);
   client c(server.port());
   c.get("/slow");
   c.post("/echo", "and this");
