@@ -175,9 +175,9 @@ control_endpoint::control_endpoint(caf::actor_system& system, std::shared_ptr<co
       .receive([this](uint16_t port) { port_ = port; }, [](const caf::error&) {});
   if (port_ == 0) {
     caf::anon_send_exit(actor_, caf::exit_reason::kill);
-    throw std::runtime_error(
-        fmt::format("node '{}', control_port: {}; stop what uses the port, or choose another", me.name,
-                    listening_problem(me.listen, me.control_port)));
+    throw std::runtime_error(fmt::format(
+        "node '{}', control_port: {}; free the port, or give another control_port or listen address", me.name,
+        listening_problem(me.listen, me.control_port)));
   }
 }
 

@@ -41,7 +41,7 @@ deployer::handle::behavior_type deployer::make_behavior() {
             incarnation_ = i.incarnation;
             forwarded_.begin(incarnation_);
             progress_.up(env_.self, incarnation_);
-            recovery_.begin(env_.time.now() + 3 * env_.cluster.limits.node_timeout);
+            recovery_.begin(env_.time.now() + env_.cluster.limits.join_timeout());
             for (const auto& [id, line] : table_.lines()) apply(line);
             review();
           },
@@ -127,7 +127,7 @@ void deployer::on_new_incarnation(incarnation_id incarnation) {
   incarnation_ = incarnation;
   for (const auto& [node, its_incarnation] : std::map(peers_)) forget_peer(node, its_incarnation);
   progress_.forget_all();
-  recovery_.begin(env_.time.now() + 3 * env_.cluster.limits.node_timeout);
+  recovery_.begin(env_.time.now() + env_.cluster.limits.join_timeout());
   progress_.up(env_.self, incarnation_);
   for (const auto& part : own_.report().parts) progress_.done(env_.self, incarnation_, part);
   review();

@@ -20,6 +20,7 @@ void spawn_gateway(const spawn_context& node) {
   o.max_in_flight = cluster.limits.requests_in_flight;
   o.timeout = cluster.limits.request_timeout;
   o.drain_timeout = cluster.limits.drain_timeout;
+  o.join_timeout = cluster.limits.join_timeout();
   o.max_output_bytes = cluster.limits.pool_bytes;
   o.max_pulled_bytes = cluster.limits.bodies_bytes;
   o.decision_log = cluster.policy.decision_log;

@@ -18,6 +18,7 @@ void spawn_llm_gateway(const spawn_context& node) {
   o.routers = leader_candidates(cluster);
   o.max_in_flight = cluster.limits.requests_in_flight;
   o.drain_timeout = cluster.limits.drain_timeout;
+  o.join_timeout = cluster.limits.join_timeout();
   o.unix_epoch = node.env.clients.unix_epoch;
   node.hosts.own().add<llm_gateway>(node.name(role::llm_gateway), o, *clients, node.tenants,
                                     node.language_models);

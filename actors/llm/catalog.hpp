@@ -75,16 +75,19 @@ class llm_catalog {
     for (const auto& name : news.gone)
       if (const auto a = known.find(name); a != known.end() && a->second.leaves(news.engine)) known.erase(a);
   }
-  /// The engine is lost with its requests. Its adapters stay known until it reports again.
-  void lose(engine_id id) {
+  /// The engine is lost with its requests. Its adapters stay known until it reports again. True if running or
+  /// waiting sequences had some.
+  bool lose(engine_id id) {
     std::lock_guard lock(mutex_);
     auto& e = engines_.at(id.value);
+    const bool changed = !e.said.running_adapters.empty() || !e.said.waiting_adapters.empty();
     e.up = false;
     e.said.running = e.said.waiting = 0;
     e.said.kv_used = 0;
     e.said.running_adapters.clear();
     e.said.waiting_adapters.clear();
     e.said.on_device.names.clear();
+    return changed;
   }
 
   /// Names of models take precedence over names of adapters.

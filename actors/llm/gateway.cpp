@@ -60,14 +60,14 @@ void llm_gateway::on(envelope& e, time_point now) {
                          if (n.node == router_ || nodes_.router() != router_) resend_all_to_router();
                        },
                        [&](node_down& n) { on_node_down(n, now); },
-                       [&](new_incarnation&) { begin_anew(); },
+                       [&](new_incarnation&) { begin_anew(now); },
                        [&](drain&) { in_flight_.drain(); },
                    });
 }
 
 void llm_gateway::accept(generation& g, time_point now) {
   g.gateway = self_;
-  const bool served = g.model.value < models_.size() && nodes_.serves(g.model);
+  const bool served = g.model.value < models_.size() && nodes_.serves(g.model, now);
   const auto a = in_flight_.admit(g, served ? drop_reason::none : drop_reason::no_capacity, 0, now);
   in_flight_generation f;
   f.asked = std::move(g);
@@ -223,10 +223,10 @@ void llm_gateway::cancel_in_engine(in_flight_generation& f) {
 /// Requests of a lost engine continue on another engine of the model. If none is up, all requests of the
 /// model fail.
 void llm_gateway::lose_engine(engine_id id, time_point now) {
-  catalog_.lose(id);
+  const auto model = nodes_.engine(id).model;
+  if (catalog_.lose(id)) models_[model.value].adapters_changed_at = now;
   pending_.clear(id);
   for (const auto& s : adapters_.lose(id)) conclude(s);
-  const auto model = nodes_.engine(id).model;
   const bool others = nodes_.any_engine_up(model);
   for (const auto lost : in_flight_.ids_where([&](const in_flight_generation& f) { return f.at == id; })) {
     auto& f = *in_flight_.find(lost);
@@ -243,12 +243,13 @@ void llm_gateway::lose_engine(engine_id id, time_point now) {
 
 /// The peers have forgotten the requests of the former incarnation. They go on, with the tokens that they
 /// have, when the router and engines are up.
-void llm_gateway::begin_anew() {
-  nodes_.clear();
+void llm_gateway::begin_anew(time_point now) {
+  nodes_.clear(now + options_.join_timeout);
   for (uint32_t i = 0; i < nodes_.engine_count(); ++i) {
-    catalog_.lose(engine_id{i});
-    pending_.clear(engine_id{i});
-    for (const auto& s : adapters_.lose(engine_id{i})) conclude(s);
+    const engine_id id{i};
+    if (catalog_.lose(id)) models_[nodes_.engine(id).model.value].adapters_changed_at = now;
+    pending_.clear(id);
+    for (const auto& s : adapters_.lose(id)) conclude(s);
   }
   for (const auto id : in_flight_.ids_where(any_request)) {
     auto& f = *in_flight_.find(id);

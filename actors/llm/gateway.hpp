@@ -40,8 +40,9 @@ class llm_gateway final : public actor {
     std::vector<engine_spec> engines;  ///< by engine_id
     std::vector<node_id> routers;      ///< nodes with routers; the first that is up is used
     size_t max_in_flight = 65536;
-    duration drain_timeout{};  ///< `retry_after` of requests refused while draining
-    time_point unix_epoch{};   ///< 1970, by this node's clock; for metrics
+    duration drain_timeout{};    ///< `retry_after` of requests refused while draining
+    duration join_timeout = 9s;  ///< after a new incarnation, until engines that served no longer count
+    time_point unix_epoch{};     ///< 1970, by this node's clock; for metrics
   };
 
   /// `clients`, `tenants` and `models` outlive it.
@@ -84,7 +85,7 @@ class llm_gateway final : public actor {
   void give(in_flight_generation& f, engine_id to);
   void cancel_in_engine(in_flight_generation& f);
   void lose_engine(engine_id id, time_point now);
-  void begin_anew();
+  void begin_anew(time_point now);
   /// Sends an engine the adapters that it lacks and other engines of its model have.
   void bring_adapters(engine_id id);
   void conclude(const adapter_changes::settled& s);

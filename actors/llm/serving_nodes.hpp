@@ -9,6 +9,7 @@
 
 #include "messages/cluster/cluster.hpp"
 #include "messages/common/ids.hpp"
+#include "messages/common/time.hpp"
 
 namespace troupe {
 
@@ -32,8 +33,9 @@ class serving_nodes {
     return true;
   }
   /// The own node begins a new incarnation: no node is up until its next node_up. What served a model until
-  /// now is expected back.
-  void clear() {
+  /// now is expected back, until `expected_until`.
+  void clear(time_point expected_until) {
+    expected_until_ = expected_until;
     if (router() != no_node)
       for (const auto& e : engines_)
         if (up(e.node)) returning_.insert(e.model);
@@ -48,8 +50,9 @@ class serving_nodes {
                                [&](const engine_spec& e) { return e.model == model && up(e.node); });
   }
   /// Requests for the model can be accepted: a router and an engine are up, or expected.
-  bool serves(llm_id model) const {
-    return returning_.contains(model) || (router() != no_node && any_engine_up(model));
+  bool serves(llm_id model, time_point now) const {
+    const bool expected = now < expected_until_ && returning_.contains(model);
+    return expected || (router() != no_node && any_engine_up(model));
   }
   /// The router's node; `no_node`: none is up.
   node_id router() const {
@@ -65,7 +68,8 @@ class serving_nodes {
   const std::vector<engine_spec> engines_;
   const std::vector<node_id> routers_;
   std::unordered_map<node_id, incarnation_id> up_;
-  std::set<llm_id> returning_;  ///< models that were served before `clear`, and not since
+  std::set<llm_id> returning_;            ///< models that were served before `clear`, and not since
+  time_point expected_until_ = long_ago;  ///< of all that return
 };
 
 }  // namespace troupe

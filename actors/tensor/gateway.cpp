@@ -20,7 +20,6 @@ gateway::gateway(address self, outbox& out, const options& o, memory_port& memor
       scheduler_(o.scheduler, o.leader_candidates),
       models_(o.models),
       pulls_(o.max_pulled_bytes),
-      statistics_(o.models.size()),
       decided_(o.decision_log) {}
 
 void gateway::on(envelope& e, time_point now) {
@@ -42,11 +41,11 @@ void gateway::on(envelope& e, time_point now) {
                },
                [&](node_leaving& n) { apply(scheduler_.on_node_leaving(n.node, n.incarnation), now); },
                [&](leadership& t) { apply(scheduler_.on_leadership(t), now); },
-               [&](new_incarnation&) { begin_anew(); },
+               [&](new_incarnation&) { begin_anew(now); },
                [&](drain&) { in_flight_.drain(); },
                [&](model_change& c) {
                  models_.change(c.line, self_);
-                 statistics_.reserve(c.line.model);
+                 if (c.line.forgotten()) statistics_.forget(c.line.model);
                },
            });
 }
@@ -71,9 +70,9 @@ void gateway::accept(const request& r, time_point now) {
   f.asked = r;
   f.asked.gateway = self_;
   f.accepted_at = now;
-  const auto unserved = !models_.open(r.model)  ? drop_reason::undeployed
-                        : !scheduler_.accepts() ? drop_reason::no_capacity
-                                                : drop_reason::none;
+  const auto unserved = !models_.open(r.model)     ? drop_reason::undeployed
+                        : !scheduler_.accepts(now) ? drop_reason::no_capacity
+                                                   : drop_reason::none;
   if (const auto a = in_flight_.admit(r, unserved, late_.size(), now); a.refused != drop_reason::none) {
     give_back(r.input);
     return decide(f, a.refusal(), now, true);
@@ -262,7 +261,7 @@ void gateway::run_again(node_id worker, incarnation_id incarnation) {
 
 bool gateway::try_again(in_flight_request& f, uint32_t attempt, time_point now) {
   const auto due = resubmission_time(f.losses, now, f.asked.deadline);
-  if (!due || !scheduler_.accepts()) return false;
+  if (!due || !scheduler_.accepts(now)) return false;
   ++f.losses;
   ++submitted_again_;
   f.output = {};
@@ -274,8 +273,8 @@ bool gateway::try_again(in_flight_request& f, uint32_t attempt, time_point now) 
 
 /// The peers have forgotten the requests of the former incarnation. They are submitted when the scheduler is
 /// up; pulls that have begun end by themselves.
-void gateway::begin_anew() {
-  scheduler_.clear();
+void gateway::begin_anew(time_point now) {
+  scheduler_.clear(now + options_.join_timeout);
   submits_.clear();
   releases_.clear();
   for (const auto id : in_flight_.ids_where([](const in_flight_request&) { return true; })) {

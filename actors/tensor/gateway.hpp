@@ -58,7 +58,8 @@ class gateway final : public actor {
     uint64_t max_pulled_bytes = 256 << 20;  ///< of all, from their pull until their answer is written
     duration timeout = 1s;                  ///< from the deadline until an unanswered request fails
     duration drain_timeout{};               ///< `retry_after` of requests refused while draining
-    uint32_t decision_log = 0;              ///< number of own decisions to remember
+    duration join_timeout = 9s;  ///< after a new incarnation, until the scheduler is no longer expected
+    uint32_t decision_log = 0;   ///< number of own decisions to remember
   };
 
   /// `memory`, `clients` and `tenants` outlive it.
@@ -95,7 +96,7 @@ class gateway final : public actor {
   void run_again(node_id worker, incarnation_id incarnation);
   /// Submits a request whose bytes were lost in `attempt` again. False if it is too late for that.
   bool try_again(in_flight_request& f, uint32_t attempt, time_point now);
-  void begin_anew();
+  void begin_anew(time_point now);
 
   /// Answers the client. The request is no longer in the table.
   void settle(in_flight_request& f, outcome how, time_point now);

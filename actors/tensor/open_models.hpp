@@ -23,7 +23,7 @@ class open_models {
       names_.resize(i + 1);
       open_.resize(i + 1, true);
     }
-    names_[i] = line.definition.name;
+    names_[i] = line.forgotten() ? "(forgotten)" : line.definition.name;
     open_[i] = line.wanted == deployment_state::deployed;
     std::erase_if(retiring_, [&](const model_idle& r) { return r.model == line.model; });
     if (line.wanted == deployment_state::retiring) retiring_.push_back({line.model, line.revision, who});

@@ -17,18 +17,18 @@ bool scheduler_tracker::outdated(const address& from) const {
 scheduler_tracker::effect scheduler_tracker::on_node_up(node_id node, incarnation_id incarnation) {
   if (candidates_.empty()) {
     if (node != scheduler_) return effect::none;
-    returns_ = false;
+    expected_until_ = long_ago;
     return std::exchange(up_, true) ? effect::none : effect::resubmit;
   }
   if (std::find(candidates_.begin(), candidates_.end(), node) == candidates_.end()) return effect::none;
-  returns_ = false;
+  expected_until_ = long_ago;
   candidates_up_[node] = incarnation;
   return update();
 }
 
 scheduler_tracker::effect scheduler_tracker::on_node_down(node_id node, incarnation_id incarnation) {
   if (candidates_.empty()) {
-    if (node != scheduler_ || returns_) return effect::none;
+    if (node != scheduler_ || expected_until_ != long_ago) return effect::none;
     up_ = false;
     return effect::lost;
   }
@@ -38,7 +38,7 @@ scheduler_tracker::effect scheduler_tracker::on_node_down(node_id node, incarnat
   if (!known && !led) return effect::none;
   if (known) candidates_up_.erase(it);
   const auto updated = update();
-  return candidates_up_.empty() && !returns_ ? effect::lost : updated;
+  return candidates_up_.empty() && expected_until_ == long_ago ? effect::lost : updated;
 }
 
 scheduler_tracker::effect scheduler_tracker::on_node_leaving(node_id node, incarnation_id incarnation) {
@@ -59,9 +59,9 @@ scheduler_tracker::effect scheduler_tracker::on_leadership(const leadership& lat
   return update();
 }
 
-void scheduler_tracker::clear() {
+void scheduler_tracker::clear(time_point expected_until) {
   up_ = false;
-  returns_ = true;
+  expected_until_ = expected_until;
   candidates_up_.clear();
 }
 

@@ -5,6 +5,7 @@
 
 #include "messages/cluster/membership.hpp"
 #include "messages/common/ids.hpp"
+#include "messages/common/time.hpp"
 
 namespace troupe {
 
@@ -26,7 +27,7 @@ class scheduler_tracker {
   /// Requests can be submitted now.
   bool up() const { return up_; }
   /// Requests can be accepted: a scheduler is up or expected.
-  bool accepts() const { return up_ || returns_ || !candidates_up_.empty(); }
+  bool accepts(time_point now) const { return up_ || now < expected_until_ || !candidates_up_.empty(); }
   /// The message comes from a queue on a node that does not lead.
   bool outdated(const address& from) const;
 
@@ -37,8 +38,8 @@ class scheduler_tracker {
   /// Of two leaderships the later one counts.
   effect on_leadership(const leadership& latest);
   /// The own node begins a new incarnation: no node is up until its next node_up, but the scheduler is
-  /// expected. The leadership stays.
-  void clear();
+  /// expected until `expected_until`. The leadership stays.
+  void clear(time_point expected_until);
 
  private:
   effect update();
@@ -46,8 +47,8 @@ class scheduler_tracker {
   const std::vector<node_id> candidates_;
   node_id scheduler_;
   bool up_ = false;
-  bool returns_ = false;   ///< was cleared, and no candidate has come up since then
-  leadership leadership_;  // with standbys
+  time_point expected_until_ = long_ago;                       ///< once cleared, until a candidate comes up
+  leadership leadership_;                                      // with standbys
   std::unordered_map<node_id, incarnation_id> candidates_up_;  // and not leaving
 };
 

@@ -127,6 +127,10 @@ struct limit_spec {
   duration node_timeout{};  ///< silence after which a node is dead
   duration takeover{};      ///< minimum silence of the scheduler before a standby takes over
   duration drain_timeout{};
+
+  /// Time after which all living peers of a new incarnation have joined it.
+  duration join_timeout() const { return 3 * node_timeout; }
+
   uint32_t http_threads = 1;
   uint32_t scheduler_threads = 1;
 };

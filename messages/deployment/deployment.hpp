@@ -37,6 +37,8 @@ struct deployment {
   TROUPE_MESSAGE(deployment, revision, model, wanted, definition, domain, joining, leaving)
   bool operator==(const deployment&) const = default;
 
+  /// The log has no definition of the model any more.
+  bool forgotten() const { return definition.name.empty(); }
   bool moves() const { return joining != no_domain || leaving != no_domain; }
   /// True if the devices of that domain must have the model.
   bool held_in(uint32_t which) const {

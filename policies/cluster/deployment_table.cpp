@@ -112,7 +112,7 @@ std::optional<model_id> deployment_table::forgettable() const {
   size_t kept = 0;
   for (auto l = lines_.lower_bound(model_id{static_cast<uint32_t>(file_models_)}); l != lines_.end(); ++l) {
     const auto& line = l->second;
-    if (line.wanted != deployment_state::undeployed || line.definition.name.empty()) continue;
+    if (line.wanted != deployment_state::undeployed || line.forgotten()) continue;
     ++kept;
     if (oldest == nullptr || line.revision < oldest->revision) oldest = &line;
   }

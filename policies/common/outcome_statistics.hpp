@@ -3,9 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
-#include <vector>
+#include <unordered_map>
 
 #include "policies/common/latency_histogram.hpp"
 #include "policies/common/ledger.hpp"
@@ -20,14 +21,11 @@ struct outcome_summary {
 
 class outcome_statistics {
  public:
-  /// `models`: number of ids with memory from the start; others get it with their first request.
-  explicit outcome_statistics(size_t models = 0) : models_(models) {}
-
+  /// Allocates at a model's first request.
   void finish(model_id model, duration latency, bool in_time);
-  /// Makes room for this model.
-  void reserve(model_id model) {
-    if (model.value >= models_.size()) models_.resize(model.value + 1);
-  }
+  /// The model's name is no longer known: its statistics become part of those of all forgotten models, which
+  /// share one name.
+  void forget(model_id model);
 
   /// The sums by name. Several ids can have one name: a model that is replaced under its name gets a new id.
   /// `names` and `counts` are by id; ids beyond the end of `counts` have no outcomes.
@@ -39,7 +37,8 @@ class outcome_statistics {
     latency_histogram latency;
     uint64_t in_time = 0;
   };
-  std::vector<finished> models_;  // by id
+  std::unordered_map<model_id, finished> models_;
+  std::optional<model_id> forgotten_;  ///< has the statistics of all forgotten models
 };
 
 }  // namespace troupe

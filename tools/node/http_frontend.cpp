@@ -64,7 +64,7 @@ void http_frontend::add_repository(const parts& p) {
                               const auto model = node.models().find(name);
                               return model && model->slots > 0;
                             },
-                            3 * p.cluster.limits.node_timeout});
+                            p.cluster.limits.join_timeout()});
   repository_->add_to(api_->routes());
 }
 

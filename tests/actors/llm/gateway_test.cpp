@@ -120,6 +120,9 @@ TEST_CASE("llm gateway: requests go on, with their tokens, in the next incarnati
   g.ask(2);  // what served its model is expected back
   CHECK_FALSE(g.outcomes.contains(2));
   g.deliver(client_gone{request_id{2}});
+  g.run_until(g.now + 9s);
+  g.ask(3);  // nothing came back
+  CHECK(g.outcomes.at(3).reason == drop_reason::no_capacity);
   g.out.forget();
   g.deliver(node_up{scheduler_node, {10}});
   g.deliver(node_up{worker_node, {12}});
@@ -193,6 +196,9 @@ TEST_CASE("llm gateway: the value of vllm:lora_requests_info is the time of its 
   s.waiting_adapters = {"y"};
   g.deliver(s, address{worker_node, {}, role::llm_engine, 0});
   CHECK(value() == doctest::Approx(first + 5));
+  g.now += 5s;
+  g.deliver(node_down{worker_node, {12}});
+  CHECK(value() == doctest::Approx(first + 10));  // they are lost with their engine
 }
 
 TEST_CASE(

@@ -8,6 +8,7 @@ using namespace troupe::test;
 namespace {
 
 constexpr node_id other_router{5}, engine_node{6};
+constexpr time_point at_start{100s};
 constexpr llm_id some_model{0}, other_model{1};
 
 serving_nodes some_nodes() {
@@ -55,24 +56,26 @@ TEST_CASE("serving nodes: requests go to the first router that is up") {
   CHECK(n.router() == scheduler_node);
   n.on_node_down(scheduler_node, {1});
   CHECK(n.router() == other_router);
-  n.clear();
+  n.clear(at_start + 3s);
   CHECK(n.router() == no_node);
 }
 
 TEST_CASE("serving nodes: what served a model is expected back in the next incarnation, until it is up") {
   auto n = some_nodes();
   n.on_node_up(worker_node, {1});
-  CHECK_FALSE(n.serves(some_model));  // without a router
+  CHECK_FALSE(n.serves(some_model, at_start));  // without a router
   n.on_node_up(scheduler_node, {1});
-  CHECK(n.serves(some_model));
-  CHECK_FALSE(n.serves(other_model));
-  n.clear();
-  CHECK(n.serves(some_model));
-  CHECK_FALSE(n.serves(other_model));
-  n.clear();  // before anything is up
+  CHECK(n.serves(some_model, at_start));
+  CHECK_FALSE(n.serves(other_model, at_start));
+  n.clear(at_start + 3s);
+  CHECK(n.serves(some_model, at_start));
+  CHECK_FALSE(n.serves(other_model, at_start));
+  CHECK(n.serves(some_model, at_start + 2999ms));
+  CHECK_FALSE(n.serves(some_model, at_start + 3s));  // nobody has come back
+  n.clear(at_start + 3s);                            // before anything is up
   n.on_node_up(worker_node, {2});
-  CHECK(n.serves(some_model));
+  CHECK(n.serves(some_model, at_start));
   n.on_node_up(scheduler_node, {2});
   n.on_node_down(worker_node, {2});
-  CHECK_FALSE(n.serves(some_model));
+  CHECK_FALSE(n.serves(some_model, at_start));
 }

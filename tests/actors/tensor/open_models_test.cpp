@@ -35,6 +35,8 @@ TEST_CASE("open models: models of the cluster file are open, others once they ar
   m.change(line_about(2, 0, deployment_state::retiring), the_gateway);
   CHECK_FALSE(m.open(model_id{0}));
   CHECK(m.names()[0] == "m");
+  m.change(line_about(3, 3, deployment_state::undeployed, ""), the_gateway);
+  CHECK(m.names()[3] == "(forgotten)");
 }
 
 TEST_CASE("open models: a retiring model is idle once its requests are settled, and is reported once") {

@@ -9,6 +9,7 @@ using tracker_effect = scheduler_tracker::effect;
 namespace {
 
 constexpr incarnation_id first_up{10};
+constexpr time_point at_start{100s};
 
 scheduler_tracker tracker_with_standby() {
   return scheduler_tracker(scheduler_node, {scheduler_node, standby_node});
@@ -18,7 +19,7 @@ scheduler_tracker tracker_with_standby() {
 
 TEST_CASE("scheduler tracker: without standbys one node schedules while it is up") {
   scheduler_tracker s(scheduler_node);
-  CHECK_FALSE(s.accepts());
+  CHECK_FALSE(s.accepts(at_start));
   CHECK(s.on_node_up(worker_node, {12}) == tracker_effect::none);
   CHECK_FALSE(s.up());
   CHECK(s.on_node_up(scheduler_node, first_up) == tracker_effect::resubmit);  // there is nothing yet
@@ -26,18 +27,18 @@ TEST_CASE("scheduler tracker: without standbys one node schedules while it is up
   CHECK(s.on_node_down(worker_node, {12}) == tracker_effect::none);
   CHECK(s.up());
   CHECK(s.on_node_leaving(scheduler_node, first_up) == tracker_effect::none);
-  CHECK_FALSE(s.accepts());  // it finishes its requests, and takes no new ones
+  CHECK_FALSE(s.accepts(at_start));  // it finishes its requests, and takes no new ones
   CHECK(s.on_node_down(scheduler_node, first_up) == tracker_effect::lost);
   CHECK_FALSE(s.outdated({standby_node, {1}, role::model_queue, 0}));
 }
 
 TEST_CASE("scheduler tracker: with standbys requests are accepted before there is a leader") {
   auto s = tracker_with_standby();
-  CHECK_FALSE(s.accepts());
+  CHECK_FALSE(s.accepts(at_start));
   CHECK(s.on_node_up(worker_node, {12}) == tracker_effect::none);
-  CHECK_FALSE(s.accepts());  // no candidate
+  CHECK_FALSE(s.accepts(at_start));  // no candidate
   CHECK(s.on_node_up(standby_node, standby_incarnation) == tracker_effect::none);
-  CHECK(s.accepts());
+  CHECK(s.accepts(at_start));
   CHECK_FALSE(s.up());
   CHECK(s.on_leadership(second) == tracker_effect::resubmit);
   CHECK(s.up());
@@ -66,9 +67,9 @@ TEST_CASE("scheduler tracker: requests are lost with the last candidate, not bef
   CHECK(s.up());
   CHECK(s.on_node_down(scheduler_node, first_up) == tracker_effect::none);
   CHECK_FALSE(s.up());
-  CHECK(s.accepts());
+  CHECK(s.accepts(at_start));
   CHECK(s.on_node_down(standby_node, standby_incarnation) == tracker_effect::lost);
-  CHECK_FALSE(s.accepts());
+  CHECK_FALSE(s.accepts(at_start));
 }
 
 TEST_CASE("scheduler tracker: a leader that left loses its requests when it goes down") {
@@ -95,9 +96,11 @@ TEST_CASE(
   auto s = tracker_with_standby();
   s.on_node_up(scheduler_node, first_up);
   s.on_leadership(first);
-  s.clear();
+  s.clear(at_start + 3s);
   CHECK_FALSE(s.up());
-  CHECK(s.accepts());
+  CHECK(s.accepts(at_start));
+  CHECK(s.accepts(at_start + 2999ms));
+  CHECK_FALSE(s.accepts(at_start + 3s));                  // nobody has come back
   CHECK(s.on_leadership(first) == tracker_effect::none);  // known already
   CHECK(s.on_node_up(scheduler_node, first_up) == tracker_effect::resubmit);
 }
@@ -107,16 +110,16 @@ TEST_CASE(
   auto s = tracker_with_standby();
   s.on_node_up(scheduler_node, first_up);
   s.on_leadership(first);
-  s.clear();
+  s.clear(at_start + 3s);
   CHECK(s.on_node_down(scheduler_node, first_up) == tracker_effect::none);
-  CHECK(s.accepts());
+  CHECK(s.accepts(at_start));
   scheduler_tracker alone(scheduler_node);
-  CHECK_FALSE(alone.accepts());
+  CHECK_FALSE(alone.accepts(at_start));
   CHECK(alone.on_node_up(scheduler_node, first_up) == tracker_effect::resubmit);
-  alone.clear();
+  alone.clear(at_start + 3s);
   CHECK(alone.on_node_down(scheduler_node, first_up) == tracker_effect::none);
-  CHECK(alone.accepts());
+  CHECK(alone.accepts(at_start));
   CHECK(alone.on_node_up(scheduler_node, first_up) == tracker_effect::resubmit);
   CHECK(alone.on_node_down(scheduler_node, first_up) == tracker_effect::lost);
-  CHECK_FALSE(alone.accepts());
+  CHECK_FALSE(alone.accepts(at_start));
 }

@@ -5,7 +5,7 @@
 using namespace troupe;
 
 TEST_CASE("outcome statistics: several ids of one name are one model") {
-  outcome_statistics s(1);
+  outcome_statistics s;
   s.finish(model_id{0}, 10ms, true);
   s.finish(model_id{2}, 30ms, false);
   s.finish(model_id{2}, 30ms, true);
@@ -26,6 +26,23 @@ TEST_CASE("outcome statistics: several ids of one name are one model") {
   CHECK(m.latency.min() == 10ms);
   CHECK(m.latency.max() == 30ms);
   CHECK(all.at("other").latency.count() == 1);
+}
+
+TEST_CASE("outcome statistics: forgotten models are counted together") {
+  outcome_statistics s;
+  s.finish(model_id{0}, 1ms, true);
+  s.finish(model_id{1}, 10ms, true);
+  s.finish(model_id{3}, 30ms, false);
+  s.forget(model_id{2});  // had no requests
+  s.forget(model_id{1});
+  s.forget(model_id{1});
+  s.forget(model_id{3});
+  const std::vector<std::string> names{"m", "gone", "gone", "gone"};
+  const auto all = s.by_name(names, {});
+  CHECK(all.at("m").latency.count() == 1);
+  CHECK(all.at("gone").latency.count() == 2);
+  CHECK(all.at("gone").latency.max() == 30ms);
+  CHECK(all.at("gone").in_time == 1);
 }
 
 TEST_CASE("outcome statistics: a name without requests has a summary of zeros, an id without a name none") {
