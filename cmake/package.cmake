@@ -2,6 +2,7 @@
 #
 #   cmake --install build/release --prefix /opt/troupe     for this machine: uses its libraries
 #   cpack --config build/release/CPackConfig.cmake -G TGZ  for any machine with glibc: libraries in lib/troupe
+#   cpack --config build/release/CPackOpenvino.cmake       the component for OpenVINO, to be unpacked into either
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Troupe)
 set(data_dir ${CMAKE_INSTALL_DATADIR}/troupe)
@@ -84,3 +85,20 @@ set(CPACK_PACKAGE_FILE_NAME troupe-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCE
 set(CPACK_INSTALL_CMAKE_PROJECTS
   ${CMAKE_BINARY_DIR} troupe ALL / ${CMAKE_BINARY_DIR} troupe carried /)
 include(CPack)
+
+# The component for OpenVINO with its libraries, a bundle of its own: it is larger than the rest.
+if(TROUPE_OPENVINO)
+  set_target_properties(troupe_openvino PROPERTIES INSTALL_RPATH "$ORIGIN;$ORIGIN/openvino")
+  install(TARGETS troupe_openvino LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/troupe COMPONENT openvino EXCLUDE_FROM_ALL)
+  install(DIRECTORY ${TROUPE_OPENVINO_DIR}/ DESTINATION ${CMAKE_INSTALL_LIBDIR}/troupe/openvino COMPONENT openvino EXCLUDE_FROM_ALL
+    FILES_MATCHING PATTERN "libopenvino.so*" PATTERN "libopenvino_intel_cpu_plugin.so" PATTERN "libopenvino_onnx_frontend.so*"
+    PATTERN "libtbb*.so*" PATTERN "libhwloc.so*")
+  file(GLOB openvino_licences ${TROUPE_OPENVINO_DIR}/../../openvino-*.dist-info/licenses)
+  install(DIRECTORY ${openvino_licences}/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/licences/openvino COMPONENT openvino
+    EXCLUDE_FROM_ALL)
+  file(WRITE ${CMAKE_BINARY_DIR}/CPackOpenvino.cmake "include(\"${CMAKE_BINARY_DIR}/CPackConfig.cmake\")
+set(CPACK_PACKAGE_FILE_NAME troupe-openvino-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR})
+set(CPACK_INSTALL_CMAKE_PROJECTS \"${CMAKE_BINARY_DIR};troupe;openvino;/\")
+set(CPACK_INCLUDE_TOPLEVEL_DIRECTORY OFF)
+")
+endif()

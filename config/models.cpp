@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
 #include <map>
 
 #include "config/cluster_file.hpp"
@@ -21,6 +24,8 @@ std::string absolute_path(const std::filesystem::path& p) {
 namespace {
 
 constexpr double hour_ms = 3.6e6;
+constexpr double max_dimension = INT32_MAX, max_constant = std::numeric_limits<double>::max();
+constexpr std::array<std::string_view, model_engine_count> engine_names{"auto", "native", "openvino"};
 
 class model_reader {
  public:
@@ -50,12 +55,17 @@ class model_reader {
     std::optional<double> slo_ms;
     std::string slo_origin;
     read_source(s, m);
+    read_engine(s, m);
+    read_inputs(s, m);
     read_profile(s, m, slo_ms, slo_origin);
     const auto problems_before = problems_.problem_count();
     m.slo = s.milliseconds("slo_ms", 0.001, hour_ms, slo_ms);
     const bool slo_is_right = problems_.problem_count() == problems_before;
     if (slo_ms && !s.has("slo_ms")) s.recorded("slo_ms").origin = slo_origin;
-    m.max_batch = static_cast<uint32_t>(s.integer("max_batch", 1, 65536, 64));
+    if (m.batched)
+      m.max_batch = static_cast<uint32_t>(s.integer("max_batch", 1, 65536, 64));
+    else
+      s.unused("max_batch", "is 1 with batching = \"none\"; remove this key");
     read_shapes(s, m);
     m.weight = s.number("weight", "a number", 0, 1e9, 1);
     m.domain = read_domain_of(s, domains_);
@@ -79,6 +89,46 @@ class model_reader {
     auto& record = s.recorded("source");
     record.value = m.path;
     record.meaning = content.content;
+  }
+
+  void read_engine(section& s, model_spec& m) {
+    if (m.path.empty()) {
+      for (const auto* key : {"engine", "precision"}) s.unused(key, "only a model with a source has one");
+      return;
+    }
+    m.engine = static_cast<model_engine>(s.choice("engine", engine_names, 0));
+    static constexpr std::array<std::string_view, 2> precisions{"f32", "bf16"};
+    m.bf16 = s.choice("precision", precisions, 0) == 1;
+    if (m.bf16 && m.engine != model_engine::openvino)
+      s.refuse("precision", "only OpenVINO computes in bf16; add engine = \"openvino\"");
+  }
+
+  /// What the file says of inputs beyond the ONNX file.
+  void read_inputs(section& s, model_spec& m) {
+    if (m.path.empty()) {
+      for (const auto* key : {"batching", "shapes", "constants"})
+        s.unused(key, "only a model with a source has one");
+      return;
+    }
+    static constexpr std::array<std::string_view, 2> kinds{"rows", "none"};
+    m.batched = s.choice("batching", kinds, 0) == 0;
+    if (!m.batched) m.max_batch = 1;
+    if (auto* t = s.table("shapes")) {
+      if (m.batched) s.refuse("shapes", "are whole shapes, of one request; add batching = \"none\"");
+      for (const auto& name : t->keys()) m.shapes.push_back({name, read_dims(*t, name)});
+    }
+    if (auto* t = s.table("constants"))
+      for (const auto& name : t->keys())
+        m.constants.push_back({name, t->number(name, "a number", -max_constant, max_constant)});
+  }
+
+  static std::vector<int64_t> read_dims(section& s, const std::string& name) {
+    std::vector<int64_t> out;
+    for (const auto d : s.numbers(name, "dimensions", 1, max_dimension)) {
+      if (d != std::floor(d)) s.refuse(name, "has a dimension that is no whole number");
+      out.push_back(static_cast<int64_t>(d));
+    }
+    return out;
   }
 
   void read_profile(section& s, model_spec& m, std::optional<double>& slo_ms, std::string& slo_origin) {

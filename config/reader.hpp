@@ -68,6 +68,7 @@ class section {
   void ignore_rest();
 
   bool has(std::string_view key) const;          ///< given in the file
+  std::vector<std::string> keys() const;         ///< all that are given, for a table with unknowable keys
   std::string peek(std::string_view key) const;  ///< its text, without taking it; empty if it is not a text
   bool has_table(std::string_view key) const;    ///< given in the file, as a table
   /// Position of the value of `key`, else of the table's header.

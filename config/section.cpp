@@ -71,6 +71,13 @@ void section::note(std::string_view key) {
 
 bool section::has(std::string_view key) const { return from_->table && from_->table->contains(key); }
 
+std::vector<std::string> section::keys() const {
+  std::vector<std::string> out;
+  if (from_->table != nullptr)
+    for (const auto& [key, _] : *from_->table) out.emplace_back(key.str());
+  return out;
+}
+
 std::string section::peek(std::string_view key) const {
   const auto* text = has(key) ? from_->table->get(key)->as_string() : nullptr;
   return text == nullptr ? "" : text->get();

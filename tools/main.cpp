@@ -146,6 +146,7 @@ void add_changes(CLI::App& app, cli_job& chosen) {
   key("--name", "name", true, "Name of the model, part of its URL");
   key("--source", "source", true, "ONNX file");
   key("--slo-ms", "slo_ms", false, "Latency objective, in ms");
+  key("--engine", "engine", true, "Engine on CPUs: auto, native or openvino");
   key("--domain", "domain", true, "Scheduling domain of the model, if the cluster has domains");
   key("--max-batch", "max_batch", false, "Largest batch, in rows");
   key("--profile", "profile", false,

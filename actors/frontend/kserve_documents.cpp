@@ -48,15 +48,16 @@ json by_batch_size(const model_statistics& m) {
 
 std::string format_model_config(const catalog::entry& m) {
   const auto slo = nlohmann::json(to_ms(m.slo)).dump();
-  return json_text(json{{"name", m.name},
-                        {"platform", "troupe_onnx"},
-                        {"backend", "troupe"},
-                        {"version_policy", {{"latest", {{"num_versions", 1}}}}},
-                        {"max_batch_size", m.max_batch},
-                        {"input", tensors(m.signature.inputs)},
-                        {"output", tensors(m.signature.outputs)},
-                        {"dynamic_batching", json::object()},
-                        {"parameters", {{"slo_ms", {{"string_value", slo}}}}}});
+  json j{{"name", m.name},
+         {"platform", "troupe_onnx"},
+         {"backend", "troupe"},
+         {"version_policy", {{"latest", {{"num_versions", 1}}}}},
+         {"max_batch_size", m.signature.batched ? m.max_batch : 0},
+         {"input", tensors(m.signature.inputs)},
+         {"output", tensors(m.signature.outputs)}};
+  if (m.signature.batched) j["dynamic_batching"] = json::object();
+  j["parameters"] = {{"slo_ms", {{"string_value", slo}}}};
+  return json_text(j);
 }
 
 std::string format_repository_index(const std::vector<catalog::view>& models,

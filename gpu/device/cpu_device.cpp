@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "gpu/device/engine_choice.hpp"
 #include "gpu/device/profile.hpp"
 #include "gpu/onnx/executor.hpp"
 #include "gpu/onnx/model.hpp"
@@ -57,6 +58,6 @@ void plan_on_cpu(std::shared_ptr<const onnx::model> model, uint32_t max_batch) {
 }
 
 cpu_device::cpu_device(const clock& c, std::function<void()> ready, cpu_options options)
-    : computing_device(c, std::move(ready), on_cpu(std::move(options))) {}
+    : computing_device(c, std::move(ready), on_chosen_engine(std::move(options))) {}
 
 }  // namespace troupe

@@ -1,4 +1,4 @@
-// A device on CPU cores. It runs ONNX models through oneDNN.
+// A device on CPU cores. It runs ONNX models through oneDNN, or by OpenVINO (engine_choice.hpp).
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -14,8 +14,8 @@ struct cpu_options {
   std::shared_ptr<model_library> library = {};  ///< null: a library of its own
 };
 
-/// Maker of models for a computing_device on the CPU. The first batch of a size that `load` did not warm
-/// takes a few milliseconds longer.
+/// Maker of models of the native engine for a computing_device on the CPU. The first batch of a size that
+/// `load` did not warm takes a few milliseconds longer.
 model_maker on_cpu(cpu_options options = {});
 
 /// Plans the batches that `load` of a device on the CPU warms, without packing parameters or running. Throws

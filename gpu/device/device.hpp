@@ -13,6 +13,8 @@
 #include "messages/common/ids.hpp"
 #include "messages/common/time.hpp"
 #include "messages/tensor/latency.hpp"
+#include "messages/tensor/model_engine.hpp"
+#include "messages/tensor/model_inputs.hpp"
 #include "messages/tensor/tensor.hpp"
 
 namespace troupe {
@@ -39,10 +41,15 @@ inline std::vector<std::string> not_loaded(const batch_work& work) {
 /// What to load: a model file, or for an emulated device only its profile and shapes.
 struct model_source {
   std::string name;
-  std::string path;                ///< ONNX file; empty: emulated only
-  model_signature signature = {};  ///< for an emulated device without a file
-  latency_model latency = {};      ///< given by the cluster file; both zero: measure it
-  uint32_t max_batch = 64;         ///< plans are warmed for batch sizes up to this
+  std::string path;                               ///< ONNX file; empty: emulated only
+  model_signature signature = {};                 ///< for an emulated device without a file
+  latency_model latency = {};                     ///< given by the cluster file; both zero: measure it
+  uint32_t max_batch = 64;                        ///< plans are warmed for batch sizes up to this
+  model_engine engine = model_engine::automatic;  ///< on CPUs
+  bool bf16 = false;                              ///< openvino: compute in bf16 instead of f32
+  bool batched = true;                            ///< false: a row is a request with all its dimensions
+  std::vector<input_shape> shapes = {};           ///< of inputs whose shapes are dynamic; not batched only
+  std::vector<input_constant> constants = {};
 };
 
 /// What a device says of a model that it has loaded.

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <set>
 
-#include "onnx.pb.h"
+#include "gpu/onnx/model_proto.hpp"
 
 namespace troupe::onnx {
 
@@ -38,8 +38,6 @@ std::optional<data_type> type_numbered(int64_t onnx_type) {
 }
 
 namespace {
-
-constexpr std::string_view not_a_model = "not an ONNX model (damaged or truncated)";
 
 class reader {
  public:
@@ -218,20 +216,7 @@ class reader {
 }  // namespace
 
 graph load_graph(const std::filesystem::path& path) {
-  std::error_code error;
-  const auto size = std::filesystem::file_size(path, error);
-  if (error) throw model_error(fmt::format("{}: {}", path.string(), error.message()));
-  if (size > max_file_bytes) {
-    throw model_error(fmt::format("{}: has {} bytes; an ONNX file has at most {} (2 GiB, protobuf's limit)",
-                                  path.string(), size, max_file_bytes));
-  }
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw model_error(fmt::format("{}: cannot be read", path.string()));
-  proto::ModelProto model;
-  if (!model.ParseFromIstream(&in)) {  // ends at the first byte that is no protobuf
-    throw model_error(fmt::format("{}: {}", path.string(), in.bad() ? "cannot be read" : not_a_model));
-  }
-  return reader(path.string()).read(model);
+  return reader(path.string()).read(read_model_proto(path));
 }
 
 graph parse_graph(std::span<const std::byte> bytes, const std::string& file) {

@@ -7,6 +7,8 @@
 
 #include "messages/common/message.hpp"
 #include "messages/tensor/latency.hpp"
+#include "messages/tensor/model_engine.hpp"
+#include "messages/tensor/model_inputs.hpp"
 
 namespace troupe {
 
@@ -19,7 +21,12 @@ std::string_view to_string(profile_origin o);
 /// run time, so each new field also belongs into the Cap'n Proto schema.
 struct model_spec {
   std::string name;
-  std::string path;  ///< ONNX file, absolute; empty: emulated only
+  std::string path;                               ///< ONNX file, absolute; empty: emulated only
+  model_engine engine = model_engine::automatic;  ///< on CPUs
+  bool bf16 = false;                              ///< openvino: compute in bf16 instead of f32
+  bool batched = true;                            ///< false: requests run one by one, max_batch is 1
+  std::vector<input_shape> shapes;                ///< of inputs whose shapes are dynamic; not batched only
+  std::vector<input_constant> constants;
   duration slo{};
   profile_origin origin = profile_origin::measured;
   latency_model latency;     ///< zero when measured
@@ -31,8 +38,8 @@ struct model_spec {
   uint64_t memory_bytes = 0;  ///< of its parameters on a device, for the placer; 0: unknown
   uint64_t batch_bytes = 0;   ///< likewise of its largest batch while it runs
 
-  TROUPE_MESSAGE(model_spec, name, path, slo, origin, latency, max_batch, input_bytes, output_bytes, weight,
-                 domain, memory_bytes, batch_bytes)
+  TROUPE_MESSAGE(model_spec, name, path, engine, bf16, batched, shapes, constants, slo, origin, latency,
+                 max_batch, input_bytes, output_bytes, weight, domain, memory_bytes, batch_bytes)
   bool operator==(const model_spec&) const = default;
 };
 

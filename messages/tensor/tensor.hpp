@@ -33,7 +33,8 @@ std::string_view to_string(data_type t);  ///< the V2 name, "FP32"
 bool parse_data_type(std::string_view v2_name, data_type& out);
 size_t size_of(data_type t);  ///< bytes per element; 0 for BYTES, whose elements have lengths of their own
 
-/// An input or output of a model. `shape` is that of one row: the leading batch dimension is left out.
+/// An input or output of a model. In a signature `shape` is that of one row: the leading batch dimension is
+/// left out.
 struct tensor_spec {
   std::string name;
   data_type type = data_type::fp32;
@@ -51,9 +52,16 @@ uint64_t row_bytes(const tensor_spec& t);  ///< of one row
 struct model_signature {
   std::vector<tensor_spec> inputs;
   std::vector<tensor_spec> outputs;
+  bool batched = true;  ///< false: tensors have no dimension for rows, and a request is one row
 
-  TROUPE_MESSAGE(model_signature, inputs, outputs)
+  TROUPE_MESSAGE(model_signature, inputs, outputs, batched)
   bool operator==(const model_signature&) const = default;
+
+  /// An input or output with the whole shape that it has in a request of `rows` rows.
+  tensor_spec whole(tensor_spec t, int64_t rows) const {
+    if (batched) t.shape.insert(t.shape.begin(), rows);
+    return t;
+  }
 };
 
 uint64_t input_row_bytes(const model_signature& s);

@@ -15,6 +15,7 @@ enum DataType {
   bool @0; uint8 @1; uint16 @2; uint32 @3; uint64 @4; int8 @5; int16 @6; int32 @7; int64 @8;
   fp16 @9; bf16 @10; fp32 @11; fp64 @12; bytes @13;
 }
+enum ModelEngine { auto @0; native @1; openvino @2; }
 
 struct Request {
   id @0 :UInt64; attempt @1 :UInt32; model @2 :UInt32; rows @3 :UInt32; tenant @4 :UInt32;
@@ -57,5 +58,7 @@ struct Handover {
   slot @0 :UInt32; worker @1 :Address; term @2 :UInt64; batch @3 :UInt64; model @4 :UInt32; requests @5 :List(Request);
 }
 struct TensorSpec { name @0 :Text; type @1 :DataType; shape @2 :List(Int64); }
-struct ModelSignature { inputs @0 :List(TensorSpec); outputs @1 :List(TensorSpec); }
+struct InputShape { name @0 :Text; dims @1 :List(Int64); }
+struct InputConstant { name @0 :Text; value @1 :Float64; }
+struct ModelSignature { inputs @0 :List(TensorSpec); outputs @1 :List(TensorSpec); batched @2 :Bool; }
 struct LatencyModel { alpha @0 :Int64; beta @1 :Int64; }

@@ -1,6 +1,8 @@
 // Messages of this subject that cross between nodes (rules: messages/wire/wire.hpp).
 #pragma once
 #include "messages/tensor/latency.hpp"
+#include "messages/tensor/model_engine.hpp"
+#include "messages/tensor/model_inputs.hpp"
 #include "messages/tensor/request.hpp"
 #include "messages/tensor/scheduling.hpp"
 #include "messages/tensor/tensor.hpp"
@@ -23,6 +25,8 @@
   PART(dropped_request, DroppedRequest) \
   PART(result, Result)                  \
   PART(tensor_spec, TensorSpec)         \
+  PART(input_shape, InputShape)         \
+  PART(input_constant, InputConstant)   \
   PART(model_signature, ModelSignature) \
   PART(batch_times, BatchTimes)         \
   PART(latency_model, LatencyModel)
@@ -31,4 +35,5 @@
   ENUM(drop_reason)               \
   ENUM(failure)                   \
   ENUM(refusal)                   \
-  ENUM(data_type)
+  ENUM(data_type)                 \
+  ENUM(model_engine)

@@ -216,6 +216,47 @@ TEST_CASE("a real device runs a model file and measures it") {
   CHECK(cluster.spec.slots[0].threads == 2);
 }
 
+TEST_CASE("a model file names its engine") {
+  auto text = changed(good_cluster, "\"emulated\"\ncount = 2", "\"cpu\"");
+  text = changed(text, "profile = { alpha_ms = 1, beta_ms = 5 }", "source = \"mlp.onnx\"\n");
+  const auto with = [&](const std::string& keys) {
+    return read(changed(text, "source = \"mlp.onnx\"\n", "source = \"mlp.onnx\"\n" + keys));
+  };
+  CHECK(with("").spec.models[0].engine == model_engine::automatic);
+  CHECK(with("engine = \"native\"\n").spec.models[0].engine == model_engine::native);
+  const auto fast = with("engine = \"openvino\"\nprecision = \"bf16\"\n");
+  REQUIRE(listed(fast.problems) == "");
+  CHECK(fast.spec.models[0].engine == model_engine::openvino);
+  CHECK(fast.spec.models[0].bf16);
+  CHECK(fast.spec.hash != with("engine = \"openvino\"\n").spec.hash);
+  CHECK(listed(with("precision = \"bf16\"\n").problems).find("engine = \"openvino\"") != std::string::npos);
+  CHECK(listed(with("engine = \"tensorrt\"\n").problems).find("\"auto\", \"native\"") != std::string::npos);
+}
+
+TEST_CASE("a model without batches has whole shapes, and a batch of one") {
+  auto text = changed(good_cluster, "\"emulated\"\ncount = 2", "\"cpu\"");
+  text = changed(text, "profile = { alpha_ms = 1, beta_ms = 5 }", "source = \"mlp.onnx\"\n");
+  const auto with = [&](const std::string& keys) {
+    return read(changed(text, "source = \"mlp.onnx\"\n", "source = \"mlp.onnx\"\n" + keys));
+  };
+  CHECK(with("").spec.models[0].batched);
+  const auto vad =
+      with("batching = \"none\"\nshapes = { x = [1, 576], h = [] }\nconstants = { sr = 16000 }\n");
+  REQUIRE(listed(vad.problems) == "");
+  const auto& m = vad.spec.models[0];
+  CHECK_FALSE(m.batched);
+  CHECK(m.max_batch == 1);
+  CHECK(m.shapes == std::vector<input_shape>{{"h", {}}, {"x", {1, 576}}});
+  CHECK(m.constants == std::vector<input_constant>{{"sr", 16000}});
+  const auto problem = [&](const std::string& keys) { return listed(with(keys).problems); };
+  CHECK(problem("shapes = { x = [1] }\n").find("add batching = \"none\"") != std::string::npos);
+  CHECK(problem("batching = \"none\"\nshapes = { x = [0] }\n").find("holds 0") != std::string::npos);
+  CHECK(problem("batching = \"none\"\nshapes = { x = [1.5] }\n").find("no whole number") !=
+        std::string::npos);
+  CHECK(problem("batching = \"none\"\nmax_batch = 4\n").find("remove this key") != std::string::npos);
+  CHECK(problem("constants = { sr = \"x\" }\n").find("constants.sr") != std::string::npos);
+}
+
 TEST_CASE("a GPU's number follows those of the node's earlier devices unless it is given") {
   auto text = changed(good_cluster, "profile = { alpha_ms = 1, beta_ms = 5 }", "source = \"mlp.onnx\"");
   text = changed(text, "\"emulated\"\ncount = 2", R"("cuda"

@@ -132,6 +132,13 @@ class WithoutCluster(unittest.TestCase):
         document = json.loads(run("profile", "--model-file", Fixture("mlp").path, "--max-batch", 4, "--json"))
         self.assertGreater(document["alpha_ms"] + document["beta_ms"], 0)
 
+    def test_profile_measures_each_engine(self):
+        document = json.loads(run("profile", "--model-file", Fixture("mlp").path, "--max-batch", 2, "--engines", "--json"))
+        native, openvino = document["engines"]
+        self.assertEqual((native["engine"], openvino["engine"]), ("native", "openvino"))
+        self.assertEqual([s["rows"] for s in native["samples"]], [1, 2])
+        self.assertEqual(set(openvino) - {"problem"}, {"engine"} if "problem" in openvino else set(native))
+
     def test_profile_of_a_language_model_is_one_for_emulated_devices(self):
         with tempfile.TemporaryDirectory() as folder:
             tasks, profile = FIXTURES.parent / "llama-tasks", Path(folder, "tasks.toml")

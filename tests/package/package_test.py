@@ -144,6 +144,25 @@ class Bundle(Folder):
         finally:
             troupe.kill()
 
+    def test_openvino_is_a_bundle_of_its_own(self):
+        if not (BUILD / "libtroupe_openvino.so").exists():
+            self.skipTest("a build without OpenVINO (tools/install --no-peers)")
+        mlp = Fixture("mlp", self.root / "share/troupe/examples/quickstart/models")
+        infer = (self.root / "bin/troupe", "infer", "--engine", "openvino", "--model-file", mlp.path, "--input",
+                 mlp.path.with_suffix(".in.bin"), "--output", self.folder / "out.bin")
+        without = subprocess.run(infer, capture_output=True, text=True)
+        self.assertEqual(without.returncode, 2)
+        self.assertIn("troupe-openvino", without.stderr)
+        run("cpack", "--config", BUILD / "CPackOpenvino.cmake", "-B", self.folder / "openvino")
+        (archive,) = (self.folder / "openvino").glob("troupe-openvino-*.tar.gz")
+        whole = self.folder / "with-openvino"
+        shutil.copytree(self.root, whole)
+        run("tar", "xf", archive, "-C", whole)
+        run(whole / "bin/troupe", *infer[1:], env={"PATH": "/usr/bin:/bin"})
+        output = array.array("f", (self.folder / "out.bin").read_bytes())
+        self.assertLessEqual(relative_l2(output, mlp.output), 1e-4)
+        self.assertTrue(any((whole / "share/doc/troupe/licences/openvino").iterdir()))
+
     def test_it_needs_no_library_but_its_own_and_glibc(self):
         libraries = self.carried()
         own = {f.name for f in libraries}

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "gpu/common/model_error.hpp"
+#include "gpu/device/openvino.hpp"
 #include "gpu/device/peak_flops.hpp"
 #include "gpu/device/profile.hpp"
 #include "gpu/onnx/executor.hpp"
@@ -53,58 +54,78 @@ std::vector<std::filesystem::path> models_in(const std::string& folder) {
   return files;
 }
 
-/// Floating-point operations of the convolutions and matrix products of a batch, from the CPU engine's plan;
-/// valid for every device.
+/// Floating-point operations of the convolutions and matrix products of a batch, from the native engine's
+/// plan; valid for every device. Throws model_error if that engine does not run the model.
 double flops_of(const std::filesystem::path& file, uint32_t batch) {
   const auto model = onnx::model::load(file);
   return onnx::executor(model, onnx::load_weights(*model)).flops(batch);
 }
 
-/// `peer`: null on a GPU.
-void measure(const std::filesystem::path& file, const model_maker& load, onnxruntime_peer* peer,
-             std::vector<bench_row>& rows) {
+/// What is measured, in turns.
+struct engines {
+  model_maker chosen;
+  model_maker openvino;              ///< beside it; empty: no
+  onnxruntime_peer* peer = nullptr;  ///< null: no
+};
+
+/// µs of a batch.
+double latency_of(batch_model& model, const batch_part& part) {
+  const machine_clock clock;
+  const auto samples = measure_latency(clock, {&part.rows, 1}, time_a_round, [&](uint32_t n) {
+    model.run(n, {&part, 1}, nullptr);
+  });
+  return to_ms(samples.front().latency) * 1e3;
+}
+
+void measure(const std::filesystem::path& file, const engines& by, std::vector<bench_row>& rows) {
   const machine_clock clock;
   for (const uint32_t batch : {1U, 8U}) {
     // loads it anew: a GPU chooses its execution by the batch size
-    const auto model = load({.name = file.string(), .path = file.string(), .max_batch = batch});
+    const model_source source{.name = file.string(), .path = file.string(), .max_batch = batch};
+    const auto model = by.chosen(source);
+    const auto openvino = by.openvino ? by.openvino(source) : nullptr;
     const auto& signature = model->signature();
     bench_row row{.name = fmt::format("{} batch {}", file.stem().string(), batch), .unit = "us"};
     const double flops = flops_of(file, batch);
     // Measured again before each row, because the machine's speed drifts with other load. For the same reason
     // the engines take turns.
-    if (peer != nullptr) row.reference = flops / measure_peak_flops(clock, time_of_peak) * 1e6;
+    if (by.peer != nullptr) row.reference = flops / measure_peak_flops(clock, time_of_peak) * 1e6;
     const auto input = random_input(signature, batch);
     std::vector<std::byte> output(batch * output_row_bytes(signature));
     const batch_part part{batch, input, output};
-    std::vector<double> ours, theirs;
+    std::vector<double> ours, others, theirs;
     for (int i = 0; i < turns; ++i) {
-      const auto samples = measure_latency(clock, {&batch, 1}, time_a_round, [&](uint32_t n) {
-        model->run(n, {&part, 1}, nullptr);
-      });
-      ours.push_back(to_ms(samples.front().latency) * 1e3);
-      if (peer == nullptr || !peer->available()) continue;
-      if (const auto us = peer->measure(file.string(), batch, time_a_round)) theirs.push_back(*us);
+      ours.push_back(latency_of(*model, part));
+      if (openvino) others.push_back(latency_of(*openvino, part));
+      if (by.peer == nullptr || !by.peer->available()) continue;
+      if (const auto us = by.peer->measure(file.string(), batch, time_a_round)) theirs.push_back(*us);
     }
     row.value = std::ranges::min(ours);
     if (!row.reference) row.more["tflops"] = flops / row.value * 1e-6;
-    if (theirs.size() == ours.size()) {
-      row.more["onnxruntime"] = std::ranges::min(theirs);
-      row.more["onnxruntime_ratio"] = row.value / std::ranges::min(theirs);
-    }
+    const auto compare = [&](const std::string& name, const std::vector<double>& us) {
+      if (us.size() != ours.size()) return;
+      row.more[name] = std::ranges::min(us);
+      row.more[name + "_ratio"] = row.value / std::ranges::min(us);
+    };
+    compare("openvino", others);
+    compare("onnxruntime", theirs);
     rows.push_back(std::move(row));
   }
 }
 
 void print_table(const std::vector<bench_row>& rows, const std::string& version) {
-  fmt::print("{:<24} {:>12} {:>16} {:>7} {:>18} {:>7}\n", "one core", "us", "at GEMM speed", "ratio",
-             fmt::format("onnxruntime {}", version), "ratio");
+  fmt::print("{:<24} {:>12} {:>16} {:>7} {:>10} {:>7} {:>18} {:>7}\n", "one core", "us", "at GEMM speed",
+             "ratio", "openvino", "ratio", fmt::format("onnxruntime {}", version), "ratio");
   for (const auto& r : rows) {
     fmt::print("{:<24} {:>12.1f} {:>16.1f} {:>7.2f}", r.name, r.value, *r.reference, r.ratio());
-    if (r.more.contains("onnxruntime"))
-      fmt::print(" {:>18.1f} {:>7.2f}\n", r.more["onnxruntime"].get<double>(),
-                 r.more["onnxruntime_ratio"].get<double>());
-    else
-      fmt::print(" {:>18} {:>7}\n", "-", "-");
+    for (const auto& [name, width] : {std::pair{"openvino", 10}, {"onnxruntime", 18}}) {
+      if (r.more.contains(name))
+        fmt::print(" {:>{}.1f} {:>7.2f}", r.more[name].get<double>(), width,
+                   r.more[std::string(name) + "_ratio"].get<double>());
+      else
+        fmt::print(" {:>{}} {:>7}", "-", width, "-");
+    }
+    fmt::print("\n");
   }
 }
 
@@ -120,11 +141,14 @@ int bench_infer(const bench_infer_options& options) {
   std::vector<bench_row> rows;
   std::optional<onnxruntime_peer> peer;
   try {
-    const auto load = one_device(options.where);
+    engines by{.chosen = one_device(options.where), .openvino = {}};
     onnx::use_operator_threads(1);
     const auto files = models_in(options.models);
-    if (options.where.device == "cpu") peer.emplace(options.python);
-    for (const auto& file : files) measure(file, load, peer ? &*peer : nullptr, rows);
+    if (options.where.device == "cpu") {
+      by.peer = &peer.emplace(options.python);
+      if (openvino_is_installed()) by.openvino = on_openvino();
+    }
+    for (const auto& file : files) measure(file, by, rows);
   } catch (const model_error& e) {
     report("{}", e.what());
     return exit_bad_input;

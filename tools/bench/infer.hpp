@@ -1,5 +1,5 @@
-// `troupe bench infer`: the CPU engine against the peak of a core and against onnxruntime; or the speed of a
-// GPU.
+// `troupe bench infer`: the CPU engine against the peak of a core, OpenVINO and onnxruntime; or the speed of
+// a GPU.
 #pragma once
 #include <string>
 
@@ -14,11 +14,11 @@ struct bench_infer_options {
   bool json = false;
 };
 
-/// Prints a table or, with `json`, {"rows": [{name, value, unit, reference, ratio, onnxruntime,
-/// onnxruntime_ratio}]}: for every model at batch sizes 1 and 8 the latency in µs on one thread, the median
-/// of the best of several rounds. `reference` is the time of its convolutions and matrix products alone at
-/// the speed of a large matrix product on this core, ratio = value / reference. `onnxruntime` is
-/// onnxruntime's latency; the two take turns. Both keys are missing, with a message, if it is not installed.
+/// Prints a table or, with `json`, {"rows": [{name, value, unit, reference, ratio, openvino, openvino_ratio,
+/// onnxruntime, onnxruntime_ratio}]}: for every model at batch sizes 1 and 8 the latency in µs on one thread,
+/// the median of the best of several rounds. `reference` is the time of its convolutions and matrix products
+/// alone at the speed of a large matrix product on this core, ratio = value / reference. `openvino` and
+/// `onnxruntime` are their latencies; all take turns. Their keys are missing if they are not installed.
 /// On a GPU the rows are {name, value, unit, tflops}: the rate of these convolutions and products, with all
 /// other work and the copies of inputs and outputs included in the time. Returns 0; 1 if a batch failed; 2 if
 /// there is no model, one cannot be loaded, or the device does not exist.

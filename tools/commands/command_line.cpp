@@ -60,6 +60,14 @@ void add_device(CLI::App& to, device_choice& where, CLI::Option* file) {
   needs_file(to.add_option("--gpu", where.gpu, "With --device cuda: number of the GPU, from 0"))
       ->check(whole_in(0, 4095));
   needs_file(to.add_flag("--exact", where.exact, "With --device cuda: exact f32 products instead of TF32"));
+  needs_file(to.add_option("--engine", where.engine,
+                           "With --device cpu: native, openvino, or auto: native if it runs the model"))
+      ->capture_default_str();
+  needs_file(to.add_flag("--bf16", where.bf16, "With --engine openvino: compute in bf16"));
+  needs_file(
+      to.add_option("--shape", where.shapes,
+                    "Whole shape of an input, as x=1x3x320x320: the model runs one request at a time"));
+  needs_file(to.add_option("--constant", where.constants, "An input that is fixed, as sr=16000"));
 }
 
 int with_cluster(const std::string& file, const std::function<int(const cluster_spec&)>& use) {

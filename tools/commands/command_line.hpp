@@ -24,7 +24,8 @@ CLI::Validator whole_in(uint64_t min, uint64_t max);
 /// Bounds of options of several commands: requests a second, as in scenario files, and milliseconds.
 inline constexpr double min_rate = 1e-3, max_rate = 1e9, hour_ms = 3.6e6;
 
-/// --device, --gpu and --exact. `file`: the option that they require, if any.
+/// --device, --gpu, --exact, --engine, --bf16, --shape and --constant. `file`: the option that they require,
+/// if any.
 void add_device(CLI::App& to, device_choice& where, CLI::Option* file = nullptr);
 
 /// Runs `use` with the cluster of a file, or prints its problems and returns 2.
@@ -38,7 +39,7 @@ void add_bench_commands(CLI::App& app, cli_job& chosen);
 void add_client_commands(CLI::App& app, cli_job& chosen);
 /// Traces of generation requests: replay, traffic.
 void add_trace_commands(CLI::App& app, cli_job& chosen);
-/// Models in this process, without a cluster: infer, profile, generate.
+/// Models in this process, without a cluster file: serve, infer, profile, generate.
 void add_model_commands(CLI::App& app, cli_job& chosen);
 /// The laboratory: goodput, experiment.
 void add_lab_commands(CLI::App& app, cli_job& chosen);

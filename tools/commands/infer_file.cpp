@@ -56,6 +56,9 @@ int infer_file(const infer_file_options& options) {
     return refuse(fmt::format("{}: {} bytes are not a whole number of rows of {} bytes", options.input,
                               input.size(), row));
   }
+  if (!signature.batched && rows != 1)
+    return refuse(
+        fmt::format("{}: has {} bytes; inputs of these shapes have {}", options.input, input.size(), row));
 
   std::vector<std::byte> output(rows * output_row_bytes(signature));
   const batch_part part{static_cast<uint32_t>(rows), std::as_bytes(std::span{input}), output};

@@ -1,4 +1,4 @@
-// The flags of commands that run a model file in this process: `troupe infer`, `profile` and `generate`.
+// The flags of commands that run models in this process: `troupe serve`, `infer`, `profile` and `generate`.
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <memory>
@@ -76,6 +76,8 @@ void add_profile(CLI::App& app, cli_job& chosen) {
   auto* folder = sub->add_option(
       "--model", llm->model, "Folder of a Hugging Face checkpoint instead: the terms of its step latency");
   add_device(*sub, tensors->where, file);
+  sub->add_flag("--engines", tensors->engines, "Measure each engine of a CPU that runs the model")
+      ->needs(file);
   sub->add_option("--max-batch", tensors->max_batch, "Largest batch, in rows or sequences")
       ->check(whole_in(1, 65536))
       ->capture_default_str();

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <vector>
 
 #include "gpu/common/model_error.hpp"
@@ -14,6 +14,8 @@
 namespace troupe {
 
 namespace {
+
+using nlohmann::ordered_json;
 
 constexpr duration time_a_batch_size = 200ms;
 
@@ -29,36 +31,88 @@ std::vector<latency_sample> measure(batch_model& m, uint32_t max_batch) {
   });
 }
 
-void print_json(const profile_options& o, const std::vector<latency_sample>& samples, const latency_fit& fit,
-                uint64_t memory_bytes) {
-  auto rows = nlohmann::ordered_json::array();
-  for (const auto& s : samples) {
+struct measured_profile {
+  std::vector<latency_sample> samples;
+  latency_fit fit;
+  uint64_t memory_bytes = 0;
+};
+
+/// Throws model_error if the model cannot be loaded there.
+measured_profile measure(const profile_options& o, const device_choice& where) {
+  const auto model =
+      one_device(where)({.name = o.model_file, .path = o.model_file, .max_batch = o.max_batch});
+  measured_profile p;
+  p.samples = measure(*model, model->signature().batched ? o.max_batch : 1);
+  p.fit = fit_latency(p.samples);
+  p.memory_bytes = model->memory_bytes();
+  return p;
+}
+
+ordered_json json_of(const measured_profile& p) {
+  auto rows = ordered_json::array();
+  for (const auto& s : p.samples) {
     rows.push_back({{"rows", s.rows},
                     {"milliseconds", to_ms(s.latency)},
-                    {"fit_milliseconds", to_ms(fit.model(s.rows))}});
+                    {"fit_milliseconds", to_ms(p.fit.model(s.rows))}});
   }
-  const nlohmann::ordered_json document{{"model", o.model_file},
-                                        {"device", o.where.device},
-                                        {"alpha_ms", to_ms(fit.model.alpha)},
-                                        {"beta_ms", to_ms(fit.model.beta)},
-                                        {"max_relative_error", fit.max_relative_error},
-                                        {"r_squared", fit.r_squared},
-                                        {"memory_bytes", memory_bytes},
-                                        {"samples", rows}};
+  return {{"alpha_ms", to_ms(p.fit.model.alpha)},
+          {"beta_ms", to_ms(p.fit.model.beta)},
+          {"max_relative_error", p.fit.max_relative_error},
+          {"r_squared", p.fit.r_squared},
+          {"memory_bytes", p.memory_bytes},
+          {"samples", rows}};
+}
+
+void print_table(const std::string& title, const measured_profile& p) {
+  fmt::print("{}\n{:>6} {:>12} {:>12} {:>12}\n", title, "batch", "ms", "fit ms", "ms/row");
+  const auto& line = p.fit.model;
+  for (const auto& s : p.samples)
+    fmt::print("{:>6} {:>12.4f} {:>12.4f} {:>12.4f}\n", s.rows, to_ms(s.latency), to_ms(line(s.rows)),
+               to_ms(s.latency) / s.rows);
+  fmt::print("alpha {:.4f} ms, beta {:.4f} ms, largest error {:.1f} %, R² {:.4f}\n", to_ms(line.alpha),
+             to_ms(line.beta), 100 * p.fit.max_relative_error, p.fit.r_squared);
+  fmt::print("memory {:.1f} MiB\n", static_cast<double>(p.memory_bytes) / (1 << 20));
+}
+
+ordered_json head_of(const profile_options& o) {
+  return {{"model", o.model_file}, {"device", o.where.device}};
+}
+
+void profile_one(const profile_options& o) {
+  const auto p = measure(o, o.where);
+  if (!o.json) return print_table(fmt::format("{} on {}", o.model_file, title_of(o.where)), p);
+  auto document = head_of(o);
+  document.update(json_of(p));
   fmt::print("{}\n", document.dump(2));
 }
 
-void print_table(const profile_options& o, const std::vector<latency_sample>& samples, const latency_fit& fit,
-                 uint64_t memory_bytes) {
-  fmt::print("{} on {}\n{:>6} {:>12} {:>12} {:>12}\n", o.model_file, title_of(o.where), "batch", "ms",
-             "fit ms", "ms/row");
-  for (const auto& s : samples) {
-    fmt::print("{:>6} {:>12.4f} {:>12.4f} {:>12.4f}\n", s.rows, to_ms(s.latency), to_ms(fit.model(s.rows)),
-               to_ms(s.latency) / s.rows);
+/// Throws model_error if no engine runs the model.
+void profile_engines(const profile_options& o) {
+  if (o.where.device != "cpu" || o.where.engine != "auto")
+    throw model_error("--engines: measures each engine of a cpu; remove --device and --engine");
+  auto document = head_of(o);
+  auto& list = document["engines"] = ordered_json::array();
+  std::string problems;
+  bool any = false;
+  for (const auto engine : {model_engine::native, model_engine::openvino}) {
+    auto where = o.where;
+    where.engine = to_string(engine);
+    auto& entry = list.emplace_back(ordered_json{{"engine", where.engine}});
+    try {
+      const auto p = measure(o, where);
+      entry.update(json_of(p));
+      if (!o.json) print_table(fmt::format("{} by {}", o.model_file, where.engine), p);
+      any = true;
+    } catch (const model_error& e) {
+      entry["problem"] = e.what();
+      problems += fmt::format("{}{}: {}", problems.empty() ? "" : "; ", where.engine, e.what());
+    }
   }
-  fmt::print("alpha {:.4f} ms, beta {:.4f} ms, largest error {:.1f} %, R² {:.4f}\n", to_ms(fit.model.alpha),
-             to_ms(fit.model.beta), 100 * fit.max_relative_error, fit.r_squared);
-  fmt::print("memory {:.1f} MiB\n", static_cast<double>(memory_bytes) / (1 << 20));
+  if (!any) throw model_error(problems);
+  if (o.json)
+    fmt::print("{}\n", document.dump(2));
+  else if (!problems.empty())
+    fmt::print("{}\n", problems);
 }
 
 }  // namespace
@@ -69,14 +123,7 @@ int profile_model(const profile_options& options) {
     return exit_bad_input;
   }
   try {
-    const auto model = one_device(options.where)(
-        {.name = options.model_file, .path = options.model_file, .max_batch = options.max_batch});
-    const auto samples = measure(*model, options.max_batch);
-    const auto fit = fit_latency(samples);
-    if (options.json)
-      print_json(options, samples, fit, model->memory_bytes());
-    else
-      print_table(options, samples, fit, model->memory_bytes());
+    options.engines ? profile_engines(options) : profile_one(options);
   } catch (const model_error& e) {
     report("{}", e.what());
     return exit_bad_input;

@@ -2,14 +2,21 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+
 #include "gpu/common/model_error.hpp"
-#include "gpu/device/cpu_device.hpp"
+#include "gpu/device/engine_choice.hpp"
 #ifdef TROUPE_CUDA
 #include "gpu/device/cuda_device.hpp"
 #endif
 
 namespace troupe {
 namespace {
+
+constexpr int64_t max_dimension = INT32_MAX;
 
 model_maker one_gpu([[maybe_unused]] const device_choice& choice) {
 #ifdef TROUPE_CUDA
@@ -19,17 +26,86 @@ model_maker one_gpu([[maybe_unused]] const device_choice& choice) {
 #endif
 }
 
+model_engine engine_of(const device_choice& choice) {
+  for (const auto e : {model_engine::automatic, model_engine::native, model_engine::openvino})
+    if (choice.engine == to_string(e)) return e;
+  throw model_error(fmt::format("--engine {}: must be auto, native or openvino", choice.engine));
+}
+
+/// "NAME=VALUE" in two.
+std::pair<std::string, std::string> split(const std::string& flag, const std::string& text) {
+  const auto at = text.rfind('=');
+  if (at == std::string::npos || at == 0)
+    throw model_error(fmt::format("{} {}: must be NAME=..., the name of an input and a value", flag, text));
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
+/// "1x3x320x320"; empty: a scalar.
+std::vector<int64_t> dims_of(const std::string& text, const std::string& whole) {
+  std::vector<int64_t> out;
+  for (const char* at = text.data(); at != text.data() + text.size();) {
+    const char* end = text.data() + text.size();
+    int64_t d = 0;
+    const auto [rest, error] = std::from_chars(at, end, d);
+    const bool more = rest != end;
+    if (error != std::errc{} || d < 1 || d > max_dimension || (more && (*rest != 'x' || rest + 1 == end)))
+      throw model_error(
+          fmt::format("--shape {}: must be NAME=1x3x224x224, dimensions from 1 to {}", whole, max_dimension));
+    out.push_back(d);
+    at = more ? rest + 1 : rest;
+  }
+  return out;
+}
+
+double number_of(const std::string& text, const std::string& whole) {
+  double out = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  if (error != std::errc{} || rest != text.data() + text.size() || !std::isfinite(out))
+    throw model_error(fmt::format("--constant {}: must be NAME=NUMBER", whole));
+  return out;
+}
+
+/// The parts of a source that flags say.
+model_source source_by(const device_choice& choice) {
+  model_source s;
+  s.engine = engine_of(choice);
+  s.bf16 = choice.bf16;
+  if (s.bf16 && s.engine != model_engine::openvino)
+    throw model_error("--bf16: only OpenVINO computes in bf16; add --engine openvino");
+  for (const auto& text : choice.shapes) {
+    auto [name, dims] = split("--shape", text);
+    s.shapes.push_back({name, dims_of(dims, text)});
+  }
+  s.batched = s.shapes.empty();
+  for (const auto& text : choice.constants) {
+    auto [name, value] = split("--constant", text);
+    s.constants.push_back({name, number_of(value, text)});
+  }
+  return s;
+}
+
 }  // namespace
 
 model_maker one_device(const device_choice& choice) {
-  if (choice.device == "cuda") return one_gpu(choice);
+  if (choice.device == "cuda") {
+    if (choice.engine != "auto" || choice.bf16 || !choice.shapes.empty() || !choice.constants.empty())
+      throw model_error("--engine, --bf16, --shape, --constant: are for --device cpu");
+    return one_gpu(choice);
+  }
   if (choice.device != "cpu")
     throw model_error(fmt::format("--device {}: must be cpu or cuda", choice.device));
   if (choice.gpu) throw model_error("--gpu: is for --device cuda; add that, or remove this flag");
   if (choice.exact)
     throw model_error(
         "--exact: is for --device cuda, as a cpu is always exact; add that, or remove this flag");
-  return on_cpu();
+  const auto said = source_by(choice);
+  return [said, load = on_chosen_engine()](const model_source& source) {
+    auto whole = said;
+    whole.name = source.name;
+    whole.path = source.path;
+    whole.max_batch = source.max_batch;
+    return load(whole);
+  };
 }
 
 std::string title_of(const device_choice& choice) {

@@ -7,7 +7,8 @@
 #include "gpu/common/model_error.hpp"
 #include "gpu/device/cpu_device.hpp"
 #include "gpu/device/emulated_device.hpp"
-#include "gpu/onnx/model.hpp"
+#include "gpu/device/engine_choice.hpp"
+#include "tools/node/model_source.hpp"
 #ifdef TROUPE_CUDA
 #include "gpu/device/cuda_device.hpp"
 #endif
@@ -22,13 +23,9 @@ std::string environment(const char* name) {
 
 /// An emulated device does not read the model file, so its signature is read here.
 model_source source_of(const model_spec& m, device_kind kind) {
-  model_source s;
-  s.name = m.name;
-  s.path = m.path;
-  s.latency = m.latency;
-  s.max_batch = m.max_batch;
+  auto s = source_of(m);
   if (!m.path.empty() && kind == device_kind::emulated) {
-    s.signature = onnx::model::load(m.path)->signature();
+    s.signature = signature_of(s);
   } else if (m.path.empty()) {
     s.signature.inputs = {{"input", data_type::uint8, {m.input_bytes}}};
     s.signature.outputs = {{"output", data_type::uint8, {m.output_bytes}}};

@@ -10,14 +10,15 @@
 #include <utility>
 
 #include "gpu/checkpoint/parameters.hpp"
-#include "gpu/device/cpu_device.hpp"
-#include "gpu/onnx/model.hpp"
+#include "gpu/device/engine_choice.hpp"
+#include "tools/node/model_source.hpp"
 #include "tools/node/read_tokenizer_bundle.hpp"
 #ifdef TROUPE_CUDA
 #include "gpu/device/profile.hpp"
 #include "gpu/llm/cuda/decoder_shape.hpp"
 #include "gpu/llm/tensor_shard.hpp"
 #include "gpu/onnx/cuda/make_program.hpp"
+#include "gpu/onnx/model.hpp"
 #endif
 
 namespace troupe {
@@ -34,12 +35,13 @@ std::set<device_kind> kinds_for(const model_spec& m, const cluster_spec& cluster
 /// Throws model_error.
 void read_model_file(const model_spec& m, const cluster_spec& cluster) {
   if (m.path.empty()) return;
-  const auto file = onnx::model::load(m.path);
   const auto kinds = kinds_for(m, cluster);
-  if (kinds.contains(device_kind::cpu)) plan_on_cpu(file, m.max_batch);
+  if (kinds.contains(device_kind::cpu)) choose_engine(source_of(m));
+  if (kinds.contains(device_kind::emulated)) signature_of(source_of(m));
 #ifdef TROUPE_CUDA
-  if (kinds.contains(device_kind::cuda))
-    for (const auto rows : profiled_batch_sizes(m.max_batch)) cuda::make_program(*file, rows, {});
+  if (!kinds.contains(device_kind::cuda)) return;
+  const auto file = onnx::model::load(m.path);
+  for (const auto rows : profiled_batch_sizes(m.max_batch)) cuda::make_program(*file, rows, {});
 #endif
 }
 

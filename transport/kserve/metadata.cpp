@@ -1,4 +1,6 @@
 #include <fmt/format.h>
+
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "messages/common/json_text.hpp"
@@ -10,29 +12,36 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-json describe(const std::vector<tensor_spec>& tensors) {
+json describe(const model_signature& s, const std::vector<tensor_spec>& tensors) {
   auto list = json::array();
-  for (const auto& t : tensors) {
-    auto shape = json::array({-1});
-    for (auto d : t.shape) shape.push_back(d);
-    list.push_back({{"name", t.name}, {"datatype", to_string(t.type)}, {"shape", std::move(shape)}});
-  }
+  for (const auto& t : tensors)
+    list.push_back({{"name", t.name}, {"datatype", to_string(t.type)}, {"shape", s.whole(t, -1).shape}});
   return list;
 }
 
-std::vector<tensor_spec> tensors_of(const json& list) {
+/// A server of models without batches gives whole shapes.
+std::vector<tensor_spec> tensors_of(const json& list, bool batched) {
   std::vector<tensor_spec> tensors;
   for (const auto& x : list) {
     tensor_spec t{.name = x.at("name").get<std::string>(),
                   .shape = x.at("shape").get<std::vector<int64_t>>()};
     const auto type = x.at("datatype").get<std::string>();
     if (!parse_data_type(type, t.type)) throw http_error{502, "unknown datatype " + json_quote(type)};
-    if (t.shape.empty() || t.shape[0] != -1)
+    if (batched && (t.shape.empty() || t.shape[0] != -1))
       throw http_error{502, "the first dimension of " + json_quote(t.name) + " is not -1"};
-    t.shape.erase(t.shape.begin());
+    if (batched) t.shape.erase(t.shape.begin());
+    if (std::ranges::any_of(t.shape, [](int64_t d) { return d < 0; }))
+      throw http_error{502, "the shape of " + json_quote(t.name) + " is not known"};
     tensors.push_back(std::move(t));
   }
   return tensors;
+}
+
+bool has_batches(const json& inputs) {
+  return std::ranges::any_of(inputs, [](const json& x) {
+    const auto& shape = x.at("shape");
+    return !shape.empty() && shape[0] == -1;
+  });
 }
 
 }  // namespace
@@ -42,8 +51,8 @@ std::string format_model_metadata(const model_identity& model, std::string_view 
   json j{{"name", model.name},
          {"versions", {model.version}},
          {"platform", platform},
-         {"inputs", describe(signature.inputs)},
-         {"outputs", describe(signature.outputs)}};
+         {"inputs", describe(signature, signature.inputs)},
+         {"outputs", describe(signature, signature.outputs)}};
   if (limits.slo_ms > 0) j["parameters"]["slo_ms"] = limits.slo_ms;
   if (limits.max_rows > 0) j["parameters"]["max_rows"] = limits.max_rows;
   return json_text(j);
@@ -56,7 +65,9 @@ http_result<model_metadata> parse_model_metadata(std::string_view body) {
     m.model.name = j.at("name").get<std::string>();
     if (const auto& versions = j.at("versions"); !versions.empty())
       m.model.version = versions[0].get<std::string>();
-    m.signature = {tensors_of(j.at("inputs")), tensors_of(j.at("outputs"))};
+    m.signature.batched = has_batches(j.at("inputs"));
+    m.signature.inputs = tensors_of(j.at("inputs"), m.signature.batched);
+    m.signature.outputs = tensors_of(j.at("outputs"), m.signature.batched);
     if (const auto p = j.find("parameters"); p != j.end())
       m.limits = {.slo_ms = p->value("slo_ms", 0.0), .max_rows = p->value("max_rows", 0u)};
     return m;

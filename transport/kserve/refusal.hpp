@@ -24,12 +24,6 @@ inline std::string shape_text(std::span<const int64_t> shape) {
   return fmt::format("[{}]", fmt::join(shape, ","));
 }
 
-inline std::vector<int64_t> with_batch(int64_t rows, const tensor_spec& t) {
-  std::vector<int64_t> shape{rows};
-  shape.insert(shape.end(), t.shape.begin(), t.shape.end());
-  return shape;
-}
-
 inline std::string shortened(std::string_view text) {
   return json_quote(text.size() <= 80 ? std::string(text) : std::string(text.substr(0, 77)) + "...");
 }

@@ -123,9 +123,10 @@ class request_reader {
              names_of(signature_.inputs));
     const auto& t = signature_.inputs[0];
     const auto row = row_bytes(t);
-    if (row == 0 || binary_.size() % row != 0)
-      refuse("input {}: {} bytes are not a whole number of rows of {} bytes; its type and shape are {} {}",
-             json_quote(t.name), binary_.size(), row, to_string(t.type), shape_text(with_batch(-1, t)));
+    if (row == 0 || binary_.size() % row != 0 || (!signature_.batched && binary_.size() != row))
+      refuse("input {}: {} bytes are not {} {} bytes; its type and shape are {} {}", json_quote(t.name),
+             binary_.size(), signature_.batched ? "a whole number of rows of" : "its", row, to_string(t.type),
+             shape_text(signature_.whole(t, -1).shape));
     take_rows(json_quote(t.name), static_cast<int64_t>(binary_.size() / row));
     take_binary(t, request_.inputs[0], binary_.size());
     finish_outputs(true);
@@ -145,17 +146,25 @@ class request_reader {
     if (x.type != to_string(t.type))
       refuse("input {}: datatype {} given, {} expected", name, shortened(x.type), to_string(t.type));
     if (!x.has_shape)
-      refuse("input {}: \"shape\" is missing; it must be {}", name, shape_text(with_batch(-1, t)));
-    if (x.shape.empty() || x.shape != with_batch(x.shape[0], t))
-      refuse("input {}: shape {} given, {} expected, where -1 is the number of rows", name,
-             shape_text(x.shape), shape_text(with_batch(-1, t)));
-    take_rows(name, x.shape[0]);
+      refuse("input {}: \"shape\" is missing; it must be {}", name,
+             shape_text(signature_.whole(t, -1).shape));
+    check_shape(x.shape, t);
+    take_rows(name, signature_.batched ? x.shape[0] : 1);
     if (x.binary_size && x.has_data) refuse("input {}: both \"data\" and binary_data_size are given", name);
     if (x.binary_size) return take_binary(t, into, *x.binary_size);
     check_json_form("input", t, use_binary);
     if (!x.has_data) refuse("input {}: \"data\" is missing", name);
-    into = {x.data, false, true, bytes_of_json(x.data, t, request_.rows)};
+    into = {x.data, false, true, bytes_of_json(x.data, signature_.whole(t, request_.rows))};
     request_.input_bytes += into.bytes;
+  }
+
+  void check_shape(const std::vector<int64_t>& given, const tensor_spec& t) const {
+    const auto expected = signature_.whole(t, -1).shape;
+    auto any_rows = given;
+    if (signature_.batched && !given.empty()) any_rows[0] = -1;
+    if (any_rows == expected) return;
+    refuse("input {}: shape {} given, {} expected{}", json_quote(t.name), shape_text(given),
+           shape_text(expected), signature_.batched ? ", where -1 is the number of rows" : "");
   }
 
   void take_binary(const tensor_spec& t, infer_request::values& into, uint64_t size) {
@@ -165,7 +174,7 @@ class request_reader {
           "Inference-Header-Content-Length is the size of the JSON before them",
           json_quote(t.name), size, binary_.size());
     into = {binary_.substr(0, size), true, true, size};
-    check_binary(into.text, t, request_.rows);
+    check_binary(into.text, signature_.whole(t, request_.rows));
     binary_.remove_prefix(size);
     request_.input_bytes += size;
   }
@@ -296,7 +305,7 @@ std::optional<http_error> write_inputs(const infer_request& request, const model
       if (given.binary)
         std::copy_n(reinterpret_cast<const std::byte*>(given.text.data()), given.bytes, out);
       else
-        write_json(given.text, signature.inputs[i], request.rows, out);
+        write_json(given.text, signature.whole(signature.inputs[i], request.rows), out);
       out += given.bytes;
     }
     return {};

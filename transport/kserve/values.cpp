@@ -17,10 +17,11 @@ namespace {
 // JSON array of one input, flat or nested according to its shape, element by element.
 class json_values {
  public:
-  json_values(std::string_view text, const tensor_spec& spec, uint32_t rows)
-      : in_(text, "data of input " + json_quote(spec.name)), spec_(spec), shape_(with_batch(rows, spec)) {
-    for (auto d : shape_) total_ *= static_cast<uint64_t>(d);
-  }
+  json_values(std::string_view text, const tensor_spec& spec)
+      : in_(text, "data of input " + json_quote(spec.name)),
+        spec_(spec),
+        shape_(spec.shape),
+        total_(static_cast<uint64_t>(elements(spec))) {}
 
   /// Calls `read(*this)` for each element; it consumes the element. Reads no more elements than the shape
   /// has, because a small compressed body may hold millions.
@@ -128,8 +129,8 @@ class json_values {
 
   json_reader in_;
   const tensor_spec& spec_;
-  std::vector<int64_t> shape_;
-  uint64_t total_ = 1;
+  const std::vector<int64_t>& shape_;
+  const uint64_t total_;
   uint64_t count_ = 0;
 };
 
@@ -159,15 +160,15 @@ void append_booleans(std::string& out, std::span<const std::byte> bytes) {
 
 }  // namespace
 
-uint64_t bytes_of_json(std::string_view text, const tensor_spec& t, uint32_t rows) {
-  if (t.type != data_type::bytes) return rows * row_bytes(t);
+uint64_t bytes_of_json(std::string_view text, const tensor_spec& t) {
+  if (t.type != data_type::bytes) return row_bytes(t);
   uint64_t bytes = 0;
-  json_values(text, t, rows).each([&](json_values& in) { bytes += 4 + in.read_string().size(); });
+  json_values(text, t).each([&](json_values& in) { bytes += 4 + in.read_string().size(); });
   return bytes;
 }
 
-void write_json(std::string_view text, const tensor_spec& t, uint32_t rows, std::byte* out) {
-  json_values values(text, t, rows);
+void write_json(std::string_view text, const tensor_spec& t, std::byte* out) {
+  json_values values(text, t);
   if (t.type == data_type::bytes)
     return values.each([&](json_values& in) {
       std::string element;
@@ -183,20 +184,20 @@ void write_json(std::string_view text, const tensor_spec& t, uint32_t rows, std:
   });
 }
 
-void check_binary(std::string_view values, const tensor_spec& t, uint32_t rows) {
+void check_binary(std::string_view values, const tensor_spec& t) {
   const auto name = json_quote(t.name);
   const auto bytes = std::as_bytes(std::span(values));
   if (t.type == data_type::bytes) {
     uint64_t count = 0;
     if (!each_bytes_element(bytes, [&](std::string_view) { ++count; }))
       refuse("input {}: binary data ends in the middle of element {}", name, count);
-    if (const auto needed = static_cast<uint64_t>(elements(t)) * rows; count != needed)
-      refuse("input {}: binary data has {} elements, shape {} needs {}", name, count,
-             shape_text(with_batch(rows, t)), needed);
+    if (const auto needed = static_cast<uint64_t>(elements(t)); count != needed)
+      refuse("input {}: binary data has {} elements, shape {} needs {}", name, count, shape_text(t.shape),
+             needed);
   } else {
-    if (const auto needed = rows * row_bytes(t); values.size() != needed)
+    if (const auto needed = row_bytes(t); values.size() != needed)
       refuse("input {}: binary_data_size is {}, shape {} of {} needs {}", name, values.size(),
-             shape_text(with_batch(rows, t)), to_string(t.type), needed);
+             shape_text(t.shape), to_string(t.type), needed);
     if (t.type != data_type::boolean) return;
     const auto odd = std::find_if(bytes.begin(), bytes.end(), [](std::byte b) { return b > std::byte{1}; });
     if (odd != bytes.end())
@@ -205,9 +206,9 @@ void check_binary(std::string_view values, const tensor_spec& t, uint32_t rows) 
   }
 }
 
-std::span<const std::byte> rows_of(std::span<const std::byte> values, const tensor_spec& t, uint32_t rows) {
-  if (t.type != data_type::bytes) return values.first(std::min<uint64_t>(rows * row_bytes(t), values.size()));
-  auto left = static_cast<uint64_t>(elements(t)) * rows;
+std::span<const std::byte> first_of(std::span<const std::byte> values, const tensor_spec& t) {
+  if (t.type != data_type::bytes) return values.first(std::min<uint64_t>(row_bytes(t), values.size()));
+  auto left = static_cast<uint64_t>(elements(t));
   size_t end = 0;
   while (left > 0 && values.size() - end >= 4) {
     uint32_t size = 0;

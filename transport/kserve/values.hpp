@@ -1,4 +1,5 @@
-// Values of one tensor, in JSON and in memory. Private to transport/kserve; errors are thrown as http_error.
+// Values of one tensor, in JSON and in memory. `t` is the tensor of a request, with its whole shape. Private
+// to transport/kserve; errors are thrown as http_error.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -31,16 +32,16 @@ void with_type(data_type t, F f) {
   }
 }
 
-/// Size in memory of `rows` rows, from their JSON array `text`. The text is read only for BYTES.
-uint64_t bytes_of_json(std::string_view text, const tensor_spec& t, uint32_t rows);
+/// Size in memory, from the JSON array `text`. The text is read only for BYTES.
+uint64_t bytes_of_json(std::string_view text, const tensor_spec& t);
 /// Converts the JSON array to `out`, which has room for `bytes_of_json` bytes.
-void write_json(std::string_view text, const tensor_spec& t, uint32_t rows, std::byte* out);
+void write_json(std::string_view text, const tensor_spec& t, std::byte* out);
 
-/// Refuses `values` unless they are `rows` rows of input `t` in memory order.
-void check_binary(std::string_view values, const tensor_spec& t, uint32_t rows);
+/// Refuses `values` unless they are those of input `t` in memory order.
+void check_binary(std::string_view values, const tensor_spec& t);
 
-/// The first `rows` rows of `t` in `values`; shorter if they are cut short.
-std::span<const std::byte> rows_of(std::span<const std::byte> values, const tensor_spec& t, uint32_t rows);
+/// The part of `t` at the beginning of `values`; shorter if they are cut short.
+std::span<const std::byte> first_of(std::span<const std::byte> values, const tensor_spec& t);
 
 /// Appends the values as the elements of a JSON array, without its brackets.
 void append_json(std::string& out, const tensor_spec& t, std::span<const std::byte> values);

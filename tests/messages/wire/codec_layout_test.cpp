@@ -37,10 +37,11 @@ std::vector<field_form> fields_of_dropped_request() {
            .enumerant = [](size_t k) -> std::string_view { return to_string(static_cast<drop_reason>(k)); }}};
 }
 
-// struct ModelSignature { inputs @0 :List(TensorSpec); outputs @1 :List(TensorSpec); }
+// struct ModelSignature { inputs @0 :List(TensorSpec); outputs @1 :List(TensorSpec); batched @2 :Bool; }
 field_form specs(std::string_view name, capnp::Schema part) {
   return {.name = name, .kind = kind::STRUCT, .list = true, .part = part};
 }
+const field_form batched{.name = "batched", .kind = kind::BOOL};
 
 }  // namespace
 
@@ -53,9 +54,9 @@ TEST_CASE("codec layout: fields are found by name, in any order, where the schem
   const auto& layout = codec_layout<address>::get();
   CHECK(std::vector<uint32_t>(layout.slot.begin(), layout.slot.end()) == std::vector<uint32_t>{0, 8, 4, 16});
   const auto spec = capnp::Schema::from<schema::TensorSpec>();
-  CHECK(
-      slots_of<schema::ModelSignature>("model_signature", {specs("outputs", spec), specs("inputs", spec)}) ==
-      std::vector<uint32_t>{1, 0});
+  CHECK(slots_of<schema::ModelSignature>("model_signature",
+                                         {batched, specs("outputs", spec), specs("inputs", spec)}) ==
+        std::vector<uint32_t>{0, 1, 0});
 }
 
 TEST_CASE("codec layout: a struct that is not its schema's is refused, by type or field") {
@@ -75,9 +76,11 @@ TEST_CASE("codec layout: a field of another type, width or sign is refused") {
   const auto address = capnp::Schema::from<schema::Address>();
   const auto spec = capnp::Schema::from<schema::TensorSpec>();
   check_refused<schema::ModelSignature>(
-      "model_signature", {{.name = "inputs", .kind = kind::STRUCT, .part = spec}, specs("outputs", spec)},
+      "model_signature",
+      {{.name = "inputs", .kind = kind::STRUCT, .part = spec}, specs("outputs", spec), batched},
       "ModelSignature.inputs: C++ and schema types differ");
-  check_refused<schema::ModelSignature>("model_signature", {specs("inputs", spec), specs("outputs", address)},
+  check_refused<schema::ModelSignature>("model_signature",
+                                        {specs("inputs", spec), specs("outputs", address), batched},
                                         "ModelSignature.outputs[]: another struct in the schema");
 }
 

@@ -1,0 +1,21 @@
+// The choice of an engine for a model on CPUs. Sources with the engine `automatic` take the native engine if
+// it runs the file: all operators are supported, and all dimensions but the batch are static. Others go to
+// OpenVINO. The file alone decides, so all nodes choose the same, and a batch that runs again elsewhere gives
+// the same bits.
+#pragma once
+#include "gpu/device/batch_model.hpp"
+#include "gpu/device/cpu_device.hpp"
+
+namespace troupe {
+
+/// Native or openvino. Reads the file, plans the batches that a CPU warms, and runs nothing. Throws
+/// model_error if no engine that the source allows runs the file, with the reasons of both for `automatic`.
+model_engine choose_engine(const model_source& source);
+
+/// Maker of models on the CPU, each by its chosen engine.
+model_maker on_chosen_engine(cpu_options options = {});
+
+/// By the chosen engine, which reads the file only. Throws as `choose_engine`.
+model_signature signature_of(const model_source& source);
+
+}  // namespace troupe

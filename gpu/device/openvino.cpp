@@ -1,0 +1,74 @@
+#include "gpu/device/openvino.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <filesystem>
+#include <string_view>
+
+#include "gpu/common/model_error.hpp"
+#include "gpu/device/openvino_component.hpp"
+#include "gpu/onnx/fixed_inputs.hpp"
+#include "messages/common/version.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr auto library = "libtroupe_openvino.so";
+
+/// Empty: it is not installed.
+std::filesystem::path find_component() {
+  std::error_code failed;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", failed);
+  if (failed) return {};
+  const auto folder = program.parent_path();
+  for (const auto& place : std::array{folder, folder.parent_path(), folder.parent_path() / "lib" / "troupe",
+                                      folder.parent_path() / "lib64" / "troupe"})
+    if (std::filesystem::exists(place / library, failed)) return place / library;
+  return {};
+}
+
+const openvino_component& open_component() {
+  const auto file = find_component();
+  if (file.empty())
+    throw model_error(
+        fmt::format("{} is not installed; run tools/install and build again, or unpack the bundle "
+                    "troupe-openvino beside the program",
+                    library));
+  void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) throw model_error(fmt::format("{}: cannot be loaded: {}", file.string(), dlerror()));
+  const auto entry = reinterpret_cast<openvino_entry_function>(dlsym(handle, openvino_entry));
+  if (entry == nullptr) throw model_error(fmt::format("{}: is not the component of Troupe", file.string()));
+  const auto& component = *entry();
+  if (component.troupe != version || component.compiler != __VERSION__)
+    throw model_error(
+        fmt::format("{}: was built for Troupe {} by compiler {}, not for {} by {}; build both together",
+                    file.string(), component.troupe, component.compiler, version, __VERSION__));
+  return component;
+}
+
+const openvino_component& openvino() {
+  static const auto& component = open_component();  // tried again after an exception
+  return component;
+}
+
+/// As the component takes it.
+std::string content_of(const model_source& source) {
+  return source.constants.empty() ? "" : onnx::fix_inputs(source.path, source.constants, source.shapes);
+}
+
+}  // namespace
+
+bool openvino_is_installed() { return !find_component().empty(); }
+
+model_signature openvino_signature(const model_source& source) {
+  return openvino().signature(source, content_of(source));
+}
+
+model_maker on_openvino(int threads) {
+  return
+      [threads](const model_source& source) { return openvino().open(source, content_of(source), threads); };
+}
+
+}  // namespace troupe

@@ -1,0 +1,221 @@
+#include "gpu/openvino/graph.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <openvino/frontend/input_model.hpp>
+#include <openvino/frontend/manager.hpp>
+#include <openvino/op/constant.hpp>
+#include <set>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "gpu/common/model_error.hpp"
+#include "gpu/openvino/element_type.hpp"
+
+namespace troupe::vino {
+namespace {
+
+// Batch sizes at which the shapes of outputs are compared. Primes hardly occur as dimensions by chance.
+constexpr int64_t tried_rows = 3, other_rows = 5;
+constexpr int64_t max_row_bytes = int64_t{1} << 34;  // of a tensor
+
+/// "1x3x?x?": a dynamic dimension is a question mark.
+std::string text_of(const ov::PartialShape& shape) {
+  if (shape.rank().is_dynamic()) return "any shape";
+  if (shape.size() == 0) return "no dimension";
+  std::vector<std::string> dims;
+  for (const auto& d : shape) dims.push_back(d.is_static() ? std::to_string(d.get_length()) : "?");
+  return fmt::format("{}", fmt::join(dims, "x"));
+}
+
+std::string name_of(const ov::frontend::Place& place) {
+  const auto names = place.get_names();
+  return names.empty() ? "" : names.front();
+}
+
+std::shared_ptr<ov::Model> convert(const model_source& source, const std::string& content) {
+  static ov::frontend::FrontEndManager frontends;
+  const auto onnx = frontends.load_by_framework("onnx");
+  std::istringstream stream(content);
+  const auto input = content.empty() ? onnx->load(source.path)
+                                     : onnx->load(static_cast<std::istream*>(&stream), source.path);
+  std::vector<std::string> names;
+  std::set<std::string> left;
+  for (const auto& s : source.shapes)
+    if (find_input(source.constants, s.name) == nullptr) left.insert(s.name);
+  for (const auto& place : input->get_inputs()) {
+    const auto& name = names.emplace_back(name_of(*place));
+    const auto* shape = find_input(source.shapes, name);
+    if (shape == nullptr) continue;
+    input->set_partial_shape(
+        place, ov::PartialShape(std::vector<ov::Dimension>(shape->dims.begin(), shape->dims.end())));
+    left.erase(name);
+  }
+  if (!left.empty())
+    throw model_error(
+        fmt::format("has no input '{}'; its inputs are {}", *left.begin(), fmt::join(names, ", ")));
+  return onnx->convert(input);
+}
+
+/// The name of an output in the ONNX file.
+std::string name_of(const ov::Output<const ov::Node>& output) {
+  constexpr std::string_view suffix = "/sink_port_0";
+  std::string_view own = output.get_node()->get_friendly_name();
+  if (own.ends_with(suffix)) own.remove_suffix(suffix.size());
+  const auto& names = output.get_names();
+  return names.empty() || names.contains(std::string(own)) ? std::string(own) : *names.begin();
+}
+
+data_type type_of(const std::string& what, const ov::element::Type& type) {
+  const auto found = data_type_of(type);
+  if (!found)
+    throw model_error(fmt::format("{} has elements of type {}, which no tensor of a request has", what,
+                                  type.get_type_name()));
+  return *found;
+}
+
+void check_batched(const ov::Output<const ov::Node>& input) {
+  const auto& shape = input.get_partial_shape();
+  const auto fix =
+      "to run one request at a time, give the whole shapes of the inputs: --shape NAME=1x3x224x224, or "
+      "batching = \"none\" and shapes in a cluster file";
+  if (shape.rank().is_dynamic() || shape.size() == 0 || shape[0].is_static())
+    throw model_error(
+        fmt::format("input '{}' has the shape {}, without a dynamic first dimension for batches; {}",
+                    name_of(input), text_of(shape), fix));
+  if (std::any_of(shape.begin() + 1, shape.end(), [](const auto& d) { return d.is_dynamic(); }))
+    throw model_error(fmt::format("input '{}' has the shape {}; only the first dimension may be dynamic; {}",
+                                  name_of(input), text_of(shape), fix));
+}
+
+void check_static(const ov::Output<const ov::Node>& input) {
+  if (input.get_partial_shape().is_static()) return;
+  throw model_error(fmt::format(
+      "input '{}' has the shape {}; give the whole shape: --shape {}=..., or shapes in a cluster file",
+      name_of(input), text_of(input.get_partial_shape()), name_of(input)));
+}
+
+void set_batch(ov::Model& model, const ov::Dimension& rows) {
+  std::map<size_t, ov::PartialShape> shapes;
+  for (size_t i = 0; i < model.inputs().size(); ++i) {
+    auto shape = model.input(i).get_partial_shape();
+    shape[0] = rows;
+    shapes[i] = std::move(shape);
+  }
+  model.reshape(shapes);
+}
+
+/// The shapes of the outputs; throws model_error if they depend on values.
+std::vector<std::vector<int64_t>> output_shapes(const ov::Model& model) {
+  std::vector<std::vector<int64_t>> out;
+  for (const auto& output : model.outputs()) {
+    const auto& shape = output.get_partial_shape();
+    if (shape.is_dynamic())
+      throw model_error(fmt::format("the shape of output '{}' depends on the values of inputs ({})",
+                                    name_of(output), text_of(shape)));
+    const auto dims = shape.to_shape();
+    out.emplace_back(dims.begin(), dims.end());
+  }
+  return out;
+}
+
+/// Shapes of a row, where the first dimension follows the batch.
+std::vector<std::vector<int64_t>> output_rows(const ov::Model& model) {
+  const auto at = [&](int64_t rows) {
+    const auto copy = model.clone();
+    set_batch(*copy, rows);
+    return output_shapes(*copy);
+  };
+  auto out = at(tried_rows);
+  const auto others = at(other_rows);
+  for (size_t i = 0; i < out.size(); ++i) {
+    auto& dims = out[i];
+    auto expected = dims;
+    if (!dims.empty() && dims[0] == tried_rows) expected[0] = other_rows;
+    if (dims.empty() || dims[0] != tried_rows || expected != others[i])
+      throw model_error(fmt::format("output '{}' does not have a row for each row of the inputs",
+                                    name_of(model.output(i))));
+    dims.erase(dims.begin());
+  }
+  return out;
+}
+
+/// What a request has of a tensor; throws model_error if no memory holds it.
+tensor_spec spec_of(const std::string& what, const std::string& name, const ov::element::Type& type,
+                    std::vector<int64_t> row) {
+  int64_t bytes = 8;  // at most, of an element
+  for (const auto d : row)
+    if (d < 1 || __builtin_mul_overflow(bytes, d, &bytes) || bytes > max_row_bytes)
+      throw model_error(fmt::format("{} has the impossible shape {}", what, fmt::join(row, "x")));
+  return {name, type_of(what, type), std::move(row)};
+}
+
+uint64_t parameter_bytes(const ov::Model& model) {
+  uint64_t sum = 0;
+  for (const auto& node : model.get_ordered_ops())
+    if (const auto c = std::dynamic_pointer_cast<ov::op::v0::Constant>(node)) sum += c->get_byte_size();
+  return sum;
+}
+
+}  // namespace
+
+std::string brief(const std::exception& e) {
+  const std::string_view all = e.what();
+  std::vector<std::string_view> lines;
+  for (size_t at = 0; at < all.size();) {
+    const auto end = std::min(all.find('\n', at), all.size());
+    auto line = all.substr(at, end - at);
+    at = end + 1;
+    const auto from = line.find_first_not_of(" \t");
+    if (from == std::string_view::npos) continue;
+    line.remove_prefix(from);
+    // "Exception from src/...:123:", "Check '...' failed at src/...:123:", and titles of lists
+    if (line.ends_with(':') &&
+        (line.find("src/") != std::string_view::npos || line.starts_with("FrontEnd API failed")))
+      continue;
+    if (line.starts_with("Model wasn't fully converted") || line.starts_with("Summary:")) continue;
+    lines.push_back(line);
+  }
+  return lines.empty() ? "unknown error" : fmt::format("{}", fmt::join(lines, "; "));
+}
+
+graph read_graph(const model_source& source, const std::string& content) {
+  try {
+    graph g;
+    g.model = convert(source, content);
+    if (g.model->inputs().empty() || g.model->outputs().empty())
+      throw model_error(fmt::format("has no {}", g.model->inputs().empty() ? "inputs" : "outputs"));
+    const bool batched = g.signature.batched = source.batched;
+    for (const auto& input : g.model->inputs()) batched ? check_batched(input) : check_static(input);
+    auto shapes = batched ? output_rows(*g.model) : output_shapes(*g.model);
+    for (const auto& input : g.model->inputs()) {
+      const auto name = name_of(input);
+      const auto& shape = input.get_partial_shape();
+      std::vector<int64_t> dims;
+      for (size_t d = batched; d < shape.size(); ++d) dims.push_back(shape[d].get_length());
+      g.signature.inputs.push_back(
+          spec_of(fmt::format("input '{}'", name), name, input.get_element_type(), std::move(dims)));
+    }
+    for (size_t i = 0; i < shapes.size(); ++i) {
+      const auto output = g.model->output(i);
+      const auto name = name_of(output);
+      g.signature.outputs.push_back(
+          spec_of(fmt::format("output '{}'", name), name, output.get_element_type(), std::move(shapes[i])));
+    }
+    g.parameter_bytes = parameter_bytes(*g.model);
+    return g;
+  } catch (const model_error& e) {
+    throw model_error(fmt::format("{}: {}", source.path, e.what()));
+  } catch (const std::exception& e) {
+    throw model_error(fmt::format("{}: OpenVINO cannot read it: {}", source.path, brief(e)));
+  }
+}
+
+}  // namespace troupe::vino

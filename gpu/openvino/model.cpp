@@ -1,0 +1,93 @@
+#include "gpu/openvino/model.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <openvino/runtime/core.hpp>
+#include <openvino/runtime/properties.hpp>
+
+#include "gpu/common/model_error.hpp"
+#include "gpu/onnx/batch_parts.hpp"
+
+namespace troupe::vino {
+namespace {
+
+/// Loads plug-ins, so there is one for the process.
+ov::Core& core() {
+  static ov::Core one;
+  return one;
+}
+
+ov::CompiledModel compile(const graph& g, bool bf16, int threads) {
+  // without ACCURACY the plug-in may compute in bf16 and quantise activations
+  return core().compile_model(g.model, "CPU",
+                              ov::hint::execution_mode(bf16 ? ov::hint::ExecutionMode::PERFORMANCE
+                                                            : ov::hint::ExecutionMode::ACCURACY),
+                              ov::hint::inference_precision(bf16 ? ov::element::bf16 : ov::element::f32),
+                              ov::num_streams(1), ov::inference_num_threads(threads),
+                              ov::hint::enable_cpu_pinning(false));
+}
+
+}  // namespace
+
+model::model(const model_source& source, const std::string& content, int threads)
+    : file_(source.path), batched_(source.batched) {
+  auto g = read_graph(source, content);
+  signature_ = std::move(g.signature);
+  parameter_bytes_ = g.parameter_bytes;
+  try {
+    compiled_ = compile(g, source.bf16, threads);
+    request_ = compiled_.create_infer_request();
+  } catch (const std::exception& e) {
+    throw model_error(fmt::format("{}: OpenVINO cannot run it: {}", file_, brief(e)));
+  }
+}
+
+std::vector<ov::Tensor> model::tensors(uint32_t rows) const {
+  std::vector<ov::Tensor> out;
+  for (size_t i = 0; i < signature_.inputs.size(); ++i) {
+    ov::Shape shape(signature_.inputs[i].shape.begin(), signature_.inputs[i].shape.end());
+    if (batched_) shape.insert(shape.begin(), rows);
+    out.emplace_back(compiled_.input(i).get_element_type(), shape);
+  }
+  return out;
+}
+
+void model::infer(std::vector<ov::Tensor>& inputs) {
+  try {
+    for (size_t i = 0; i < inputs.size(); ++i) request_.set_input_tensor(i, inputs[i]);
+    request_.infer();
+  } catch (const std::exception& e) {
+    throw model_error(fmt::format("{}: {}", file_, brief(e)));
+  }
+}
+
+void model::warm(uint32_t rows) {
+  auto inputs = tensors(batched_ ? rows : 1);
+  for (auto& t : inputs) std::memset(t.data(), 0, t.get_byte_size());
+  infer(inputs);
+}
+
+bool model::run(uint32_t rows, std::span<const batch_part> parts, const std::atomic<bool>* stop) {
+  onnx::check_parts(signature_, file_, rows, parts);
+  if (!batched_ && rows != 1)
+    throw model_error(fmt::format("{}: it has no batches; {} requests came as one", file_, rows));
+  if (stop != nullptr && *stop) return false;
+  auto inputs = tensors(rows);
+  onnx::gather_inputs(signature_, parts, [&](size_t i) { return static_cast<std::byte*>(inputs[i].data()); });
+  infer(inputs);
+  std::vector<ov::Tensor> outputs;
+  for (size_t i = 0; i < signature_.outputs.size(); ++i) {
+    outputs.push_back(request_.get_output_tensor(i));
+    if (outputs.back().get_byte_size() != rows * row_bytes(signature_.outputs[i]))
+      throw model_error(fmt::format("{}: output '{}' has {} bytes for {} rows of {}", file_,
+                                    signature_.outputs[i].name, outputs.back().get_byte_size(), rows,
+                                    row_bytes(signature_.outputs[i])));
+  }
+  onnx::scatter_outputs(
+      signature_, [&](size_t i) { return static_cast<const std::byte*>(outputs[i].data()); }, parts);
+  return true;
+}
+
+}  // namespace troupe::vino

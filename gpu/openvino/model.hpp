@@ -1,0 +1,39 @@
+// A model that OpenVINO runs on the CPU.
+#pragma once
+#include <memory>
+#include <openvino/runtime/compiled_model.hpp>
+#include <openvino/runtime/infer_request.hpp>
+#include <string>
+#include <vector>
+
+#include "gpu/device/batch_model.hpp"
+#include "gpu/openvino/graph.hpp"
+
+namespace troupe::vino {
+
+/// Batches of all sizes run in one compiled graph. `stop` is seen before an inference, not within it.
+class model final : public batch_model {
+ public:
+  /// `content`: as for `read_graph`. `threads`: of an inference. Throws model_error.
+  model(const model_source& source, const std::string& content, int threads);
+
+  const model_signature& signature() const override { return signature_; }
+  uint64_t memory_bytes() const override { return parameter_bytes_; }
+  uint32_t layers() const override { return 1; }
+  void warm(uint32_t rows) override;
+  bool run(uint32_t rows, std::span<const batch_part> parts, const std::atomic<bool>* stop) override;
+
+ private:
+  /// The inputs of a batch, or of a model without batches, as tensors of OpenVINO.
+  std::vector<ov::Tensor> tensors(uint32_t rows) const;
+  void infer(std::vector<ov::Tensor>& inputs);
+
+  const std::string file_;
+  const bool batched_;
+  model_signature signature_;
+  uint64_t parameter_bytes_;
+  ov::CompiledModel compiled_;
+  ov::InferRequest request_;
+};
+
+}  // namespace troupe::vino

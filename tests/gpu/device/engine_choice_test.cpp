@@ -1,0 +1,131 @@
+#include "gpu/device/engine_choice.hpp"
+
+#include <doctest/doctest.h>
+
+#include "gpu/common/model_error.hpp"
+#include "tests/gpu/onnx/fixtures.hpp"
+
+using namespace troupe;
+
+namespace {
+
+model_source source_of(const std::string& name, model_engine engine) {
+  model_source s;
+  s.name = name;
+  s.path = onnx::fixture_path(name);
+  s.engine = engine;
+  s.max_batch = 8;
+  return s;
+}
+
+std::vector<float> outputs(batch_model& m, const onnx::fixture& f, uint32_t rows) {
+  const auto input = f.input_rows(rows);
+  std::vector<float> out(rows * f.output_row / sizeof(float));
+  const batch_part part{rows, input, std::as_writable_bytes(std::span{out})};
+  CHECK(m.run(rows, {&part, 1}, nullptr));
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("engine choice: a model that the native engine runs is the native engine's") {
+  const auto load = on_chosen_engine();
+  const auto chosen = load(source_of("resnet_a", model_engine::automatic));
+  const auto native = load(source_of("resnet_a", model_engine::native));
+  CHECK(chosen->layers() == native->layers());
+  CHECK(chosen->layers() > 1);
+  const onnx::fixture f("resnet_a");
+  CHECK(outputs(*chosen, f, 3) == outputs(*native, f, 3));
+}
+
+TEST_CASE("engine choice: shapes and constants are not for the native engine") {
+  auto s = source_of("mlp", model_engine::native);
+  s.shapes = {{"input", {1, 64}}};
+  s.batched = false;
+  CHECK_THROWS_WITH_AS(
+      on_chosen_engine()(s),
+      (s.path +
+       ": models without batches, and shapes and constants of inputs, need the engine openvino, or auto")
+          .c_str(),
+      model_error);
+}
+
+#ifdef TROUPE_OPENVINO
+TEST_CASE("openvino: all fixtures give their golden outputs, at every batch size, in one model") {
+  for (const auto& name : onnx::fixture_names) {
+    CAPTURE(name);
+    const onnx::fixture f(name);
+    const auto m = on_chosen_engine()(source_of(name, model_engine::openvino));
+    CHECK(m->signature() == f.loaded->signature());
+    CHECK(m->memory_bytes() > 0);
+    m->warm(4);
+    for (const uint32_t rows : {1U, 3U, f.rows, 2U}) {
+      CAPTURE(rows);
+      CHECK(onnx::relative_l2(outputs(*m, f, rows), f.output_rows(rows)) < 1e-4);
+    }
+  }
+}
+
+TEST_CASE("openvino: the parts of a batch get their own rows") {
+  const onnx::fixture f("encoder");
+  const auto m = on_chosen_engine()(source_of("encoder", model_engine::openvino));
+  const auto all = f.input_rows(3);
+  const auto row = all.size() / 3;
+  std::vector<float> first(f.output_row / sizeof(float)), others(2 * first.size());
+  const std::span<const std::byte> bytes = all;
+  const batch_part parts[] = {{1, bytes.first(row), std::as_writable_bytes(std::span{first})},
+                              {2, bytes.subspan(row), std::as_writable_bytes(std::span{others})}};
+  CHECK(m->run(3, parts, nullptr));
+  first.insert(first.end(), others.begin(), others.end());
+  CHECK(onnx::relative_l2(first, f.output_rows(3)) < 1e-4);
+}
+
+TEST_CASE("openvino: with whole shapes a model has no batches") {
+  const onnx::fixture f("mlp");
+  auto s = source_of("mlp", model_engine::automatic);
+  s.shapes = {{"input", {3, 64}}};
+  s.batched = false;
+  const auto m = on_chosen_engine()(s);
+  REQUIRE(m->signature().inputs.size() == 1);
+  CHECK(m->signature().inputs[0].shape == std::vector<int64_t>{3, 64});
+  CHECK(m->signature().outputs[0].shape == std::vector<int64_t>{3, 16});
+  const auto input = f.input_rows(3);
+  std::vector<float> out(3 * 16);
+  const batch_part part{1, input, std::as_writable_bytes(std::span{out})};
+  CHECK(m->run(1, {&part, 1}, nullptr));
+  CHECK(onnx::relative_l2(out, f.output_rows(3)) < 1e-4);
+  const batch_part twice[] = {part, part};
+  CHECK_THROWS_AS(m->run(2, twice, nullptr), model_error);
+}
+
+TEST_CASE("openvino: names that the model lacks are refused with those that it has") {
+  auto s = source_of("mlp", model_engine::openvino);
+  s.shapes = {{"x", {1, 64}}};
+  s.batched = false;
+  CHECK_THROWS_WITH_AS(signature_of(s), (s.path + ": has no input 'x'; its inputs are input").c_str(),
+                       model_error);
+}
+
+TEST_CASE("openvino: a stopped batch does not begin") {
+  const auto m = on_chosen_engine()(source_of("mlp", model_engine::openvino));
+  const onnx::fixture f("mlp");
+  const auto input = f.input_rows(1);
+  std::vector<float> out(16);
+  const batch_part part{1, input, std::as_writable_bytes(std::span{out})};
+  const std::atomic<bool> stop = true;
+  CHECK_FALSE(m->run(1, {&part, 1}, &stop));
+  CHECK(out == std::vector<float>(16));
+}
+
+TEST_CASE("engine choice: a file that is no model is refused once") {
+  model_source s;
+  s.path = TROUPE_FIXTURES "/onnx/mlp.in.bin";
+  CHECK_THROWS_WITH_AS(on_chosen_engine()(s), (s.path + ": not an ONNX model (damaged or truncated)").c_str(),
+                       model_error);
+}
+#else
+TEST_CASE("engine choice: without OpenVINO the message says how to get it") {
+  CHECK_THROWS_WITH_AS(on_chosen_engine()(source_of("mlp", model_engine::openvino)),
+                       doctest::Contains("tools/install"), model_error);
+}
+#endif

@@ -1,0 +1,19 @@
+#include "tools/node/model_source.hpp"
+
+namespace troupe {
+
+model_source source_of(const model_spec& m) {
+  model_source s;
+  s.name = m.name;
+  s.path = m.path;
+  s.latency = m.latency;
+  s.max_batch = m.max_batch;
+  s.engine = m.engine;
+  s.bf16 = m.bf16;
+  s.batched = m.batched;
+  s.shapes = m.shapes;
+  s.constants = m.constants;
+  return s;
+}
+
+}  // namespace troupe
