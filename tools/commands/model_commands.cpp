@@ -1,13 +1,16 @@
 // The flags of commands that run models in this process: `troupe serve`, `infer`, `profile` and `generate`.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <thread>
 
 #include "tools/commands/command_line.hpp"
 #include "tools/commands/generate.hpp"
 #include "tools/commands/infer_file.hpp"
 #include "tools/commands/profile_llm.hpp"
 #include "tools/commands/profile_model.hpp"
+#include "tools/commands/serve.hpp"
 
 namespace troupe {
 namespace {
@@ -63,6 +66,31 @@ void add_generate(CLI::App& app, cli_job& chosen) {
     o->has_prompt = prompt->count() > 0;
     chosen = [o] { return run_generate(*o); };
   });
+}
+
+void add_serve(CLI::App& app, cli_job& chosen) {
+  auto s = std::make_shared<serve_command>();
+  s->what.threads = std::max(1U, std::thread::hardware_concurrency());
+  auto* sub = add_subcommand(app, "serve", "Serve models without a cluster file, in this process",
+                             "troupe serve mlp.onnx llama/ adapters/ --port 8000");
+  sub->add_option("paths", s->what.paths,
+                  "ONNX files, folders of checkpoints, folders of LoRA adapters of the checkpoint")
+      ->required();
+  sub->add_option("--port", s->what.port, "Port of HTTP, on loopback; the next one is for operators")
+      ->check(whole_in(1, UINT16_MAX))
+      ->capture_default_str();
+  sub->add_option("--threads", s->what.threads, "Threads of an inference")
+      ->check(whole_in(1, 1024))
+      ->capture_default_str();
+  sub->add_option("--kv-mb", s->what.kv_mb, "KV cache of each language model, in MiB")
+      ->check(whole_in(1, 1 << 22))
+      ->capture_default_str();
+  sub->add_option("--slo-ms", s->what.slo_ms, "Latency objective of tensor models, in ms")
+      ->check(finite_in(0.001, hour_ms))
+      ->capture_default_str();
+  sub->add_flag("--print-config", s->print_config, "Print the cluster file that this stands for, and end");
+  sub->add_flag("--json", s->json, "Print the ready line as a JSON document");
+  sub->callback([s, &chosen] { chosen = [s] { return serve_paths(*s); }; });
 }
 
 void add_profile(CLI::App& app, cli_job& chosen) {
@@ -132,6 +160,7 @@ void add_model_commands(CLI::App& app, cli_job& chosen) {
   infer->add_flag("--json", i->json, "Print one JSON document");
   infer->callback([i, &chosen] { chosen = [i] { return infer_file(*i); }; });
 
+  add_serve(app, chosen);
   add_profile(app, chosen);
   add_generate(app, chosen);
 }

@@ -1,0 +1,79 @@
+#include "tools/commands/served_paths.hpp"
+
+#include <doctest/doctest.h>
+
+#include <stdexcept>
+
+#include "config/cluster_file.hpp"
+#include "tests/temporary_folder.hpp"
+
+using namespace troupe;
+
+namespace {
+
+const std::filesystem::path fixtures(TROUPE_FIXTURES);
+const auto tasks = fixtures / "llama-tasks";
+
+std::vector<std::string> names(const serving_plan& p) {
+  std::vector<std::string> out;
+  for (const auto& m : p.models) out.push_back(m.name);
+  return out;
+}
+
+/// What the cluster file says; it has no problems.
+cluster_spec spec_of(const serving_plan& p) {
+  const auto reading = read_cluster_text(p.cluster_file, "serve", "/");
+  for (const auto& problem : reading.problems) FAIL_CHECK(to_string(problem));
+  return reading.spec;
+}
+
+std::string error_of(const std::vector<std::string>& paths) {
+  try {
+    plan_serving({.paths = paths});
+    return "none";
+  } catch (const std::invalid_argument& e) {
+    return e.what();
+  }
+}
+
+}  // namespace
+
+TEST_CASE("served paths: files, a checkpoint and its adapters are one node") {
+  const auto plan = plan_serving({.paths = {fixtures / "onnx/mlp.onnx", tasks / "base", tasks / "adapters"},
+                                  .port = 9000,
+                                  .threads = 2,
+                                  .kv_mb = 16});
+  CHECK(names(plan) == std::vector<std::string>{"mlp", "base", "reverse", "rot13", "sort", "upper"});
+  CHECK(plan.models[0].tensors);
+  CHECK_FALSE(plan.models[1].tensors);
+  const auto spec = spec_of(plan);
+  REQUIRE(spec.nodes.size() == 1);
+  CHECK(spec.nodes[0].http_port == 9000);
+  CHECK(spec.slots[0].threads == 2);
+  CHECK(spec.models[0].path == (fixtures / "onnx/mlp.onnx").string());
+  CHECK(spec.models[0].batched);
+  CHECK(spec.llms[0].kv_bytes == 16 << 20);
+  CHECK(spec.llms[0].adapter_directory == (tasks / "adapters").string());
+}
+
+TEST_CASE("served paths: one adapter stands for its folder, a folder of files for its files") {
+  const auto plan = plan_serving({.paths = {tasks / "adapters/sort", tasks / "base"}});
+  CHECK(names(plan) == std::vector<std::string>{"base", "reverse", "rot13", "sort", "upper"});
+  CHECK(spec_of(plan).slots.empty());
+  CHECK(names(plan_serving({.paths = {fixtures / "onnx"}})) ==
+        std::vector<std::string>{"encoder", "inception", "mlp", "mobilenet", "resnet_a", "resnet_b"});
+}
+
+TEST_CASE("served paths: what cannot be served is named") {
+  const temporary_folder folder;
+  const auto file = folder.write("bad model.onnx", "text").string();
+  CHECK(error_of({"/nowhere.onnx"}) == "/nowhere.onnx: does not exist");
+  CHECK(error_of({file}).starts_with(file + ": "));
+  CHECK(error_of({folder.path.string()}).starts_with(file + ": "));
+  std::filesystem::remove(file);
+  CHECK(error_of({folder.path.string()}).find("has no model") != std::string::npos);
+  CHECK(error_of({tasks / "adapters"}).find("need one checkpoint beside them, and there are 0") !=
+        std::string::npos);
+  const auto mlp = (fixtures / "onnx/mlp.onnx").string();
+  CHECK(error_of({mlp, mlp}) == "two models have the name 'mlp'; rename the file or the folder of one");
+}

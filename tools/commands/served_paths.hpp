@@ -1,0 +1,33 @@
+// The cluster file that `troupe serve PATH...` stands for: one node that serves ONNX files, checkpoints and
+// their adapters.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+struct serving_options {
+  /// ONNX files; folders of them; folders of Hugging Face checkpoints; folders of LoRA adapters in PEFT's
+  /// format, or with a subfolder for each. Adapters are those of the one checkpoint.
+  std::vector<std::string> paths;
+  uint16_t port = 8000;  ///< of HTTP, on loopback
+  uint32_t threads = 1;  ///< of an inference or a step
+  uint64_t kv_mb = 256;  ///< of each language model's KV cache
+  double slo_ms = 1000;  ///< of tensor models
+};
+
+struct served_name {
+  std::string name;
+  bool tensors = true;  ///< false: a language model or an adapter
+};
+
+struct serving_plan {
+  std::string cluster_file;  ///< its text; paths in it are absolute
+  std::vector<served_name> models;
+};
+
+/// Throws std::invalid_argument that names the path and the fix.
+serving_plan plan_serving(const serving_options& options);
+
+}  // namespace troupe
