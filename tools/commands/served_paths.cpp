@@ -92,7 +92,11 @@ class plan_writer {
   explicit plan_writer(const serving_options& o) : options_(o) {}
 
   serving_plan write() {
-    for (const auto& p : options_.paths) found_.add(fs::absolute(p).lexically_normal());
+    for (const auto& p : options_.paths) {
+      auto whole = fs::absolute(p).lexically_normal();
+      if (!whole.has_filename()) whole = whole.parent_path();  // written with a slash at its end
+      found_.add(whole);
+    }
     if (!found_.adapters.empty() && found_.checkpoints.size() != 1)
       refuse(fmt::format("{}: adapters need one checkpoint beside them, and there are {}",
                          found_.adapters.string(), found_.checkpoints.size()));

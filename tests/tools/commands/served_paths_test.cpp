@@ -60,6 +60,9 @@ TEST_CASE("served paths: one adapter stands for its folder, a folder of files fo
   const auto plan = plan_serving({.paths = {tasks / "adapters/sort", tasks / "base"}});
   CHECK(names(plan) == std::vector<std::string>{"base", "reverse", "rot13", "sort", "upper"});
   CHECK(spec_of(plan).slots.empty());
+  const auto slashes = plan_serving({.paths = {tasks / "adapters/sort/", tasks / "base/"}});
+  CHECK(slashes.cluster_file == plan.cluster_file);
+  CHECK(names(plan_serving({.paths = {tasks / "adapters/.", tasks / "base/."}})) == names(plan));
   CHECK(names(plan_serving({.paths = {fixtures / "onnx"}})) ==
         std::vector<std::string>{"encoder", "inception", "mlp", "mobilenet", "resnet_a", "resnet_b"});
 }
