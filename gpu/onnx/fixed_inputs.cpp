@@ -102,6 +102,10 @@ std::string fix_inputs(const std::filesystem::path& path, const std::vector<inpu
     const auto dims = dims_of(*input, find_input(shapes, name), path);
     const auto elements = count(dims);
     if (elements < 0) fail(path, name, fmt::format("has more than {} elements", max_elements));
+    auto& initializers = *graph.mutable_initializer();  // which may hold the input's default
+    initializers.erase(std::remove_if(initializers.begin(), initializers.end(),
+                                      [&](const auto& i) { return i.name() == name; }),
+                       initializers.end());
     auto& t = *graph.add_initializer();
     t.set_name(name);
     t.set_data_type(input->type().tensor_type().elem_type());
@@ -111,7 +115,10 @@ std::string fix_inputs(const std::filesystem::path& path, const std::vector<inpu
     inputs.erase(input);
   }
   take_known_branches(graph);
-  return model.SerializeAsString();
+  std::string content;
+  if (!model.SerializeToString(&content))
+    throw model_error(fmt::format("{}: is larger than 2 GiB with its constants", path.string()));
+  return content;
 }
 
 }  // namespace troupe::onnx

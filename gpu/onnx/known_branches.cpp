@@ -59,7 +59,7 @@ class folder {
       const auto n = std::move(todo_.front());
       todo_.pop_front();
       if (n.op_type() == "If" && n.domain().empty() && take_branch(n)) continue;
-      if (const auto value = value_of(n)) known_[n.output(0)] = *value;
+      if (const auto value = value_of(n)) know(n.output(0), *value);
       *graph_.add_node() = n;
     }
   }
@@ -67,7 +67,13 @@ class folder {
  private:
   void note(const proto::TensorProto& t) {
     defined_.insert(t.name());
-    if (const auto value = number_in(t)) known_[t.name()] = *value;
+    if (const auto value = number_in(t)) know(t.name(), *value);
+  }
+
+  /// Integers beyond 2^53 are no doubles: they stay unknown.
+  void know(const std::string& name, double value) {
+    constexpr double largest = 9007199254740992;
+    if (value > -largest && value < largest) known_[name] = value;
   }
 
   std::optional<double> known(const proto::NodeProto& n, int input) const {
@@ -104,6 +110,7 @@ class folder {
     const auto* chosen = attribute(n, *condition != 0 ? "then_branch" : "else_branch");
     if (chosen == nullptr || chosen->g().output_size() < n.output_size()) return false;
     const auto& branch = chosen->g();
+    if (branch.sparse_initializer_size() > 0) return false;
     std::set<std::string> names;
     for (const auto& t : branch.initializer()) names.insert(t.name());
     for (const auto& inner : branch.node()) names.insert(inner.output().begin(), inner.output().end());
@@ -115,6 +122,7 @@ class folder {
       note(t);
     }
     for (int i = n.output_size(); i-- > 0;) {
+      if (n.output(i).empty()) continue;  // left out
       proto::NodeProto same;
       same.set_name(n.name() + "/" + std::to_string(i));
       same.set_op_type("Identity");
