@@ -40,6 +40,7 @@ class model_reader {
         weights_(weights) {
     for (const auto& n : cluster.nodes) {
       for (const auto& d : n.devices) {
+        if (d.kind == device_kind::cuda && cuda_on_.empty()) cuda_on_ = n.name;
         if (d.kind != device_kind::emulated) {
           real_ = true;
         } else if (emulated_on_.empty()) {
@@ -111,6 +112,12 @@ class model_reader {
       return;
     }
     static constexpr std::array<std::string_view, 2> kinds{"rows", "none"};
+    if (!cuda_on_.empty()) {
+      for (const auto* key : {"batching", "shapes", "constants"})
+        s.unused(key,
+                 s.has(key) ? fmt::format("is for CPUs, and node '{}' has a GPU; remove one", cuda_on_) : "");
+      return;
+    }
     m.batched = s.choice("batching", kinds, 0) == 0;
     if (!m.batched) m.max_batch = 1;
     if (auto* t = s.table("shapes")) {
@@ -232,6 +239,7 @@ class model_reader {
   const std::filesystem::path below_;  ///< empty: any file may be read
   reader& problems_;
   const bool weights_;
+  std::string cuda_on_;      ///< a node with a GPU
   bool real_ = false;        ///< a device is not emulated
   std::string emulated_on_;  ///< a node with an emulated device
   std::map<std::string, profile_reading> profiles_;

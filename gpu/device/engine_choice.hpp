@@ -1,7 +1,6 @@
 // The choice of an engine for a model on CPUs. Sources with the engine `automatic` take the native engine if
 // it runs the file: all operators are supported, and all dimensions but the batch are static. Others go to
-// OpenVINO. The file alone decides, so all nodes choose the same, and a batch that runs again elsewhere gives
-// the same bits.
+// OpenVINO. The file and `max_batch` decide, so nodes with the same build choose the same.
 #pragma once
 #include "gpu/device/batch_model.hpp"
 #include "gpu/device/cpu_device.hpp"
