@@ -64,13 +64,16 @@ def hostile_models():
     yield "an expansion", model([helper.make_node("Expand", ["x", "shape"], ["big"]),
                                  helper.make_node("ReduceSum", ["big"], ["y"], keepdims=1)], [x], [y],
                                 [whole_numbers("shape", [1 << 20, 1 << 20, 2])])
-    yield "control flow", model([helper.make_node("If", ["c"], ["y"], then_branch=branch, else_branch=branch)],
-                                [x, value("c", [], TensorProto.BOOL)], [y])
+    true = helper.make_tensor("c", TensorProto.BOOL, [], [1])
+    yield "control flow", model([helper.make_node("If", ["c"], ["y"], then_branch=branch, else_branch=branch)], [x], [y],
+                                [true])
+    yield "control flow by an input", model([helper.make_node("If", ["c"], ["y"], then_branch=branch, else_branch=branch)],
+                                            [x, value("c", [], TensorProto.BOOL)], [y])
     body = helper.make_graph([helper.make_node("Identity", ["c"], ["d"]), helper.make_node("Identity", ["v"], ["w"])], "body",
                              [value("i", [], TensorProto.INT64), value("c", [], TensorProto.BOOL), value("v", ["n", 2])],
                              [value("d", [], TensorProto.BOOL), value("w", ["n", 2])])
-    yield "a loop without end", model([helper.make_node("Loop", ["", "c", "x"], ["y"], body=body)],
-                                      [x, value("c", [], TensorProto.BOOL)], [y])
+    yield "a loop", model([helper.make_node("Loop", ["times", "c", "x"], ["y"], body=body)], [x], [y],
+                          [true, helper.make_tensor("times", TensorProto.INT64, [], [3])])
     f = helper.make_function("local", "F", ["a"], ["b"], [helper.make_node("Relu", ["a"], ["b"])],
                              [helper.make_opsetid("", 17)])
     yield "a function", model([helper.make_node("F", ["x"], ["y"], domain="local")], [x], [y], functions=[f])
