@@ -75,7 +75,7 @@ class Starts(ClusterTest):
             with socket.create_server(("127.0.0.1", port)):
                 up = Process("up", str(c.file), "--no-restart")
                 c.processes.append(up)
-                up.wait_error(f"control_port: cannot listen at 127.0.0.1:{port}: Address already in use; stop what uses")
+                up.wait_error(f"control_port: cannot listen at 127.0.0.1:{port}: Address already in use; free the port")
 
 
 class FullDisk(ClusterTest):
