@@ -94,6 +94,9 @@ if(TROUPE_OPENVINO)
     FILES_MATCHING PATTERN "libopenvino.so*" PATTERN "libopenvino_intel_cpu_plugin.so" PATTERN "libopenvino_onnx_frontend.so*"
     PATTERN "libtbb*.so*" PATTERN "libhwloc.so*")
   file(GLOB openvino_licences ${TROUPE_OPENVINO_DIR}/../../openvino-*.dist-info/licenses)
+  if(NOT openvino_licences)
+    message(FATAL_ERROR "OpenVINO's package has no licences beside ${TROUPE_OPENVINO_DIR}")
+  endif()
   install(DIRECTORY ${openvino_licences}/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/licences/openvino COMPONENT openvino
     EXCLUDE_FROM_ALL)
   file(WRITE ${CMAKE_BINARY_DIR}/CPackOpenvino.cmake "include(\"${CMAKE_BINARY_DIR}/CPackConfig.cmake\")
