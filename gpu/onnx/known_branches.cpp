@@ -50,14 +50,14 @@ class folder {
     for (const auto& i : graph.input()) defined_.insert(i.name());
     for (const auto& t : graph.initializer()) note(t);
     for (const auto& n : graph.node()) defined_.insert(n.output().begin(), n.output().end());
-    todo_.assign(graph.node().begin(), graph.node().end());
+    ahead_.assign(graph.node().begin(), graph.node().end());
   }
 
   void run() {
     graph_.clear_node();
-    while (!todo_.empty()) {
-      const auto n = std::move(todo_.front());
-      todo_.pop_front();
+    while (!ahead_.empty()) {
+      const auto n = std::move(ahead_.front());
+      ahead_.pop_front();
       if (n.op_type() == "If" && n.domain().empty() && take_branch(n)) continue;
       if (const auto value = value_of(n)) know(n.output(0), *value);
       *graph_.add_node() = n;
@@ -128,14 +128,14 @@ class folder {
       same.set_op_type("Identity");
       same.add_input(branch.output(i).name());
       same.add_output(n.output(i));
-      todo_.push_front(std::move(same));
+      ahead_.push_front(std::move(same));
     }
-    todo_.insert(todo_.begin(), branch.node().begin(), branch.node().end());
+    ahead_.insert(ahead_.begin(), branch.node().begin(), branch.node().end());
     return true;
   }
 
   proto::GraphProto& graph_;
-  std::deque<proto::NodeProto> todo_;
+  std::deque<proto::NodeProto> ahead_;  ///< not yet in the graph again
   std::set<std::string> defined_;
   std::map<std::string, double> known_;
 };
