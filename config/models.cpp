@@ -114,8 +114,7 @@ class model_reader {
     static constexpr std::array<std::string_view, 2> kinds{"rows", "none"};
     if (!cuda_on_.empty()) {
       for (const auto* key : {"batching", "shapes", "constants"})
-        s.unused(key,
-                 s.has(key) ? fmt::format("is for CPUs, and node '{}' has a GPU; remove one", cuda_on_) : "");
+        s.unused(key, fmt::format("is for CPUs, and node '{}' has a GPU; remove one", cuda_on_));
       return;
     }
     m.batched = s.choice("batching", kinds, 0) == 0;

@@ -255,6 +255,9 @@ TEST_CASE("a model without batches has whole shapes, and a batch of one") {
         std::string::npos);
   CHECK(problem("batching = \"none\"\nmax_batch = 4\n").find("remove this key") != std::string::npos);
   CHECK(problem("constants = { sr = \"x\" }\n").find("constants.sr") != std::string::npos);
+  text = changed(text, "\"cpu\"", "\"cuda\"");
+  CHECK(problem("batching = \"none\"\n").find("is for CPUs, and node") != std::string::npos);
+  CHECK(problem("").find("is for CPUs") == std::string::npos);
 }
 
 TEST_CASE("a GPU's number follows those of the node's earlier devices unless it is given") {
