@@ -21,7 +21,7 @@ class llm_catalog {
   struct target {
     llm_id model;
     std::string adapter;  ///< empty: the base model
-    bool up = false;      ///< an engine accepts requests
+    bool up = false;      ///< an engine accepts requests, or is expected back
     uint32_t vocabulary = 0;
     uint32_t max_model_len = 0;  ///< tokens of prompt and answer
 
@@ -56,6 +56,7 @@ class llm_catalog {
     auto& m = models_.at(e.model.value);
     e.up = s.ready;
     m.awaited = m.awaited && !s.ready;
+    m.expected = m.expected && !s.ready;
     e.said = std::move(s);
     return changed;
   }
@@ -75,11 +76,14 @@ class llm_catalog {
     for (const auto& name : news.gone)
       if (const auto a = known.find(name); a != known.end() && a->second.leaves(news.engine)) known.erase(a);
   }
-  /// The engine is lost with its requests. Its adapters stay known until it reports again. True if running or
-  /// waiting sequences had some.
-  bool lose(engine_id id) {
+  /// The engine is lost with its requests. Its adapters stay known until it reports again. If it is
+  /// `expected` back, its model stays up until one of its engines is ready. True if running or waiting
+  /// sequences had adapters.
+  bool lose(engine_id id, bool expected = false) {
     std::lock_guard lock(mutex_);
     auto& e = engines_.at(id.value);
+    auto& m = models_.at(e.model.value);
+    m.expected = m.expected || (expected && e.up);
     const bool changed = !e.said.running_adapters.empty() || !e.said.waiting_adapters.empty();
     e.up = false;
     e.said.running = e.said.waiting = 0;
@@ -146,8 +150,9 @@ class llm_catalog {
   };
   struct model {
     std::string name;
-    bool awaited = true;  ///< it has had no ready engine yet
-    bool listed = false;  ///< an engine has told all its adapters
+    bool awaited = true;    ///< it has had no ready engine yet
+    bool expected = false;  ///< an engine that was ready is expected back
+    bool listed = false;    ///< an engine has told all its adapters
     std::map<std::string, known_adapter, std::less<>> adapters{};
   };
   struct engine {
@@ -156,7 +161,7 @@ class llm_catalog {
     bool up = false;
   };
   target target_of(uint32_t i, std::string name) const {
-    target t{llm_id{i}, std::move(name), false, 0, 0};
+    target t{llm_id{i}, std::move(name), models_[i].expected, 0, 0};
     for (const auto& e : engines_) {
       if (e.model != llm_id{i}) continue;
       t.up = t.up || e.up;

@@ -247,7 +247,7 @@ void llm_gateway::begin_anew(time_point now) {
   nodes_.clear(now + options_.join_timeout);
   for (uint32_t i = 0; i < nodes_.engine_count(); ++i) {
     const engine_id id{i};
-    if (catalog_.lose(id)) models_[nodes_.engine(id).model.value].adapters_changed_at = now;
+    if (catalog_.lose(id, true)) models_[nodes_.engine(id).model.value].adapters_changed_at = now;
     pending_.clear(id);
     for (const auto& s : adapters_.lose(id)) conclude(s);
   }

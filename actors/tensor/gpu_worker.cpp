@@ -63,7 +63,7 @@ void gpu_worker::on_order(batch_order& o, time_point now) {
   if (orders_.full()) return refuse(o, refusal::busy, now);
   const auto* row = models_.find(o.model);
   if (row == nullptr) return refuse(o, refusal::unknown_model, now);
-  if (!orders_.take(o, *row, self_, now)) refuse(o, refusal::no_memory, now);
+  if (!orders_.take(o, *row, up_, self_, now)) refuse(o, refusal::no_memory, now);
 }
 
 /// Unloads a model that is undeployed or has moved to another domain, and refuses its waiting batches.
@@ -94,10 +94,11 @@ void gpu_worker::on_node_up(const node_up& u) {
     hand_over();
 }
 
-/// Drops the waiting orders of a dead scheduler and the outputs for a dead gateway.
+/// Drops the waiting orders of a dead scheduler and the outputs for a dead gateway. A gateway that lives, but
+/// that the worker does not reach, learns of them from their queues.
 void gpu_worker::on_node_down(const node_down& d) {
   up_.remove(d);
-  offered_.lose(d.node, d.incarnation);
+  for (auto& [queue, undelivered] : offered_.lose(d.node, d.incarnation)) send(queue, std::move(undelivered));
   orders_.give_up_where(
       [&](const batch_order& o) { return o.queue.node == d.node && o.queue.incarnation == d.incarnation; });
 }
@@ -190,7 +191,7 @@ void gpu_worker::answer(ordered_batch& b, const batch_outcome& outcome) {
     if (p.output.region && p.error != failure::none)
       memory_.give_back(p.output.region);
     else if (p.output.region)
-      offered_.add(p.output.region, b.order.requests[i].gateway);
+      offered_.add(p.output.region, b.order.requests[i], b.order.queue);
   }
   statistics_.on_answered(b, answers.done.rows, outcome);
   for (auto& [gateway, results] : answers.replies) send(gateway, std::move(results));

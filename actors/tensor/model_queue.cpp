@@ -72,6 +72,7 @@ void model_queue::on(envelope& e, time_point now) {
                        },
                        [&](model_change& c) { on_change(c.line, now); },
                        [&](batch_done& d) { on_done(d, now); },
+                       [&](completion& c) { pass_on(c); },
                        [&](slot_ready& s) { placements_.set(s.slot, s.worker, measured(s, options_.model)); },
                        [&](slot_service& s) { placements_.set_service(s.slot, s.in); },
                        [&](node_down& d) { on_node_down(d, now); },
@@ -96,6 +97,7 @@ void model_queue::on_message_after_end(actor_message& m, time_point now) {
                   [&](batch_done& d) {
                     if (in_flight_.contains(d.batch)) on_done(d, now);
                   },
+                  [&](completion& c) { pass_on(c); },
                   [&](node_down& d) { on_node_down(d, now); },
                   [&](leadership& t) {
                     if (options_.elected && t.later_than(leadership_)) forget_requests();
@@ -243,6 +245,13 @@ void model_queue::on_done(const batch_done& d, time_point now) {
     finish_batch(requests_, *batch, d, now);
   else
     resubmitted_ += resubmit_batch(requests_, *batch, options_.max_attempts, now);
+}
+
+/// Sends results that a worker could not deliver to the gateways of their requests.
+void model_queue::pass_on(const completion& undelivered) {
+  for (const auto& r : undelivered.results) {
+    send(gateway_of(r.id), completion{undelivered.batch, undelivered.batch_rows, {r}});
+  }
 }
 
 void model_queue::on_node_down(const node_down& d, time_point now) {

@@ -79,6 +79,7 @@ class model_queue final : public actor {
              time_point run_from, time_point now);
   void decline(const grant& g, const address& arbiter, time_point free_at);
   void on_done(const batch_done& d, time_point now);
+  void pass_on(const completion& undelivered);
   void on_node_down(const node_down& d, time_point now);
   void apply_placements();
   void on_change(const deployment& line, time_point now);

@@ -12,8 +12,8 @@ auto owner_of(uint64_t token) {
 
 }  // namespace
 
-bool order_queue::take(batch_order& o, const slot_models::row_bytes& row, const address& self,
-                       time_point now) {
+bool order_queue::take(batch_order& o, const slot_models::row_bytes& row, const peers_up& up,
+                       const address& self, time_point now) {
   ordered_batch b;
   b.token = next_token_;
   b.parts.resize(o.requests.size());
@@ -28,7 +28,8 @@ bool order_queue::take(batch_order& o, const slot_models::row_bytes& row, const 
       }
       p.output = *taken;
     }
-    if (r.input.size != row.input * r.rows)
+    // A pull from a gateway that is not up would wait until it is.
+    if (r.input.size != row.input * r.rows || !up.contains(r.gateway))
       p.error = failure::stale_memory;
     else if (r.input.size > 0)
       p.arrived = false;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "actors/runtime/memory_port.hpp"
+#include "actors/runtime/peers_up.hpp"
 #include "actors/tensor/ordered_batch.hpp"
 #include "actors/tensor/slot_models.hpp"
 #include "messages/tensor/scheduling.hpp"
@@ -28,9 +29,10 @@ class order_queue {
   const ordered_batch& front() const { return batches_.front(); }
 
   /// Takes an order and pulls its inputs; `pulled` goes to `self`. A request whose input has the wrong size
-  /// fails alone. False: there is no memory for the outputs; the order is as it was. Requires: not full.
-  [[nodiscard]] bool take(batch_order& o, const slot_models::row_bytes& row, const address& self,
-                          time_point now);
+  /// or whose gateway is not up fails alone. False: there is no memory for the outputs; the order is as it
+  /// was. Requires: not full.
+  [[nodiscard]] bool take(batch_order& o, const slot_models::row_bytes& row, const peers_up& up,
+                          const address& self, time_point now);
   void on_pulled(const pulled& ended, time_point now);
 
   /// Run of the front batch on the device. After its end the batch must be dropped or given up.

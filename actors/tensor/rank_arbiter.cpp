@@ -12,6 +12,10 @@ bool in_domain(slot_id slot, const rank_arbiter::domain& d, const address& self)
   return d.of_slots.empty() || (slot.value < d.of_slots.size() && d.of_slots[slot.value] == self.index);
 }
 
+/// Of a slot after a batch with stale inputs. Gateways submit such requests again at once
+/// (policies/common/resubmission.hpp), so that another slot gets them.
+constexpr duration stale_rest = 100ms;
+
 slot_handover::options handover_options(const rank_arbiter::options& o, const address& self) {
   slot_handover::options out{.elected = o.elected, .hasty = planted(bug::hasty_leader)};
   for (uint32_t i = 0; i < o.nodes_of_slots.size(); ++i)
@@ -158,6 +162,9 @@ void rank_arbiter::on_done(const batch_done& d) {
   if (ran(d.refused)) scaling_.count_busy(d.finished_at - d.started_at);
   preempted_ += d.refused == refusal::preempted;
   refused_ += !ran(d.refused);
+  // The worker may not reach their gateway.
+  if (!d.stale.empty() && slots_.serves_elsewhere(d.model, s->worker.node, d.finished_at))
+    s->rests_until = d.finished_at + stale_rest;
   policy_->set_free_at(d.slot, s->free_at(d.finished_at));
   policy_->set_rows(d.slot, s->rows());
 }

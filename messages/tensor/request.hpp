@@ -121,7 +121,8 @@ struct batch_times {
 
 /// gpu_worker → gateway: results of a batch for the gateway's requests. The gateway pulls the outputs, then
 /// acknowledges with `release`. The message also acknowledges the inputs. model_queue → gateway: requests
-/// that failed without a worker to report it.
+/// that failed without a worker to report it. gpu_worker → model_queue: results that the worker could not
+/// deliver, for the queue to pass on.
 struct completion {
   batch_id batch;
   uint32_t batch_rows = 0;  ///< of the whole batch, for the statistics

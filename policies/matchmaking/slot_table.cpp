@@ -59,6 +59,13 @@ void slot_table::clear() {
   in_service_ = 0;
 }
 
+bool slot_table::serves_elsewhere(model_id model, node_id node, time_point now) const {
+  return std::ranges::any_of(records_, [&](const auto& r) {
+    const auto& [id, s] = r;
+    return s.worker.node != node && s.accepts && s.rests_until <= now && !is_out(id) && s.has(model);
+  });
+}
+
 std::vector<slot_id> slot_table::of(node_id node, incarnation_id incarnation) const {
   std::vector<slot_id> ids;
   for (const auto& [id, s] : records_)

@@ -1,6 +1,7 @@
 // The execution slots of a scheduling domain, from the view of its arbiter: worker, models, orders (running
 // and queued), unanswered grant, and whether the slot is in service.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -27,12 +28,13 @@ struct slot_order {
 /// One slot, in one incarnation of its worker.
 struct slot_record {
   address worker;
-  std::vector<model_id> models;     ///< loaded on the slot
-  std::vector<slot_order> orders;   ///< running and queued, oldest first: at most two
-  std::optional<batch_done> early;  ///< arrived before the `occupied` of its batch
-  bool promised = false;            ///< a grant of the slot is unanswered
-  bool accepts = false;             ///< takes orders of the arbiter's term
-  duration busy{};                  ///< total, of finished batches
+  std::vector<model_id> models;       ///< loaded on the slot
+  std::vector<slot_order> orders;     ///< running and queued, oldest first: at most two
+  std::optional<batch_done> early;    ///< arrived before the `occupied` of its batch
+  bool promised = false;              ///< a grant of the slot is unanswered
+  bool accepts = false;               ///< takes orders of the arbiter's term
+  duration busy{};                    ///< total, of finished batches
+  time_point rests_until = long_ago;  ///< takes no further batch before
 
   bool idle() const { return orders.empty() && !promised; }
   bool has(model_id model) const;
@@ -40,7 +42,7 @@ struct slot_record {
   uint32_t rows() const { return orders.empty() ? 0 : orders.back().rows; }
   /// When the slot can take another batch; `never` while it has two.
   time_point free_at(time_point now) const {
-    return orders.size() >= 2 ? never : orders.empty() ? now : orders.back().free_at;
+    return orders.size() >= 2 ? never : std::max(rests_until, orders.empty() ? now : orders.back().free_at);
   }
   /// Removes the batch from the slot. If it ran, even without success, its time is added to `busy`; if it
   /// ended late, the end of the next batch is delayed as much. The slot is free at `free_at(d.finished_at)`
@@ -65,6 +67,8 @@ class slot_table {
   /// Null if there is none. Valid until the slot is removed.
   slot_record* find(slot_id id);
   const slot_record* find(slot_id id) const;
+  /// A slot of another node that is in service, and does not rest, has the model.
+  bool serves_elsewhere(model_id model, node_id node, time_point now) const;
   std::vector<slot_id> sorted() const;
 
   /// Adds a slot; replaces its record of an earlier incarnation.

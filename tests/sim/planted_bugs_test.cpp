@@ -39,13 +39,15 @@ world_result distant_reader(uint64_t seed) {
   return run(c, w, {.seed = seed});
 }
 
-/// Completions are lost while the scheduler learns that the batch is done: only the timeout ends these
-/// requests.
+/// Completions are lost while the scheduler learns that the batch is done, and the worker dies before it
+/// learns that they are: only the timeout ends these requests.
 world_result lost_answers(uint64_t seed) {
   const auto c = small_cluster();
   auto w = many_small_requests(c);
-  w.faults.push_back({fault_kind::cut, 400ms + seed * 1ms, 20ms, frontend_node, left});
-  w.faults.push_back({fault_kind::cut, 900ms + seed * 1ms, 20ms, frontend_node, right});
+  for (const auto& [at, worker] : {std::pair{400ms, left}, {900ms, right}}) {
+    w.faults.push_back({fault_kind::cut, at + seed * 1ms, 20ms, frontend_node, worker});
+    w.faults.push_back({fault_kind::restart, at + seed * 1ms + 10ms, 200ms, worker, worker});
+  }
   return run(c, w, {.seed = seed});
 }
 

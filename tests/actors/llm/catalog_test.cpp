@@ -69,3 +69,24 @@ TEST_CASE("llm catalog: a status says whether the adapters in use are others") {
   s.engine = engine_id{3};  // there is none
   CHECK_FALSE(c.update(s));
 }
+
+TEST_CASE("llm catalog: a model whose engines are expected back is up until one of them is ready") {
+  llm_catalog c(two_models());
+  const auto say = [&](uint32_t engine, bool ready) {
+    engine_status s;
+    s.engine = engine_id{engine};
+    s.ready = ready;
+    c.update(s);
+  };
+  say(0, true);
+  for (uint32_t i = 0; i < 3; ++i) c.lose(engine_id{i}, true);
+  CHECK(c.find("a")->up);
+  CHECK_FALSE(c.engines()[0].ready);
+  CHECK_FALSE(c.find("b")->up);  // its engine was not up
+  say(1, false);
+  CHECK(c.find("a")->up);
+  say(0, true);
+  CHECK(c.find("a")->up);
+  c.lose(engine_id{0});
+  CHECK_FALSE(c.find("a")->up);
+}

@@ -181,9 +181,17 @@ TEST_CASE("gpu_worker: outputs offered to a gateway are freed when it dies") {
   CHECK(w.memory.in_use() == 2);
   w.deliver(node_down{gateway_node, {10}});  // an earlier incarnation
   CHECK(w.memory.in_use() == 2);
+  w.out.forget();
   w.deliver(node_down{gateway_node, {11}});
   CHECK(w.memory.in_use() == 1);
   CHECK(w.actor.unfinished() == 1);
+  // its gateway may live, out of reach
+  const auto undelivered = w.out.take_addressed<completion>();
+  REQUIRE(undelivered.size() == 1);
+  CHECK(undelivered[0].first == the_queue);
+  REQUIRE(undelivered[0].second.results.size() == 1);
+  CHECK(undelivered[0].second.results[0].id == request_id{1});
+  CHECK(undelivered[0].second.results[0].error == failure::stale_memory);
 }
 
 TEST_CASE("gpu_worker: no output is kept for a gateway that died during its batch, or before its order") {
@@ -192,8 +200,8 @@ TEST_CASE("gpu_worker: no output is kept for a gateway that died during its batc
   w.end_pull();
   w.deliver(node_down{gateway_node, {11}});
   w.run_until(at(6));
-  w.order(2, 6, 9, {w.ask(2)});
-  w.end_pull();  // a pull from a dead process can succeed
+  w.order(2, 6, 9, {w.ask(2)});  // not pulled: a pull from a dead process can succeed
+  CHECK(w.memory.pulls.empty());
   w.run_until(at(12));
   CHECK(w.out.take<batch_done>().size() == 4);
   CHECK(w.memory.in_use() == 0);

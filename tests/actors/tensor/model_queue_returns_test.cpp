@@ -30,6 +30,22 @@ TEST_CASE("model_queue: refused requests run again with a higher attempt, up to 
   CHECK(q.out.take<batch_order>().empty());
 }
 
+TEST_CASE("model_queue: results that a worker could not deliver go to the gateways of their requests") {
+  const address other{node_id{5}, {}, role::gateway, 0};
+  const auto first = make_request_id(gateway_node, {11}, 1), second = make_request_id(other.node, {7}, 1);
+  queue_stage q;
+  q.deliver(
+      completion{
+          {4}, 0, {{first, 2, failure::stale_memory, {}, {}}, {second, 1, failure::stale_memory, {}, {}}}},
+      worker_of(0));
+  const auto sent = q.out.take_addressed<completion>();
+  REQUIRE(sent.size() == 2);
+  CHECK(sent[0].first.node == gateway_node);
+  CHECK(sent[0].second.results == std::vector<result>{{first, 2, failure::stale_memory, {}, {}}});
+  CHECK(sent[1].first == other);
+  CHECK(sent[1].second.results[0].id == second);
+}
+
 TEST_CASE("model_queue: requests of a dead gateway do not run") {
   const address other{node_id{5}, {7}, role::gateway, 0};
   queue_stage q;

@@ -11,7 +11,9 @@ namespace {
 
 /// Rows of four bytes of input and eight of output.
 struct queue_of_orders {
-  explicit queue_of_orders(uint64_t slots = 100) : memory(worker_node, slots) {}
+  explicit queue_of_orders(uint64_t slots = 100) : memory(worker_node, slots) {
+    up.add({the_gateway.node, the_gateway.incarnation});
+  }
 
   request ask(uint64_t id) {
     request r;
@@ -28,7 +30,7 @@ struct queue_of_orders {
     o.preempts = preempts;
     return o;
   }
-  bool take(batch_order o, time_point now = at(0)) { return orders.take(o, {4, 8}, worker_of(0), now); }
+  bool take(batch_order o, time_point now = at(0)) { return orders.take(o, {4, 8}, up, worker_of(0), now); }
   void end_pull(time_point now = at(1), pull_status status = pull_status::ok) {
     orders.on_pulled(memory.end_pull(source, status), now);
   }
@@ -40,9 +42,19 @@ struct queue_of_orders {
 
   scripted_memory memory, source{gateway_node};
   order_queue orders{memory, 4};
+  peers_up up;
 };
 
 }  // namespace
+
+TEST_CASE("order queue: nothing is pulled from a gateway that is not up") {
+  queue_of_orders q;
+  q.up.clear();
+  REQUIRE(q.take(q.order(1, {q.ask(1)}), at(1)));
+  CHECK(q.memory.pulls.empty());
+  CHECK(q.orders.front().missing == 0);
+  CHECK(q.orders.front().parts[0].error == failure::stale_memory);
+}
 
 TEST_CASE("order queue: a batch is complete when the last of its inputs has arrived") {
   queue_of_orders q;
@@ -84,7 +96,7 @@ TEST_CASE("order queue: a part without a valid input is left out of the work") {
 TEST_CASE("order queue: an order without room for its outputs is refused, and takes no memory") {
   queue_of_orders q(1);
   auto o = q.order(1, {q.ask(1), q.ask(2)});
-  CHECK_FALSE(q.orders.take(o, {4, 8}, worker_of(0), at(0)));
+  CHECK_FALSE(q.orders.take(o, {4, 8}, q.up, worker_of(0), at(0)));
   CHECK(o.requests.size() == 2);  // the refusal names it
   CHECK(q.memory.in_use() == 0);
   CHECK(q.memory.pulls.empty());
@@ -96,7 +108,7 @@ TEST_CASE("order queue: rows without bytes are complete at once and take no memo
   auto r = q.ask(1);
   r.input = {};
   auto o = q.order(1, {r});
-  REQUIRE(q.orders.take(o, {0, 0}, worker_of(0), at(2)));
+  REQUIRE(q.orders.take(o, {0, 0}, q.up, worker_of(0), at(2)));
   CHECK(q.orders.front().inputs_at == at(2));
   CHECK(q.memory.in_use() == 0);
 }

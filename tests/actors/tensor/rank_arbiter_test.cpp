@@ -66,6 +66,29 @@ TEST_CASE("rank_arbiter: a run counts as busy time, a refused order does not") {
   CHECK(a.out.take<grant>().size() == 1);
 }
 
+TEST_CASE("rank_arbiter: a slot that cannot move a batch's bytes rests, if another node has the model") {
+  for (const bool alone : {false, true}) {
+    arbiter_stage a;
+    if (!alone) a.deliver(ready_on(node_id{9}, 1));
+    a.offer(0, 0, 1000);
+    const auto first = a.out.one<grant>();
+    CHECK(first.slot == slot_id{0});
+    a.answer(first, 1, 10);
+    a.run_until(at(5));
+    a.deliver(batch_done{{1}, model_id{0}, slot_id{0}, refusal::none, 0, at(5), at(5), {{7}}}, worker_of(0));
+    a.offer(0, 5, 1000);
+    const auto second = a.out.one<grant>();
+    CHECK(second.slot == slot_id{alone ? 0u : 1u});
+    if (alone) continue;
+    a.answer(second, 2, 900);
+    a.offer(0, 5, 1000);
+    a.run_until(at(104));
+    CHECK(a.out.silent());
+    a.run_until(at(106));
+    CHECK(a.out.one<grant>().slot == slot_id{0});
+  }
+}
+
 TEST_CASE("rank_arbiter: a batch that ends before its `occupied` leaves no state") {
   arbiter_stage a;
   for (uint64_t batch = 1; batch <= 5; ++batch) {
