@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "gpu/tokenizer/byte_alphabet.hpp"
-#include "gpu/tokenizer/nfc.hpp"
+#include "gpu/tokenizer/unicode.hpp"
 #include "gpu/tokenizer/utf8.hpp"
 
 namespace troupe::llm {

@@ -14,6 +14,9 @@ namespace troupe::llm {
 /// The bytes of a file. Throws model_error if it cannot be read or has more than `max_bytes`.
 std::string read_file(const std::filesystem::path& file, uint64_t max_bytes);
 
+/// Larger tokenizers are refused; the largest known one, of 262,144 tokens, has 33 MB.
+constexpr uint64_t max_tokenizer_bytes = 128 << 20;
+
 /// Larger ids are refused: no model has as many tokens, and every id below the greatest takes memory.
 constexpr uint64_t max_vocabulary_size = 1 << 21;
 

@@ -8,13 +8,6 @@
 
 namespace troupe::llm {
 
-namespace {
-
-// the largest known one, of 262,144 tokens, has 33 MB
-constexpr uint64_t max_tokenizer_bytes = 128 << 20;
-
-}  // namespace
-
 std::shared_ptr<const tokenizer> read_tokenizer(const std::filesystem::path& folder) {
   const auto pieces = folder / "tokenizer.model";
   const auto read_pieces = [&] {

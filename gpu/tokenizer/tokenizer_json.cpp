@@ -9,8 +9,8 @@
 #include "gpu/common/model_error.hpp"
 #include "gpu/tokenizer/byte_alphabet.hpp"
 #include "gpu/tokenizer/json_place.hpp"
-#include "gpu/tokenizer/nfc.hpp"
 #include "gpu/tokenizer/pattern_dialect.hpp"
+#include "gpu/tokenizer/unicode.hpp"
 #include "messages/common/parse_json.hpp"
 
 namespace troupe::llm {

@@ -1,4 +1,4 @@
-#include "gpu/tokenizer/nfc.hpp"
+#include "gpu/tokenizer/unicode.hpp"
 
 #include <doctest/doctest.h>
 
@@ -28,4 +28,25 @@ TEST_CASE("NFC sorts a million marks in the worst order without quadratic time")
   for (int i = 0; i < 500'000; ++i) sorted += "\u0323";
   for (int i = 0; i < 500'000; ++i) sorted += "\u0301";
   CHECK((nfc(worst) == sorted));
+}
+
+TEST_CASE("the four normalization forms") {
+  CHECK(normalize("\ufb01 \u00bd", normal_form::nfc) == "\ufb01 \u00bd");
+  CHECK(normalize("\u00e9", normal_form::nfd) == "e\u0301");
+  CHECK(normalize("\ufb01 \uff21 e\u0301", normal_form::nfkc) == "fi A \u00e9");
+  CHECK(normalize("\ufb01\u00e9", normal_form::nfkd) == "fie\u0301");
+  CHECK(normalize("plain", normal_form::nfkd) == "plain");
+}
+
+TEST_CASE("properties of characters") {
+  CHECK(lowercase("\u00c4\u0130A\u03a3") == "\u00e4i\u0307a\u03c3");
+  CHECK(without_nonspacing_marks("e\u0301\u093e") == "e\u093e");
+  CHECK(without_marks("e\u0301\u093e") == "e");
+  CHECK(is_white_space(0x3000));
+  CHECK_FALSE(is_white_space(0x200b));
+  CHECK(is_control(0x200b));
+  CHECK(is_punctuation(0x3002));
+  CHECK_FALSE(is_punctuation(U'+'));
+  CHECK(is_ideograph(0x4e2d));
+  CHECK_FALSE(is_ideograph(0x3042));
 }
