@@ -120,7 +120,6 @@ class model_reader {
     m.batched = s.choice("batching", kinds, 0) == 0;
     if (!m.batched) m.max_batch = 1;
     if (auto* t = s.table("shapes")) {
-      if (m.batched) s.refuse("shapes", "are whole shapes, of one request; add batching = \"none\"");
       for (const auto& name : t->keys()) m.shapes.push_back({name, read_dims(*t, name)});
     }
     if (auto* t = s.table("constants"))
@@ -256,10 +255,10 @@ void defined_names::add(section& s, const char* kind, const std::string& name) {
 model_list read_models(section& root, const cluster_spec& cluster, const std::filesystem::path& directory,
                        defined_names& names) {
   const auto sections = root.tables("model");
-  if (sections.empty() && !root.has("model") && !root.has("llm")) {
+  if (sections.empty() && !root.has("model") && !root.has("llm") && !root.has("encoder")) {
     root.refuse("model",
-                "is missing; describe each model to serve in a [[model]] section, or each language model in "
-                "an [[llm]] section");
+                "is missing; describe each model to serve in a [[model]] section, each language model in an "
+                "[[llm]] section, or each encoder of texts in an [[encoder]] section");
   }
   model_reader models{cluster, directory, root.owner(), true};
   model_list out;

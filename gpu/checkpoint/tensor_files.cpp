@@ -47,6 +47,12 @@ weight_view weight_of(const stored_tensor& tensor, std::string_view name, const 
   return {type->second, tensor.shape, tensor.bytes};
 }
 
+std::vector<float> floats_of(const weight_view& w) {
+  std::vector<float> out(w.bytes.size() / element_bytes(w.type));
+  for (size_t i = 0; i < out.size(); ++i) out[i] = element_at(w.bytes.data(), w.type, i);
+  return out;
+}
+
 tensor_files::tensor_files(std::filesystem::path folder) : folder_(std::move(folder)) {
   if (std::filesystem::exists(folder_ / whole_file)) return;
   if (!std::filesystem::exists(folder_ / index_file)) {
@@ -80,6 +86,10 @@ void tensor_files::read_index() {
 const safetensors& tensor_files::open(const std::string& file) {
   const auto found = files_.find(file);
   return found != files_.end() ? found->second : files_.emplace(file, folder_ / file).first->second;
+}
+
+bool tensor_files::has(const std::string& tensor) {
+  return sharded_ ? shard_of_.contains(tensor) : open(whole_file).find(tensor) != nullptr;
 }
 
 weight_view tensor_files::need(const std::string& tensor, const std::vector<uint64_t>& shape) {

@@ -14,6 +14,8 @@ namespace troupe::llm {
 /// tensor and both shapes.
 weight_view weight_of(const stored_tensor& tensor, std::string_view name, const std::vector<uint64_t>& shape,
                       const std::string& file);
+/// All numbers of a weight.
+std::vector<float> floats_of(const weight_view& w);
 /// "[4096, 11008]"; truncated if there are very many dimensions.
 std::string to_string(const std::vector<uint64_t>& shape);
 
@@ -27,6 +29,8 @@ class tensor_files {
   /// Throws model_error if the tensor or its shard is missing or damaged, or if it is not a weight of that
   /// shape.
   weight_view need(const std::string& tensor, const std::vector<uint64_t>& shape);
+  /// Throws model_error if the shard is damaged.
+  bool has(const std::string& tensor);
 
  private:
   void read_index();

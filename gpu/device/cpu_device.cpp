@@ -47,7 +47,7 @@ model_maker on_cpu(cpu_options o) {
   if (!o.library) o.library = std::make_shared<model_library>();
   return [o = std::move(o)](const model_source& source) -> std::unique_ptr<batch_model> {
     onnx::use_operator_threads(o.threads);
-    return std::make_unique<cpu_model>(o.library->model_on_cpu(source.path), o.threads, source.max_batch);
+    return std::make_unique<cpu_model>(o.library->model_on_cpu(source), o.threads, source.max_batch);
   };
 }
 

@@ -27,7 +27,7 @@ std::unique_ptr<batch_model> make_on(const model_source& source, const cuda_devi
   options.tf32 = !o.exact, options.timed_rows = source.max_batch;
   options.max_plans = profiled_batch_sizes(source.max_batch).size() + 40;  // a program and a graph are small
   auto made = std::make_unique<machine>(nullptr, 0, std::make_shared<cuda::workspace>(shared));
-  return std::make_unique<cuda::cuda_tensor_model<machine>>(std::move(made), o.library->model(source.path),
+  return std::make_unique<cuda::cuda_tensor_model<machine>>(std::move(made), o.library->model(source),
                                                             options, shared);
 }
 

@@ -48,7 +48,7 @@ struct model_source {
   model_engine engine = model_engine::automatic;  ///< on CPUs
   bool bf16 = false;                              ///< openvino: compute in bf16 instead of f32
   bool batched = true;                            ///< false: a row is a request with all its dimensions
-  std::vector<input_shape> shapes = {};           ///< of inputs whose shapes are dynamic; not batched only
+  std::vector<input_shape> shapes = {};           ///< of dynamic inputs: of a row, or whole if not batched
   std::vector<input_constant> constants = {};
 };
 

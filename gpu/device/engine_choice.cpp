@@ -5,7 +5,9 @@
 #include <string>
 #include <utility>
 
+#include "gpu/checkpoint/encoder_config.hpp"
 #include "gpu/common/model_error.hpp"
+#include "gpu/device/native_model.hpp"
 #include "gpu/device/openvino.hpp"
 #include "gpu/onnx/model.hpp"
 
@@ -13,18 +15,16 @@ namespace troupe {
 namespace {
 
 /// What the native engine does not do to a model.
-bool changes_inputs(const model_source& source) {
-  return !source.batched || !source.shapes.empty() || !source.constants.empty();
-}
+bool only_openvino(const model_source& source) { return !source.batched || !source.constants.empty(); }
 
 /// The reason why the native engine does not run the model; empty: it does. Throws unreadable_model.
 std::string native_problem(const model_source& source) {
-  if (changes_inputs(source))
+  if (only_openvino(source))
     return fmt::format(
-        "{}: models without batches, and shapes and constants of inputs, need the engine openvino, or auto",
+        "{}: models without batches, and constants of inputs, need the engine openvino, or auto",
         source.path);
   try {
-    plan_on_cpu(onnx::model::load(source.path), source.max_batch);
+    plan_on_cpu(open_native(source), source.max_batch);
     return {};
   } catch (const unreadable_model&) {
     throw;  // no engine reads it
@@ -37,6 +37,11 @@ std::string native_problem(const model_source& source) {
 
 model_engine choose_engine(const model_source& source) {
   std::string problem;
+  if (is_encoder_folder(source.path)) {
+    if (source.engine != model_engine::openvino) return model_engine::native;
+    throw model_error(
+        fmt::format("{}: OpenVINO reads ONNX files; the engine native runs this encoder", source.path));
+  }
   if (source.engine != model_engine::openvino) {
     problem = native_problem(source);
     if (problem.empty()) return model_engine::native;
@@ -46,7 +51,7 @@ model_engine choose_engine(const model_source& source) {
     openvino_signature(source);
     return model_engine::openvino;
   } catch (const model_error& e) {
-    if (problem.empty() || changes_inputs(source)) throw;
+    if (problem.empty() || only_openvino(source)) throw;
     throw model_error(fmt::format("{}; by OpenVINO: {}", problem, e.what()));
   }
 }
@@ -59,7 +64,7 @@ model_maker on_chosen_engine(cpu_options o) {
 }
 
 model_signature signature_of(const model_source& source) {
-  return choose_engine(source) == model_engine::native ? onnx::model::load(source.path)->signature()
+  return choose_engine(source) == model_engine::native ? open_native(source)->signature()
                                                        : openvino_signature(source);
 }
 

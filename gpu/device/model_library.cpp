@@ -3,33 +3,56 @@
 #include <fmt/format.h>
 
 #include "gpu/common/model_error.hpp"
+#include "gpu/device/native_model.hpp"
 #include "gpu/onnx/executor.hpp"
 #include "gpu/onnx/model.hpp"
 #include "gpu/onnx/weights.hpp"
 
 namespace troupe {
 
-std::pair<model_library::entry&, std::shared_ptr<const onnx::model>> model_library::find(
-    const std::string& path) {
+namespace {
+
+auto shapes_of(const model_source& source) {
+  std::vector<std::pair<std::string, std::vector<int64_t>>> out;
+  for (const auto& s : source.shapes) out.emplace_back(s.name, s.dims);
+  return out;
+}
+
+}  // namespace
+
+std::pair<model_library::models&, std::shared_ptr<const onnx::model>> model_library::find(
+    const model_source& source) {
   std::error_code error;
-  const auto written = std::filesystem::last_write_time(path, error);
-  if (error) throw model_error(fmt::format("{}: {}", path, error.message()));
-  auto& known = entries_[{path, written}];
+  const auto written = std::filesystem::last_write_time(source.path, error);
+  if (error) throw model_error(fmt::format("{}: {}", source.path, error.message()));
+  auto& all = paths_[{source.path, written}];
+  auto& known = all[shapes_of(source)];
   auto found = known.model.lock();
-  if (!found) known.model = found = onnx::model::load(path);
-  return {known, std::move(found)};
+  if (found) return {all, std::move(found)};
+  std::shared_ptr<const onnx::model> other;
+  for (auto& [_, e] : all)
+    if (other == nullptr) other = e.model.lock();
+  known.model = found = open_native(source, other.get());
+  return {all, std::move(found)};
 }
 
-std::shared_ptr<const onnx::model> model_library::model(const std::string& path) {
+std::shared_ptr<const onnx::model> model_library::model(const model_source& source) {
   const std::scoped_lock lock(mutex_);
-  return find(path).second;
+  return find(source).second;
 }
 
-model_library::on_cpu model_library::model_on_cpu(const std::string& path) {
+model_library::on_cpu model_library::model_on_cpu(const model_source& source) {
   const std::scoped_lock lock(mutex_);
-  auto [known, model] = find(path);
+  auto [all, model] = find(source);
+  auto& known = all[shapes_of(source)];
   auto weights = known.weights.lock();
-  if (!weights) known.weights = weights = onnx::load_weights(*model);
+  for (auto& [_, e] : all) {
+    if (weights != nullptr) break;
+    const auto other = e.model.lock();
+    if (other != nullptr && other->layers() == model->layers()) weights = e.weights.lock();
+  }
+  if (weights == nullptr) weights = onnx::load_weights(*model);
+  known.weights = weights;
   return {std::move(model), std::move(weights)};
 }
 

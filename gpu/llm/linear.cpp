@@ -4,6 +4,8 @@
 #include <span>
 #include <string>
 
+#include "gpu/checkpoint/tensor_files.hpp"
+
 namespace troupe::llm {
 
 kernels::dense_args linear::args(const float* x, float* y, size_t rows) const {
@@ -14,12 +16,6 @@ kernels::dense_args linear::args(const float* x, float* y, size_t rows) const {
           .y = y,
           .y_stride = weights.out(),
           .rows = rows};
-}
-
-std::vector<float> floats_of(const weight_view& w) {
-  std::vector<float> out(w.bytes.size() / element_bytes(w.type));
-  for (size_t i = 0; i < out.size(); ++i) out[i] = element_at(w.bytes.data(), w.type, i);
-  return out;
 }
 
 std::vector<float> floats_of(const layer_parameters& p, std::string_view name) {

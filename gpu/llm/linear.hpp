@@ -18,9 +18,7 @@ struct linear {
   kernels::dense_args args(const float* x, float* y, size_t rows) const;
 };
 
-/// All numbers of a weight, as floats.
-std::vector<float> floats_of(const weight_view& w);
-/// The same for a parameter of a layer; empty if it has no such parameter.
+/// All numbers of a layer's parameter; empty if it has no such parameter.
 std::vector<float> floats_of(const layer_parameters& p, std::string_view name);
 /// Packs the projections of these names ("lm_head").
 linear pack_linear(const layer_parameters& p, std::initializer_list<std::string_view> names, element type);

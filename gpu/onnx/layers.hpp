@@ -21,6 +21,7 @@ struct parameter {
   std::string name;
   shape dims;
   size_t offset = 0;  ///< in its layer's blob, a multiple of 64
+  bool operator==(const parameter&) const = default;
 };
 
 struct layer {
@@ -29,6 +30,7 @@ struct layer {
   std::vector<parameter> parameters;
   size_t bytes = 0;   ///< of the canonical blob: the parameters as in the file, gaps zero
   uint64_t hash = 0;  ///< FNV-1a of the blob (gpu/common/fnv.hpp)
+  bool operator==(const layer&) const = default;
 };
 
 using blob = std::shared_ptr<const aligned_bytes>;

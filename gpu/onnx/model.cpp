@@ -36,6 +36,12 @@ uint64_t model::parameter_bytes() const {
                          [](uint64_t sum, const layer& l) { return sum + l.bytes; });
 }
 
+void model::share_parameters(const model& other) {
+  for (size_t i = 0; i < std::min(layers_.size(), other.layers_.size()); ++i)
+    if (layers_[i].hash == other.layers_[i].hash && layers_[i].bytes == other.layers_[i].bytes)
+      blobs_[i] = other.blobs_[i];
+}
+
 void model::check_output(size_t i, data_type type, const shape& dims, int64_t rows) const {
   const auto& promised = signature_.outputs[i];
   if (type == promised.type && dims == joined(std::span{&rows, 1}, promised.shape)) return;

@@ -1,5 +1,5 @@
-// An ONNX model ready for planning: its graph checked, constant-folded and cut into layers. Immutable, shared
-// by all threads.
+// An ONNX model ready for planning: its graph checked, constant-folded and cut into layers. Immutable once
+// shared with other threads.
 #pragma once
 #include <filesystem>
 #include <map>
@@ -30,6 +30,8 @@ class model {
   const std::vector<layer>& layers() const { return layers_; }
   const blob& parameters(size_t layer) const { return blobs_.at(layer); }
   uint64_t parameter_bytes() const;
+  /// Takes the memory of the layers that are equal in `other`, and frees its own.
+  void share_parameters(const model& other);
 
   /// Throws model_error unless output i of a plan for `rows` rows is as the signature promises. Each plan
   /// must check this: outputs are split by rows, shapes are inferred anew for every batch size, and the

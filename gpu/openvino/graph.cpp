@@ -54,8 +54,10 @@ std::shared_ptr<ov::Model> convert(const model_source& source, const std::string
     const auto& name = names.emplace_back(name_of(*place));
     const auto* shape = find_input(source.shapes, name);
     if (shape == nullptr) continue;
-    input->set_partial_shape(
-        place, ov::PartialShape(std::vector<ov::Dimension>(shape->dims.begin(), shape->dims.end())));
+    std::vector<ov::Dimension> dims(shape->dims.begin(), shape->dims.end());
+    if (source.batched && find_input(source.constants, name) == nullptr)
+      dims.insert(dims.begin(), ov::Dimension());
+    input->set_partial_shape(place, ov::PartialShape(dims));
     left.erase(name);
   }
   if (!left.empty())
@@ -91,8 +93,10 @@ void check_batched(const ov::Output<const ov::Node>& input) {
         fmt::format("input '{}' has the shape {}, without a dynamic first dimension for batches; {}",
                     name_of(input), text_of(shape), fix));
   if (std::any_of(shape.begin() + 1, shape.end(), [](const auto& d) { return d.is_dynamic(); }))
-    throw model_error(fmt::format("input '{}' has the shape {}; only the first dimension may be dynamic; {}",
-                                  name_of(input), text_of(shape), fix));
+    throw model_error(
+        fmt::format("input '{}' has the shape {}; only the first dimension may be dynamic; give "
+                    "the shape of a row: shapes in a cluster file; {}",
+                    name_of(input), text_of(shape), fix));
 }
 
 void check_static(const ov::Output<const ov::Node>& input) {

@@ -25,7 +25,7 @@ struct model_spec {
   model_engine engine = model_engine::automatic;  ///< on CPUs
   bool bf16 = false;                              ///< openvino: compute in bf16 instead of f32
   bool batched = true;                            ///< false: requests run one by one, max_batch is 1
-  std::vector<input_shape> shapes;                ///< of inputs whose shapes are dynamic; not batched only
+  std::vector<input_shape> shapes;                ///< of dynamic inputs: of a row, or whole if not batched
   std::vector<input_constant> constants;
   duration slo{};
   profile_origin origin = profile_origin::measured;

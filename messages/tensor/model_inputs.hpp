@@ -9,7 +9,7 @@
 
 namespace troupe {
 
-/// The whole shape of an input.
+/// The shape of an input: of a row, without the dimension for batches, or whole if the model has no rows.
 struct input_shape {
   std::string name;
   std::vector<int64_t> dims;

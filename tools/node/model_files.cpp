@@ -11,7 +11,9 @@
 
 #include "gpu/checkpoint/parameters.hpp"
 #include "gpu/device/engine_choice.hpp"
+#include "gpu/device/native_model.hpp"
 #include "tools/node/model_source.hpp"
+#include "tools/node/read_encoder_bundle.hpp"
 #include "tools/node/read_tokenizer_bundle.hpp"
 #ifdef TROUPE_CUDA
 #include "gpu/device/profile.hpp"
@@ -40,7 +42,7 @@ void read_model_file(const model_spec& m, const cluster_spec& cluster) {
   if (kinds.contains(device_kind::emulated)) signature_of(source_of(m));
 #ifdef TROUPE_CUDA
   if (!kinds.contains(device_kind::cuda)) return;
-  const auto file = onnx::model::load(m.path);
+  const auto file = open_native(source_of(m));
   for (const auto rows : profiled_batch_sizes(m.max_batch)) cuda::make_program(*file, rows, {});
 #endif
 }
@@ -82,9 +84,19 @@ void note(std::vector<problem>& problems, const file_position& where, const char
 model_file_findings check_model_files(const cluster_reading& cluster) {
   model_file_findings out;
   const auto& spec = cluster.spec;
-  for (size_t i = 0; i < spec.models.size(); ++i)
-    note(out.problems, cluster.model_places[i], "model.source",
-         [&] { read_model_file(spec.models[i], spec); });
+  std::set<uint32_t> of_encoders;
+  for (const auto& e : spec.encoders) {
+    for (const auto& l : e.lengths) of_encoders.insert(l.model.value);
+    const auto longest = e.lengths.back().model.value;
+    note(out.problems, cluster.model_places[longest], "encoder.model", [&] {
+      read_encoder_bundle(e.path);
+      open_native(source_of(spec.models[longest]));
+    });
+  }
+  for (uint32_t i = 0; i < spec.models.size(); ++i)
+    if (!of_encoders.contains(i))
+      note(out.problems, cluster.model_places[i], "model.source",
+           [&] { read_model_file(spec.models[i], spec); });
   for (size_t i = 0; i < spec.llms.size(); ++i)
     note(out.problems, cluster.llm_places[i], "llm.model", [&] {
       if (const auto why = read_llm_folder(spec.llms[i]); !why.empty())

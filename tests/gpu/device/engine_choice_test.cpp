@@ -38,14 +38,19 @@ TEST_CASE("engine choice: a model that the native engine runs is the native engi
   CHECK(outputs(*chosen, f, 3) == outputs(*native, f, 3));
 }
 
-TEST_CASE("engine choice: shapes and constants are not for the native engine") {
+TEST_CASE("engine choice: shapes of rows are for both engines, whole shapes and constants for OpenVINO") {
   auto s = source_of("mlp", model_engine::native);
+  s.shapes = {{"input", onnx::fixture("mlp").loaded->signature().inputs[0].shape}};
+  CHECK(choose_engine(s) == model_engine::native);
+  s.shapes[0].dims.push_back(1);
+  CHECK_THROWS_WITH_AS(on_chosen_engine()(s), doctest::Contains("a row of it cannot be"), model_error);
+  s.shapes[0].name = "other";
+  CHECK_THROWS_WITH_AS(on_chosen_engine()(s), doctest::Contains("has no input 'other'"), model_error);
   s.shapes = {{"input", {1, 64}}};
   s.batched = false;
   CHECK_THROWS_WITH_AS(
       on_chosen_engine()(s),
-      (s.path +
-       ": models without batches, and shapes and constants of inputs, need the engine openvino, or auto")
+      (s.path + ": models without batches, and constants of inputs, need the engine openvino, or auto")
           .c_str(),
       model_error);
 }

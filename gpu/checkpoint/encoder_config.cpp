@@ -1,0 +1,169 @@
+#include "gpu/checkpoint/encoder_config.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+
+#include "gpu/checkpoint/json_object.hpp"
+#include "gpu/checkpoint/mapped_file.hpp"
+#include "gpu/common/model_error.hpp"
+#include "messages/common/parse_json.hpp"
+
+namespace troupe {
+namespace {
+
+using llm::json_object;
+
+constexpr size_t max_config_bytes = 16 << 20;
+// Far beyond every existing model. Larger values are damage, and would be allocated.
+constexpr uint64_t max_layers = 1024, max_heads = 1024, widest = 1 << 20, max_vocabulary = 1 << 24,
+                   max_positions = 1 << 20, max_types = 1024, max_labels = 1 << 16;
+
+constexpr std::array<std::string_view, 4> families{"bert", "roberta", "xlm-roberta", "camembert"};
+
+llm::ordered_json read_json(const std::filesystem::path& file) {
+  return llm::parse_object(llm::read_text(file, max_config_bytes), file.string());
+}
+
+bool classifies(const llm::ordered_json& config) {
+  const auto list = config.find("architectures");
+  if (list == config.end() || !list->is_array()) return false;
+  return std::ranges::any_of(*list, [](const auto& a) {
+    return a.is_string() && a.template get_ref<const std::string&>().ends_with("ForSequenceClassification");
+  });
+}
+
+uint32_t size_of(const json_object& config, const char* key, uint64_t max) {
+  return static_cast<uint32_t>(config.integer(key, 1, max));
+}
+
+void read_shape(const json_object& config, encoder_config& e) {
+  e.layers = size_of(config, "num_hidden_layers", max_layers);
+  e.hidden = size_of(config, "hidden_size", widest);
+  e.heads = size_of(config, "num_attention_heads", max_heads);
+  if (e.hidden % e.heads != 0)
+    config.fail("hidden_size",
+                fmt::format("is {}: it must be a multiple of the {} heads", e.hidden, e.heads));
+  e.intermediate = size_of(config, "intermediate_size", widest);
+  e.vocabulary = size_of(config, "vocab_size", max_vocabulary);
+  e.positions = size_of(config, "max_position_embeddings", max_positions);
+  e.types = static_cast<uint32_t>(config.integer("type_vocab_size", 1, max_types, e.roberta ? 1 : 2));
+  e.padding = static_cast<uint32_t>(config.integer("pad_token_id", 0, e.vocabulary - 1, e.roberta ? 1 : 0));
+  e.norm_epsilon = static_cast<float>(config.number("layer_norm_eps", 1e-15, 1, 1e-12));
+  e.first_position = e.roberta ? e.padding + 1 : 0;
+  if (e.positions <= e.first_position + 2)
+    config.fail("max_position_embeddings", fmt::format("is {}: too few for a text", e.positions));
+  e.max_tokens = e.positions - e.first_position;
+}
+
+void read_kinds(const json_object& config, encoder_config& e) {
+  e.activation = config.text("hidden_act", std::string("gelu"));
+  if (e.activation == "gelu_pytorch_tanh" || e.activation == "gelu_fast") e.activation = "gelu_new";
+  if (e.activation != "gelu" && e.activation != "gelu_new" && e.activation != "relu")
+    config.fail("hidden_act", fmt::format("is '{}': supported are gelu, gelu_new, gelu_pytorch_tanh and relu",
+                                          e.activation));
+  if (const auto p = config.text("position_embedding_type", std::string("absolute")); p != "absolute")
+    config.fail("position_embedding_type", fmt::format("is '{}': only 'absolute' is supported", p));
+  if (config.flag("is_decoder", false)) config.fail("is_decoder", "is true: encoders only");
+}
+
+uint32_t labels_of(const json_object& config) {
+  const auto names = config.object("id2label");
+  const auto otherwise = names ? std::max<size_t>(names->items().size(), 1) : 2;
+  return static_cast<uint32_t>(config.integer("num_labels", 1, max_labels, otherwise));
+}
+
+/// Sentence Transformers' list of what follows the encoder.
+void read_modules(const std::filesystem::path& folder, encoder_config& e) {
+  const auto file = folder / "modules.json";
+  std::filesystem::path pooling = folder / "1_Pooling" / "config.json";
+  if (std::filesystem::exists(file)) {
+    const auto list = parse_json(llm::read_text(file, max_config_bytes));
+    const auto fail = [&](const std::string& what) {
+      throw model_error(fmt::format("{}: {}", file.string(), what));
+    };
+    if (!list.is_array()) fail("is not a list of modules: is the file complete?");
+    e.normalise = false;
+    for (const auto& m : list) {
+      if (!m.is_object() || !m.contains("type") || !m["type"].is_string()) fail("has a module without a type");
+      const auto& type = m["type"].get_ref<const std::string&>();
+      const auto kind = type.substr(type.rfind('.') + 1);
+      if (kind == "Normalize")
+        e.normalise = true;
+      else if (kind == "Pooling" && m.contains("path") && m["path"].is_string())
+        pooling = folder / std::filesystem::path(m["path"].get<std::string>()).filename() / "config.json";
+      else if (kind != "Transformer" && kind != "Pooling")
+        fail(fmt::format("has the module '{}': supported are Transformer, Pooling and Normalize", type));
+    }
+  }
+  if (!std::filesystem::exists(pooling)) return;
+  const auto text = read_json(pooling);
+  const auto name = pooling.string();
+  const json_object config(text, name);
+  const bool mean = config.flag("pooling_mode_mean_tokens", false);
+  const bool cls = config.flag("pooling_mode_cls_token", false);
+  for (const auto& [key, value] : text.items())
+    if (key.starts_with("pooling_mode_") && value == true && key != "pooling_mode_mean_tokens" &&
+        key != "pooling_mode_cls_token")
+      config.fail(key, "is true: supported are pooling_mode_mean_tokens and pooling_mode_cls_token");
+  if (mean == cls)
+    config.fail("pooling_mode_mean_tokens", "and pooling_mode_cls_token: exactly one must be true");
+  e.pooling = mean ? encoder_pooling::mean : encoder_pooling::cls;
+}
+
+/// The limits that tokenizers and Sentence Transformers state: the smallest one counts.
+void read_limits(const std::filesystem::path& folder, encoder_config& e) {
+  const auto limit = [&](const char* file, const char* key) {
+    const auto path = folder / file;
+    if (!std::filesystem::exists(path)) return;
+    const auto text = read_json(path);
+    const auto value = text.find(key);
+    // "no limit" is written as 10^30
+    if (value == text.end() || !value->is_number()) return;
+    const auto n = value->get<double>();
+    if (n >= 3) e.max_tokens = static_cast<uint32_t>(std::min<double>(e.max_tokens, n));
+  };
+  limit("sentence_bert_config.json", "max_seq_length");
+  limit("tokenizer_config.json", "model_max_length");
+}
+
+}  // namespace
+
+bool is_encoder_folder(const std::filesystem::path& path) {
+  std::error_code error;
+  const auto file = path / "config.json";
+  if (!std::filesystem::is_regular_file(file, error)) return false;
+  const auto config = parse_json(llm::read_text(file, max_config_bytes));
+  if (!config.is_object() || !config.contains("model_type") || !config["model_type"].is_string()) return false;
+  return std::ranges::count(families, config["model_type"].get_ref<const std::string&>()) > 0;
+}
+
+encoder_config read_encoder_config(const std::filesystem::path& folder) {
+  const auto file = (folder / "config.json").string();
+  const auto text = read_json(file);
+  const json_object config(text, file);
+  encoder_config e;
+  e.folder = folder.string();
+  const auto type = config.text("model_type");
+  if (std::ranges::count(families, type) == 0)
+    config.fail("model_type", fmt::format("is '{}': supported encoders are bert, roberta, xlm-roberta and "
+                                          "camembert",
+                                          type));
+  e.roberta = type != "bert";
+  read_shape(config, e);
+  read_kinds(config, e);
+  if (classifies(text)) {
+    e.pooling = encoder_pooling::classifier;
+    e.labels = labels_of(config);
+  } else {
+    read_modules(folder, e);
+  }
+  read_limits(folder, e);
+  return e;
+}
+
+}  // namespace troupe
