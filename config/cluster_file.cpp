@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "config/fingerprint.hpp"
 #include "config/sections.hpp"
 #include "config/text_file.hpp"
@@ -70,6 +73,10 @@ cluster_reading read_cluster_text(std::string_view text, const std::string& file
   auto listed = read_models(root, spec, directory, names);
   spec.models = std::move(listed.models);
   out.model_places = std::move(listed.places);
+  auto encoders = read_encoders(root, spec, directory, names);
+  spec.encoders = std::move(encoders.encoders);
+  std::ranges::move(encoders.models, std::back_inserter(spec.models));
+  std::ranges::move(encoders.places, std::back_inserter(out.model_places));
   auto llms = read_llms(root, spec, directory, names);
   check_workers(root, nodes, llms, spec);
   spec.llms = std::move(llms.llms);

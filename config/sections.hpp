@@ -71,7 +71,7 @@ model_spec read_model(section& s, const cluster_spec& cluster, const std::filesy
 
 std::string absolute_path(const std::filesystem::path& p);
 
-/// Names in use. Models and language models share one namespace, that of URLs and tenants.
+/// Names in use. Models, encoders and language models share one namespace, that of URLs and tenants.
 class defined_names {
  public:
   /// Refuses `name`, which section `s` gives to a `kind`, if it is taken; an empty one has been refused
@@ -89,6 +89,16 @@ struct model_list {
 };
 model_list read_models(section& root, const cluster_spec& cluster, const std::filesystem::path& directory,
                        defined_names& names);
+
+/// [[encoder]]. Each of its lengths is a model, behind those of the cluster. Paths are relative to
+/// `directory`. Needs the cluster's nodes, domains and models.
+struct encoder_reading {
+  std::vector<encoder_spec> encoders;
+  std::vector<model_spec> models;
+  std::vector<file_position> places;  ///< of each model's encoder's `model`
+};
+encoder_reading read_encoders(section& root, const cluster_spec& cluster,
+                              const std::filesystem::path& directory, defined_names& names);
 
 /// [[llm]]. Paths are relative to `directory`. Needs the cluster's nodes.
 struct llm_reading {

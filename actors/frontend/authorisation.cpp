@@ -12,7 +12,7 @@
 namespace troupe {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, access>, 23> table{{
+constexpr std::array<std::pair<std::string_view, access>, 26> table{{
     {"/health", access::open},
     {"/v2/health/live", access::open},
     {"/v2/health/ready", access::open},
@@ -32,6 +32,9 @@ constexpr std::array<std::pair<std::string_view, access>, 23> table{{
     {"/v1/models/{id...}", access::tenant},
     {"/v1/completions", access::tenant},
     {"/v1/chat/completions", access::tenant},
+    {"/v1/embeddings", access::tenant},
+    {"/v1/rerank", access::tenant},
+    {"/rerank", access::tenant},
     {"/tokenize", access::tenant},
     {"/detokenize", access::tenant},
     // Routes that show other tenants' data:

@@ -92,6 +92,7 @@ void http_clients::answer(request_id id, const outcome& how, std::vector<std::by
   --waiting_now_;
   auto& w = node.mapped();
   statistics_.answered(w.model->model, w.asked.rows, how);
+  if (w.taker) return w.taker(how, std::move(pulled));
   if (how.kind != outcome_kind::finished) {
     auto refusal = refusal_response(how);
     refusal.headers.add(request_id_header, std::to_string(id.value));

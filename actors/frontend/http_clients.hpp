@@ -3,6 +3,7 @@
 #pragma once
 #include <array>
 #include <atomic>
+#include <functional>
 #include <mutex>
 #include <unordered_map>
 
@@ -36,6 +37,8 @@ class http_clients final : public client_port {
     infer_request asked;  ///< without `inputs`, which are views of the body
     time_point parsed_at = never;
     bool timed = false;  ///< it asked for a Server-Timing header (request_timing.hpp)
+    /// Gets the answer in place of `reply`, on the gateway's thread; `numbers` holds `how.output`.
+    std::function<void(const outcome& how, std::vector<std::byte> numbers)> taker = {};
   };
   explicit http_clients(const clock& time) : time_(time) {}
   void expect(request_id id, waiting w);

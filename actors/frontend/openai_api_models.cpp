@@ -16,6 +16,10 @@ void answer(http_reply& reply, std::string body) {
   reply.send(std::move(r));
 }
 
+openai::model_card card_of(const encoder_spec& e, std::chrono::sys_seconds since) {
+  return {e.name, e.path, {}, since, e.lengths.back().tokens};
+}
+
 }  // namespace
 
 void openai_api::list(uint32_t tenant, http_reply reply) const {
@@ -29,10 +33,16 @@ void openai_api::list(uint32_t tenant, http_reply reply) const {
   for (const auto& a : known.adapters())
     if (may_use(tenant, a.what.name, a.model))
       cards.push_back({a.what.name, a.what.path, models[a.model.value].name, started_, longest(a.model)});
+  for (const auto& e : parts_.cluster.encoders)
+    if (parts_.keys.may_see(tenant, e.name)) cards.push_back(card_of(e, started_));
   answer(reply, openai::format_models(cards));
 }
 
 void openai_api::describe(const std::string& name, uint32_t tenant, http_reply reply) const {
+  const auto& encoders = parts_.cluster.encoders;
+  const auto encoder = std::ranges::find(encoders, name, &encoder_spec::name);
+  if (encoder != encoders.end() && parts_.keys.may_see(tenant, name))
+    return answer(reply, openai::format_model(card_of(*encoder, started_)));
   const auto found = find(name, tenant);
   if (!found) return refuse(reply, found.error());
   openai::model_card card{name, found->spec->path, {}, started_, found->target.max_model_len};

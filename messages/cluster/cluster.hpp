@@ -219,6 +219,18 @@ struct engine_spec {
   node_id node;  ///< a worker
 };
 
+/// An encoder of texts. Each of its lengths is a model of its own: texts run in the shortest one that they
+/// fit into.
+struct encoder_spec {
+  struct length {
+    uint32_t tokens = 0;  ///< of a text, with those around it
+    model_id model;
+  };
+  std::string name;
+  std::string path;             ///< absolute: the folder of a checkpoint
+  std::vector<length> lengths;  ///< ascending
+};
+
 struct slot_spec {
   node_id node;
   device_kind kind = device_kind::cpu;
@@ -240,6 +252,7 @@ struct cluster_spec {
   std::vector<actor_spec> actors;  ///< of plug-ins
   std::vector<link_spec> links;
   std::vector<model_spec> models;
+  std::vector<encoder_spec> encoders;
   std::vector<llm_spec> llms;
   std::vector<engine_spec> engines;  ///< by model, in the order of its nodes in the file
   policy_spec policy;

@@ -214,7 +214,7 @@ TEST_CASE("the problem of an empty file lists the parts of a cluster") {
   CHECK(listed(read("").problems) ==
         R"(cluster.toml:1:1: name: is missing; it must be a name of up to 64 letters, digits, '_', '-' and '.'
 cluster.toml:1:1: node: is missing; describe each process of the cluster in a [[node]] section
-cluster.toml:1:1: model: is missing; describe each model to serve in a [[model]] section, or each language model in an [[llm]] section
+cluster.toml:1:1: model: is missing; describe each model to serve in a [[model]] section, each language model in an [[llm]] section, or each encoder of texts in an [[encoder]] section
 )");
 }
 

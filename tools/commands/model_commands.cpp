@@ -1,4 +1,5 @@
-// The flags of commands that run models in this process: `troupe serve`, `infer`, `profile` and `generate`.
+// The flags of commands that run models in this process: `troupe serve`, `infer`, `embed`, `profile` and
+// `generate`.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
@@ -6,6 +7,7 @@
 #include <thread>
 
 #include "tools/commands/command_line.hpp"
+#include "tools/commands/embed.hpp"
 #include "tools/commands/generate.hpp"
 #include "tools/commands/infer_file.hpp"
 #include "tools/commands/profile_llm.hpp"
@@ -73,8 +75,9 @@ void add_serve(CLI::App& app, cli_job& chosen) {
   s->what.threads = std::max(1U, std::thread::hardware_concurrency());
   auto* sub = add_subcommand(app, "serve", "Serve models without a cluster file, in this process",
                              "troupe serve mlp.onnx llama/ adapters/ --port 8000");
-  sub->add_option("paths", s->what.paths,
-                  "ONNX files, folders of checkpoints, folders of LoRA adapters of the checkpoint")
+  sub->add_option(
+         "paths", s->what.paths,
+         "ONNX files, folders of checkpoints and encoders, folders of LoRA adapters of the checkpoint")
       ->required();
   sub->add_option("--port", s->what.port, "Port of HTTP, on loopback; the next one is for operators")
       ->check(whole_in(1, UINT16_MAX))
@@ -85,7 +88,7 @@ void add_serve(CLI::App& app, cli_job& chosen) {
   sub->add_option("--kv-mb", s->what.kv_mb, "KV cache of each language model, in MiB")
       ->check(whole_in(1, 1 << 22))
       ->capture_default_str();
-  sub->add_option("--slo-ms", s->what.slo_ms, "Latency objective of tensor models, in ms")
+  sub->add_option("--slo-ms", s->what.slo_ms, "Latency objective of tensor models and encoders, in ms")
       ->check(finite_in(0.001, hour_ms))
       ->capture_default_str();
   sub->add_flag("--print-config", s->print_config, "Print the cluster file that this stands for, and end");
@@ -159,6 +162,18 @@ void add_model_commands(CLI::App& app, cli_job& chosen) {
   add_device(*infer, i->where);
   infer->add_flag("--json", i->json, "Print one JSON document");
   infer->callback([i, &chosen] { chosen = [i] { return infer_file(*i); }; });
+
+  auto e = std::make_shared<embed_options>();
+  auto* embedding = add_subcommand(app, "embed", "Embed texts with an encoder, without a cluster",
+                                   "troupe embed --model minilm --text 'a text' --text 'another' --json");
+  embedding->add_option("--model", e->model, "Folder of an encoder: BERT, RoBERTa or XLM-R")->required();
+  embedding->add_option("--text", e->texts, "Text; give several times for several texts")
+      ->required()
+      ->expected(1)
+      ->take_all();
+  embedding->add_option("--threads", e->threads, "Threads")->check(whole_in(1, 1024))->capture_default_str();
+  embedding->add_flag("--json", e->json, "Print one JSON document");
+  embedding->callback([e, &chosen] { chosen = [e] { return embed(*e); }; });
 
   add_serve(app, chosen);
   add_profile(app, chosen);

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <stdexcept>
+#include <string_view>
 
 #include "config/cluster_file.hpp"
 #include "tools/common/exit_code.hpp"
@@ -15,11 +16,16 @@ namespace troupe {
 namespace {
 
 void print_curl(const served_name& m, uint16_t port) {
-  if (m.tensors)
-    fmt::print("curl http://127.0.0.1:{}/v2/models/{}\n", port, m.name);
-  else
-    fmt::print("curl http://127.0.0.1:{}/v1/completions -d '{{\"model\": \"{}\", \"prompt\": \"Hello\"}}'\n",
-               port, m.name);
+  const auto post = [&](std::string_view path, std::string_view fields) {
+    fmt::print("curl http://127.0.0.1:{}/v1/{} -d '{{\"model\": \"{}\", {}}}'\n", port, path, m.name, fields);
+  };
+  switch (m.task) {
+    case served_task::tensors: return fmt::print("curl http://127.0.0.1:{}/v2/models/{}\n", port, m.name);
+    case served_task::completions: return post("completions", R"("prompt": "Hello")");
+    case served_task::embeddings: return post("embeddings", R"("input": "Hello")");
+    case served_task::scores:
+      return post("rerank", R"("query": "Hello?", "documents": ["Hello", "Goodbye"])");
+  }
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "config/problem.hpp"
+#include "gpu/checkpoint/encoder_config.hpp"
 #include "gpu/common/model_error.hpp"
 #include "gpu/device/engine_choice.hpp"
 
@@ -38,13 +39,14 @@ std::string name_of(const fs::path& path, bool file) {
 
 /// The paths, sorted by what they are.
 struct found_models {
-  std::vector<fs::path> files, checkpoints;
+  std::vector<fs::path> files, checkpoints, encoders;
   fs::path adapters;  ///< folder with a subfolder for each; empty: none
 
   void add(const fs::path& path) {
     if (!fs::exists(path)) refuse(fmt::format("{}: does not exist", path.string()));
     if (!fs::is_directory(path)) return files.push_back(path);
     if (is_adapter(path)) return add_adapters(path.parent_path());
+    if (is_encoder_folder(path)) return encoders.push_back(path);
     if (fs::exists(path / "config.json")) return checkpoints.push_back(path);
     bool any = false;
     for (const auto& e : entries(path)) {
@@ -102,15 +104,16 @@ class plan_writer {
                          found_.adapters.string(), found_.checkpoints.size()));
     write_head();
     for (const auto& file : found_.files) write_model(file);
+    for (const auto& folder : found_.encoders) write_encoder(folder);
     for (const auto& folder : found_.checkpoints) write_llm(folder);
     return std::move(plan_);
   }
 
  private:
-  void add(std::string name, bool tensors) {
+  void add(std::string name, served_task task) {
     if (std::ranges::count(plan_.models, name, &served_name::name) > 0)
       refuse(fmt::format("two models have the name '{}'; rename the file or the folder of one", name));
-    plan_.models.push_back({std::move(name), tensors});
+    plan_.models.push_back({std::move(name), task});
   }
 
   template <class... Args>
@@ -123,24 +126,37 @@ class plan_writer {
     line("[[node]]\nname = \"serve\"\nroles = [\"gateway\", \"scheduler\", \"worker\"]");
     line("control_port = {}\nhttp_port = {}",
          options_.port == UINT16_MAX ? options_.port - 1 : options_.port + 1, options_.port);
-    if (!found_.files.empty()) line("\n[[node.device]]\nkind = \"cpu\"\nthreads = {}", options_.threads);
+    if (!found_.files.empty() || !found_.encoders.empty())
+      line("\n[[node.device]]\nkind = \"cpu\"\nthreads = {}", options_.threads);
     line("\n[policy]\nbatching = \"eager\"");
   }
 
   void write_model(const fs::path& file) {
-    add(name_of(file, true), true);
+    add(name_of(file, true), served_task::tensors);
     line("\n[[model]]\nname = {}\nsource = {}\nslo_ms = {}\n{}", in_quotes(plan_.models.back().name),
          in_quotes(file.string()), options_.slo_ms, keys_of(file));
   }
 
+  void write_encoder(const fs::path& folder) {
+    bool scores = false;
+    try {
+      scores = read_encoder_config(folder).reranks();
+    } catch (const model_error& e) {
+      refuse(e.what());
+    }
+    add(name_of(folder, false), scores ? served_task::scores : served_task::embeddings);
+    line("\n[[encoder]]\nname = {}\nmodel = {}\nslo_ms = {}", in_quotes(plan_.models.back().name),
+         in_quotes(folder.string()), options_.slo_ms);
+  }
+
   void write_llm(const fs::path& folder) {
-    add(name_of(folder, false), false);
+    add(name_of(folder, false), served_task::completions);
     line("\n[[llm]]\nname = {}\nmodel = {}\nthreads = {}\nkv_mb = {}", in_quotes(plan_.models.back().name),
          in_quotes(folder.string()), options_.threads, options_.kv_mb);
     if (found_.adapters.empty()) return;
     line("adapters = {}", in_quotes(found_.adapters.string()));
     for (const auto& e : entries(found_.adapters))
-      if (is_adapter(e)) add(e.filename().string(), false);
+      if (is_adapter(e)) add(e.filename().string(), served_task::completions);
   }
 
   const serving_options& options_;

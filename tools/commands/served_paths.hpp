@@ -8,18 +8,22 @@
 namespace troupe {
 
 struct serving_options {
-  /// ONNX files; folders of them; folders of Hugging Face checkpoints; folders of LoRA adapters in PEFT's
-  /// format, or with a subfolder for each. Adapters are those of the one checkpoint.
+  /// ONNX files; folders of them; folders of Hugging Face checkpoints, encoders among them; folders of LoRA
+  /// adapters in PEFT's format, or with a subfolder for each. Adapters are those of the one checkpoint that
+  /// is none of an encoder.
   std::vector<std::string> paths;
   uint16_t port = 8000;  ///< of HTTP, on loopback
   uint32_t threads = 1;  ///< of an inference or a step
   uint64_t kv_mb = 256;  ///< of each language model's KV cache
-  double slo_ms = 1000;  ///< of tensor models
+  double slo_ms = 1000;  ///< of tensor models and encoders
 };
+
+/// What a model's clients ask for.
+enum class served_task : uint8_t { tensors, completions, embeddings, scores };
 
 struct served_name {
   std::string name;
-  bool tensors = true;  ///< false: a language model or an adapter
+  served_task task = served_task::tensors;
 };
 
 struct serving_plan {

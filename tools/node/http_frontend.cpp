@@ -12,6 +12,7 @@
 #include "config/security.hpp"
 #include "tools/node/http_options.hpp"
 #include "tools/node/llm_device_pool.hpp"
+#include "tools/node/read_encoder_bundle.hpp"
 
 namespace troupe {
 namespace {
@@ -47,7 +48,8 @@ void http_frontend::open(const parts& p) {
                                                  },
                                                  unix_time});
   add_repository(p);
-  if (!p.cluster.llms.empty()) add_completions(p);
+  if (!p.cluster.llms.empty() || !p.cluster.encoders.empty()) add_completions(p);
+  if (!p.cluster.encoders.empty()) add_encoders(p);
   add_ui(p);
   server_ = std::make_unique<http_server>(http_options(p.cluster.nodes[p.self.value], p.cluster.limits),
                                           api_->handler());
@@ -72,6 +74,14 @@ void http_frontend::add_completions(const parts& p) {
   completion_api_ = std::make_unique<openai_api>(openai_api::parts{
       p.cluster, p.time, p.node, p.completions, api_->keys(), read_tokenizer_bundles(p.cluster), unix_time});
   completion_api_->add_to(api_->routes());
+}
+
+void http_frontend::add_encoders(const parts& p) {
+  std::vector<encoder_bundle> bundles;
+  for (const auto& e : p.cluster.encoders) bundles.push_back(read_encoder_bundle(e.path));
+  encoder_api_ = std::make_unique<encoder_api>(
+      encoder_api::parts{p.cluster, p.time, p.node, p.clients, api_->keys(), std::move(bundles)});
+  encoder_api_->add_to(api_->routes());
 }
 
 void http_frontend::add_ui(const parts& p) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "actors/frontend/completion_clients.hpp"
+#include "actors/frontend/encoder_api.hpp"
 #include "actors/frontend/http_api.hpp"
 #include "actors/frontend/http_clients.hpp"
 #include "actors/frontend/openai_api.hpp"
@@ -54,10 +55,12 @@ class http_frontend {
  private:
   void add_repository(const parts& p);
   void add_completions(const parts& p);
+  void add_encoders(const parts& p);
   void add_ui(const parts& p);
 
   std::unique_ptr<http_api> api_;
   std::unique_ptr<openai_api> completion_api_;
+  std::unique_ptr<encoder_api> encoder_api_;
   std::unique_ptr<repository_api> repository_;
   std::unique_ptr<ui_feed> watching_;
   std::unique_ptr<http_server> server_;

@@ -12,9 +12,16 @@ namespace troupe::openai {
 namespace {
 
 constexpr size_t max_stops = 16, longest_stop = 1 << 10, max_stop_tokens = 128, max_biases = 1 << 10;
-constexpr size_t longest_model_or_user = 1 << 10;
 constexpr int64_t max_choices = 128;
 constexpr double day_ms = 86'400'000;
+constexpr size_t any_number = std::numeric_limits<size_t>::max();  // the body's size bounds it
+
+std::vector<llm::token> take_tokens(body_reader& in, const std::string& name) {
+  std::vector<llm::token> tokens;
+  in.list(name, any_number, [&](place at) { tokens.push_back(in.whole<llm::token>(at, 0)); });
+  if (tokens.empty()) refuse(name, name + ": has no tokens");
+  return tokens;
+}
 
 struct unsupported_field {
   std::string_view name, nothing;  ///< and the value that requests nothing; empty: only null does
@@ -165,7 +172,7 @@ void take_response_format(body_reader& in) {
 bool take_shared(base_request& request, body_reader& in, const std::string& key) {
   if (take_sampling(request, in, key)) return true;
   if (key == "model")
-    request.model = in.text(key, longest_model_or_user);
+    request.model = in.text(key, longest_model_name);
   else if (key == "response_format")
     take_response_format(in);
   else if (key == "stop")
@@ -188,7 +195,7 @@ bool take_shared(base_request& request, body_reader& in, const std::string& key)
   else if (key == "stream_options")
     take_stream_options(request, in);
   else if (key == "user")
-    request.user = in.text(key, longest_model_or_user);
+    request.user = in.text(key, longest_model_name);
   else if (key == "priority")
     request.priority = in.whole<int32_t>(key, -1'000'000, 1'000'000);
   else if (key == "ttft_ms")
@@ -198,6 +205,30 @@ bool take_shared(base_request& request, body_reader& in, const std::string& key)
   else
     return false;
   return true;
+}
+
+std::vector<prompt> take_texts(body_reader& in, const std::string& key, size_t most) {
+  if (in.peek() == '"') return {in.text(key)};
+  if (in.peek() != '[') in.wrong(key, "must be a string, a list of tokens, or a list of these");
+  std::vector<prompt> texts;
+  std::vector<llm::token> tokens;
+  in.list(key, any_number, [&](place at) {
+    const char next = in.peek();
+    if (next != '"' && next != '[') {
+      if (!texts.empty()) in.wrong(at, "must be a string or a list of tokens, like the elements before it");
+      tokens.push_back(in.whole<llm::token>(at, 0));
+      return;
+    }
+    if (!tokens.empty()) in.wrong(at, "must be a token, like the elements before it");
+    if (texts.size() == most) refuse(key, key + ": has more than " + std::to_string(most) + " " + key + "s");
+    if (next == '"')
+      texts.emplace_back(in.text(at));
+    else
+      texts.emplace_back(take_tokens(in, at.text()));
+  });
+  if (!tokens.empty()) texts.emplace_back(std::move(tokens));
+  if (texts.empty()) refuse(key, key + ": must not be empty");
+  return texts;
 }
 
 void check_shared(const base_request& request, const body_reader& in) {

@@ -75,15 +75,15 @@ void append_quoted(std::string& out, std::string_view text) {
   out += '"';
 }
 
+void append_real(std::string& out, float value) {
+  char digits[32];
+  const float shown = std::isfinite(value) ? value : 0;
+  out.append(digits, std::to_chars(digits, digits + sizeof digits, shown).ptr);
+}
+
 void append_logprob(std::string& out, float value) {
   constexpr float min_logprob = -9999;
-  char digits[32];
-  const float shown = value > min_logprob ? value : min_logprob;  // NaN too
-  if (std::isinf(shown)) {
-    out += "0";  // plus infinity: no model gives it, but it must be JSON
-    return;
-  }
-  out.append(digits, std::to_chars(digits, digits + sizeof digits, shown).ptr);
+  append_real(out, value > min_logprob ? value : min_logprob);  // NaN too
 }
 
 size_t character_count(std::string_view text) {

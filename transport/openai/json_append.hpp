@@ -30,7 +30,10 @@ void append_list(std::string& out, const List& list, Element element) {
   out += ']';
 }
 
-/// In the fewest digits that read back as the same value. Minus infinity (an impossible token) has no JSON
+/// In the fewest digits that read back as the same value; 0 for what is no number in JSON.
+void append_real(std::string& out, float value);
+
+/// The same. Minus infinity (an impossible token) has no JSON
 /// form and is written as -9999, as by other servers.
 void append_logprob(std::string& out, float value);
 

@@ -5,12 +5,6 @@
 #include "transport/openai/json_append.hpp"
 
 namespace troupe::openai {
-namespace {
-
-constexpr size_t longest_model_name = 1 << 10;
-
-}  // namespace
-
 result<tokenize_request> parse_tokenize(std::string_view body) {
   return read_body(body, [](body_reader& in) {
     tokenize_request request;

@@ -44,8 +44,8 @@ TEST_CASE("served paths: files, a checkpoint and its adapters are one node") {
                                   .threads = 2,
                                   .kv_mb = 16});
   CHECK(names(plan) == std::vector<std::string>{"mlp", "base", "reverse", "rot13", "sort", "upper"});
-  CHECK(plan.models[0].tensors);
-  CHECK_FALSE(plan.models[1].tensors);
+  CHECK(plan.models[0].task == served_task::tensors);
+  CHECK(plan.models[1].task == served_task::completions);
   const auto spec = spec_of(plan);
   REQUIRE(spec.nodes.size() == 1);
   CHECK(spec.nodes[0].http_port == 9000);
@@ -79,4 +79,18 @@ TEST_CASE("served paths: what cannot be served is named") {
         std::string::npos);
   const auto mlp = (fixtures / "onnx/mlp.onnx").string();
   CHECK(error_of({mlp, mlp}) == "two models have the name 'mlp'; rename the file or the folder of one");
+}
+
+TEST_CASE("served paths: encoders have lengths up to what they take, and say what they answer") {
+  const auto plan =
+      plan_serving({.paths = {fixtures / "encoders/xlmr", fixtures / "encoders/cross-encoder"}});
+  CHECK(plan.models[0].task == served_task::embeddings);
+  CHECK(plan.models[1].task == served_task::scores);
+  const auto spec = spec_of(plan);
+  REQUIRE(spec.encoders.size() == 2);
+  CHECK(spec.encoders[0].path == (fixtures / "encoders/xlmr").string());
+  std::vector<uint32_t> lengths;
+  for (const auto& l : spec.encoders[0].lengths) lengths.push_back(l.tokens);
+  CHECK(lengths == std::vector<uint32_t>{32, 64, 126});
+  CHECK(spec.models[spec.encoders[1].lengths[0].model.value].name == "cross-encoder@32");
 }

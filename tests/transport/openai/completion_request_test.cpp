@@ -122,7 +122,7 @@ TEST_CASE("a prompt is text, tokens, or a list of either") {
   CHECK(refused_prompt(R"([1, "a"])") ==
         R"(prompt[1] | prompt[1]: must be a token, like the elements before it, it is "a")");
   CHECK(refused_prompt(R"(["a", 1])") ==
-        "prompt[1] | prompt[1]: must be a prompt, like the elements before it, it is 1");
+        "prompt[1] | prompt[1]: must be a string or a list of tokens, like the elements before it, it is 1");
   CHECK(refused_prompt("[[1, [2]]]")
             .starts_with("prompt[0][1] | prompt[0][1]: must be a whole number from 0 to"));
   CHECK(refused_prompt("[-1]").starts_with(
