@@ -19,6 +19,7 @@ from cluster import Cluster, ClusterTest
 from fixtures import FIXTURES, ROOT, Fixture
 
 BASE = FIXTURES.parent / "llama-tasks/base"
+ENCODERS = FIXTURES.parent / "encoders"
 MEMORY = 16 << 30  # of an address space: what asks for more is refused, not tried
 
 
@@ -83,6 +84,25 @@ class Broken(unittest.TestCase):
                     code, text = self.run_on("generate", "--model", folder, "--prompt", "ab", "--max-tokens", 2)
                     if code != 0:
                         self.assertIn(str(folder), text)
+
+    def test_damaged_encoders(self):
+        for good, names in (("xlmr", ("config.json", "model.safetensors", "tokenizer.json", "1_Pooling/config.json")),
+                            ("cross-encoder", ("tokenizer.json", "tokenizer_config.json"))):
+            for name in names:
+                for kind, content in damaged((ENCODERS / good / name).read_bytes(), name):
+                    folder = self.folder / "model"
+                    shutil.rmtree(folder, ignore_errors=True)
+                    shutil.copytree(ENCODERS / good, folder, copy_function=shutil.copyfile)
+                    (folder / name).write_bytes(content)
+                    file = self.folder / "cluster.toml"
+                    code, text, _ = processes.run("serve", folder, "--print-config")
+                    file.write_text(text)
+                    for command in (("embed", "--model", folder, "--text", "Aä 1."), ("serve", folder, "--print-config"),
+                                    ("check", file)):
+                        with self.subTest(good, name=name, kind=kind, command=command[0]):
+                            code, text = self.run_on(*command)
+                            if code != 0 and command[0] != "check":
+                                self.assertIn(str(folder), text)
 
     def test_damaged_cluster_files(self):
         text = (ROOT / "examples/quickstart/cluster.toml").read_text()
