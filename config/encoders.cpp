@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "config/fingerprint.hpp"
 #include "config/sections.hpp"
 #include "config/text_file.hpp"
 #include "gpu/checkpoint/encoder_config.hpp"
@@ -11,38 +12,51 @@
 namespace troupe {
 namespace {
 
-constexpr uint32_t shortest_length = 32;  // of those without a key
-constexpr double longest_slo_ms = 3.6e6, default_slo_ms = 1000;
+constexpr uint32_t shortest_length = 32, longest_usual_length = 512, fewest_tokens = 8;
+constexpr double max_slo_ms = 3.6e6, default_slo_ms = 1000;
 
-/// Powers of two, and what the model takes.
-std::vector<uint32_t> usual_lengths(uint32_t most) {
-  std::vector<uint32_t> out;
-  for (uint32_t n = shortest_length; n < most; n *= 2) out.push_back(n);
-  out.push_back(most);
+/// Powers of two up to 512, and the maximum of a model that takes fewer tokens.
+std::vector<double> usual_lengths(uint32_t max) {
+  std::vector<double> out;
+  max = std::min(max, longest_usual_length);
+  for (uint32_t n = shortest_length; n < max; n *= 2) out.push_back(n);
+  out.push_back(max);
   return out;
+}
+
+/// Batches of longer texts are smaller, so that they take about as much memory.
+uint32_t max_batch_of(uint32_t tokens, uint32_t max_batch) {
+  return std::max(1U, std::min(max_batch, max_batch * longest_usual_length / tokens));
+}
+
+/// Of the files that decide the lengths and the answers. Weights are left out, as of a language model: other
+/// weights usually have another config.json, too.
+std::string fingerprint_of_encoder(const std::filesystem::path& folder) {
+  fingerprint print;
+  for (const auto* file : {"config.json", "tokenizer.json", "tokenizer_config.json", "modules.json",
+                           "sentence_bert_config.json", "1_Pooling/config.json"})
+    print.add(fingerprint_of(folder / file).content);
+  return print.hex();
 }
 
 class encoder_reader {
  public:
   encoder_reader(const cluster_spec& cluster, const std::filesystem::path& directory)
-      : cluster_(cluster), directory_(directory) {
-    for (const auto& n : cluster.nodes)
-      for (const auto& d : n.devices)
-        if (d.kind != device_kind::cpu && other_device_.empty()) other_device_ = n.name;
-  }
+      : cluster_(cluster), directory_(directory) {}
 
   void read(section& s, encoder_reading& out) {
     auto& e = out.encoders.emplace_back();
     e.name = s.path_name("name");
-    const auto most = read_folder(s, e);
+    const auto max_tokens = read_folder(s, e);
     model_spec m;
     m.path = e.path;
     m.engine = model_engine::native;
-    m.slo = s.milliseconds("slo_ms", 0.001, longest_slo_ms, default_slo_ms);
-    m.max_batch = static_cast<uint32_t>(s.integer("max_batch", 1, 65536, 32));
+    m.slo = s.milliseconds("slo_ms", 0.001, max_slo_ms, default_slo_ms);
+    const auto max_batch = static_cast<uint32_t>(s.integer("max_batch", 1, 4096, 32));
     m.weight = s.number("weight", "a number", 0, 1e9, 1);
     m.domain = read_domain_of(s, cluster_.domains);
-    for (const auto tokens : read_lengths(s, most)) {
+    for (const auto tokens : read_lengths(s, max_tokens)) {
+      m.max_batch = max_batch_of(tokens, max_batch);
       m.name = fmt::format("{}@{}", e.name, tokens);
       m.shapes.clear();
       for (const auto* input : {"input_ids", "attention_mask", "token_type_ids"})
@@ -52,10 +66,7 @@ class encoder_reader {
       out.models.push_back(m);
       out.places.push_back(s.at("model"));
     }
-    if (!other_device_.empty())
-      s.refuse("model", fmt::format("encoders run on CPUs, and node '{}' has another device; remove it, or "
-                                    "this encoder",
-                                    other_device_));
+    refuse_other_devices(s, m.domain);
   }
 
  private:
@@ -66,8 +77,7 @@ class encoder_reader {
     e.path = absolute_path(directory_ / folder);
     auto& record = s.recorded("model");
     record.value = e.path;
-    // as of a language model: other weights usually have another config.json, too
-    record.meaning = fingerprint_of(std::filesystem::path(e.path) / "config.json").content;
+    record.meaning = fingerprint_of_encoder(e.path);
     try {
       return read_encoder_config(e.path).max_tokens;
     } catch (const model_error& problem) {
@@ -76,25 +86,37 @@ class encoder_reader {
     }
   }
 
-  std::vector<uint32_t> read_lengths(section& s, uint32_t most) {
-    if (!s.has("lengths")) {
+  /// `max_tokens`: of a text.
+  static std::vector<uint32_t> read_lengths(section& s, uint32_t max_tokens) {
+    if (max_tokens == 0) {
       s.unused("lengths");
-      return most == 0 ? std::vector<uint32_t>{} : usual_lengths(most);
+      return {};
     }
     std::vector<uint32_t> out;
-    const double limit = most == 0 ? 1 << 20 : most;
-    for (const auto n : s.numbers("lengths", "numbers of tokens", 1, limit)) {
+    for (const auto n : s.numbers("lengths", "numbers of tokens", std::min(fewest_tokens, max_tokens),
+                                  max_tokens, usual_lengths(max_tokens))) {
       if (n != std::floor(n)) s.refuse("lengths", "has a number of tokens that is not whole");
       out.push_back(static_cast<uint32_t>(n));
     }
     std::ranges::sort(out);
     if (std::ranges::adjacent_find(out) != out.end()) s.refuse("lengths", "has a number twice");
+    if (out.empty()) s.refuse("lengths", "has no number of tokens; give one, or remove this key");
     return out;
+  }
+
+  void refuse_other_devices(section& s, uint32_t domain) const {
+    for (const auto& n : cluster_.nodes) {
+      const auto other = [](const device_spec& d) { return d.kind != device_kind::cpu; };
+      if (n.domain != domain || std::ranges::none_of(n.devices, other)) continue;
+      return s.refuse("model",
+                      fmt::format("encoders run on CPUs, and node '{}' has another device; put it into "
+                                  "another domain, or remove it or this encoder",
+                                  n.name));
+    }
   }
 
   const cluster_spec& cluster_;
   const std::filesystem::path& directory_;
-  std::string other_device_;  ///< a node that has a device other than CPUs
 };
 
 }  // namespace

@@ -25,7 +25,6 @@ namespace {
 
 constexpr double hour_ms = 3.6e6;
 constexpr double max_dimension = INT32_MAX, max_constant = std::numeric_limits<double>::max();
-constexpr std::array<std::string_view, model_engine_count> engine_names{"auto", "native", "openvino"};
 
 class model_reader {
  public:
@@ -97,7 +96,7 @@ class model_reader {
       for (const auto* key : {"engine", "precision"}) s.unused(key, "only a model with a source has one");
       return;
     }
-    m.engine = static_cast<model_engine>(s.choice("engine", engine_names, 0));
+    m.engine = static_cast<model_engine>(s.choice("engine", model_engine_names, 0));
     static constexpr std::array<std::string_view, 2> precisions{"f32", "bf16"};
     m.bf16 = s.choice("precision", precisions, 0) == 1;
     if (m.bf16 && m.engine != model_engine::openvino)

@@ -40,7 +40,8 @@ class section {
   /// An array of texts, none of them empty; empty if it is absent.
   std::vector<std::string> texts(std::string_view key);
   /// An array of finite numbers in [min, max]; empty if it is absent.
-  std::vector<double> numbers(std::string_view key, std::string_view unit, double min, double max);
+  std::vector<double> numbers(std::string_view key, std::string_view unit, double min, double max,
+                              std::optional<std::vector<double>> fallback = {});
   /// Letters, digits, '_', '-', '.': fit for a URL, a metric label, a command line.
   std::string name(std::string_view key, std::optional<std::string> fallback = {});
   /// One name, or several joined by "/": "org/name".

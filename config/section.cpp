@@ -196,10 +196,11 @@ std::vector<std::string> section::texts(std::string_view key) {
   return keep(key, out);
 }
 
-std::vector<double> section::numbers(std::string_view key, std::string_view unit, double min, double max) {
+std::vector<double> section::numbers(std::string_view key, std::string_view unit, double min, double max,
+                                     std::optional<std::vector<double>> fallback) {
   note(key);
   std::vector<double> out;
-  if (!has(key)) return out;
+  if (!has(key)) return fallback ? keep(key, *fallback) : out;
   const auto expected = fmt::format("an array of {} in {}..{}", unit, min, max);
   const auto* given = from_->table->get(key)->as_array();
   if (given == nullptr) {

@@ -1,14 +1,14 @@
-// encoder_answer collects the numbers of the texts of one HTTP request, each of which is a tensor request, and
-// sends the answer when all of them have ended. Thread-safe.
+// encoder_answer collects the numbers of the texts of one HTTP request, each of which is a tensor request,
+// and sends the answer. Thread-safe.
 #pragma once
 #include <cstddef>
 #include <functional>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "actors/common/outcome.hpp"
+#include "messages/common/ids.hpp"
 #include "transport/http/message.hpp"
 
 namespace troupe {
@@ -18,19 +18,25 @@ class encoder_answer {
   /// Writes the body, on the connection's thread.
   using format = std::function<std::string(std::vector<std::vector<float>>)>;
 
-  encoder_answer(http_reply reply, size_t texts, format f);
+  /// `id`: of the first text's request, for `troupe why`. `give_up`: called once, on the thread of `take`, if
+  /// the answer is sent before all texts have ended.
+  encoder_answer(http_reply reply, request_id id, size_t texts, format f, std::function<void()> give_up);
 
   http_reply& reply() { return reply_; }
-  /// The outcome of a text: each once. One that is not finished decides the answer.
+  /// The outcome of a text: each once. The first one without finite numbers is the answer.
   void take(size_t text, const outcome& how);
 
  private:
+  void refuse(http_response why);
+
   http_reply reply_;
+  const request_id id_;
   format format_;
+  const std::function<void()> give_up_;
+  std::mutex mutex_;  // guards all below
   std::vector<std::vector<float>> numbers_;
-  std::mutex mutex_;
   size_t waiting_;
-  std::optional<http_response> refusal_;  ///< of the first text that was not finished
+  bool refused_ = false;
 };
 
 }  // namespace troupe

@@ -2,6 +2,7 @@
 // run on the HTTP threads: they tokenize, and send each text as a tensor request to the model of the shortest
 // length that it fits into.
 #pragma once
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "actors/frontend/encoder_bundle.hpp"
 #include "actors/frontend/frontend.hpp"
 #include "actors/frontend/http_clients.hpp"
+#include "actors/frontend/pool_lease.hpp"
 #include "messages/cluster/cluster.hpp"
 #include "transport/http/router.hpp"
 #include "transport/openai/error.hpp"
@@ -35,23 +37,26 @@ class encoder_api {
   struct chosen {
     const encoder_spec* spec = nullptr;
     const encoder_bundle* of = nullptr;
-    size_t most() const { return spec->lengths.back().tokens; }
+    size_t max_tokens() const { return spec->lengths.back().tokens; }
   };
-  struct text_request {
+  struct prepared_text {
     catalog::view model;
-    llm::encoded_text text;
-    slot input;
+    request asked;
+    pool_lease input;
   };
 
   openai::result<chosen> find(const std::string& name, uint32_t tenant) const;
   void embed(const http_request& request, http_reply reply);
   void rerank(const http_request& request, http_reply reply);
-  /// Sends the texts; `format` gets their numbers.
-  void submit(const chosen& to, std::vector<llm::encoded_text> texts, uint32_t tenant, time_point arrival,
-              http_reply reply, encoder_answer::format format);
+  /// `format` gets the numbers of the texts, and the id of the answer.
+  using formatter = std::function<std::string(std::vector<std::vector<float>>, const std::string& id)>;
+  void submit(const chosen& to, const std::vector<llm::encoded_text>& texts, uint32_t tenant,
+              time_point arrival, http_reply reply, formatter format);
   catalog::view model_for(const chosen& to, size_t tokens) const;
-  /// The model, and memory with its inputs, for a text.
-  openai::result<text_request> prepare(const chosen& to, llm::encoded_text text) const;
+  /// The request of a text, with its inputs in memory.
+  openai::result<prepared_text> prepare(const chosen& to, const llm::encoded_text& text) const;
+  /// More texts than could ever be served at once.
+  std::optional<openai::error> too_many(const chosen& to, const std::vector<llm::encoded_text>& texts) const;
 
   parts parts_;
 };

@@ -9,7 +9,7 @@ namespace troupe {
 
 struct encoder_bundle {
   encoder_config config;
-  std::shared_ptr<const llm::encoder_tokenizer> words;
+  std::shared_ptr<const llm::encoder_tokenizer> tokenizer;
 };
 
 }  // namespace troupe

@@ -1,6 +1,7 @@
 #include "actors/tensor/model_queue.hpp"
 
 #include <algorithm>
+#include <map>
 #include <stdexcept>
 #include <utility>
 
@@ -249,9 +250,9 @@ void model_queue::on_done(const batch_done& d, time_point now) {
 
 /// Sends results that a worker could not deliver to the gateways of their requests.
 void model_queue::pass_on(const completion& undelivered) {
-  for (const auto& r : undelivered.results) {
-    send(gateway_of(r.id), completion{undelivered.batch, undelivered.batch_rows, {r}});
-  }
+  std::map<node_id, completion> by_gateway;
+  for (const auto& r : undelivered.results) by_gateway[gateway_of(r.id).node].results.push_back(r);
+  for (auto& [node, results] : by_gateway) send(on_node(node, role::gateway), std::move(results));
 }
 
 void model_queue::on_node_down(const node_down& d, time_point now) {

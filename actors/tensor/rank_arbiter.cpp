@@ -12,7 +12,7 @@ bool in_domain(slot_id slot, const rank_arbiter::domain& d, const address& self)
   return d.of_slots.empty() || (slot.value < d.of_slots.size() && d.of_slots[slot.value] == self.index);
 }
 
-/// Of a slot after a batch with stale inputs. Gateways submit such requests again at once
+/// Of a slot after a batch whose inputs were all stale. Gateways submit such requests again at once
 /// (policies/common/resubmission.hpp), so that another slot gets them.
 constexpr duration stale_rest = 100ms;
 
@@ -162,9 +162,11 @@ void rank_arbiter::on_done(const batch_done& d) {
   if (ran(d.refused)) scaling_.count_busy(d.finished_at - d.started_at);
   preempted_ += d.refused == refusal::preempted;
   refused_ += !ran(d.refused);
-  // The worker may not reach their gateway.
-  if (!d.stale.empty() && slots_.serves_elsewhere(d.model, s->worker.node, d.finished_at))
+  // The worker may not reach their gateway. If others had requests in the batch, the slot goes on with those.
+  if (!d.stale.empty() && d.rows == 0 && slots_.can_rest(*s, d.finished_at)) {
     s->rests_until = d.finished_at + stale_rest;
+    ++rests_;
+  }
   policy_->set_free_at(d.slot, s->free_at(d.finished_at));
   policy_->set_rows(d.slot, s->rows());
 }

@@ -105,7 +105,7 @@ class rank_arbiter final : public actor {
   std::vector<match> matches_;            // reused
   std::vector<model_backends> backends_;  // reused
   grant_log log_;
-  uint64_t grants_ = 0, refused_ = 0, preempted_ = 0;
+  uint64_t grants_ = 0, refused_ = 0, preempted_ = 0, rests_ = 0;
 };
 
 }  // namespace troupe

@@ -113,6 +113,7 @@ void rank_arbiter::report(std::vector<metric>& out) const {
   add("troupe_slots", static_cast<double>(mine), gauge);
   add("troupe_grants_total", static_cast<double>(grants_), counter);
   add("troupe_orders_refused_total", static_cast<double>(refused_), counter);
+  add("troupe_slot_rests_total", static_cast<double>(rests_), counter);
   add("troupe_orders_preempted_total", static_cast<double>(preempted_), counter);
   if (const auto* a = scaling_.advice(); a != nullptr) {
     add("troupe_slots_in_service", static_cast<double>(slots_.in_service()), gauge);

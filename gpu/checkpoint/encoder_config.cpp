@@ -29,6 +29,11 @@ llm::ordered_json read_json(const std::filesystem::path& file) {
   return llm::parse_object(llm::read_text(file, max_config_bytes), file.string());
 }
 
+bool is_file(const std::filesystem::path& file) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(file, error);
+}
+
 bool classifies(const llm::ordered_json& config) {
   const auto list = config.find("architectures");
   if (list == config.end() || !list->is_array()) return false;
@@ -77,11 +82,27 @@ uint32_t labels_of(const json_object& config) {
   return static_cast<uint32_t>(config.integer("num_labels", 1, max_labels, otherwise));
 }
 
+/// Whether the scores of a classifier with one label are those of a logistic function, as Sentence
+/// Transformers says in one of two places.
+bool sigmoid_of(const json_object& config) {
+  const auto nested = config.object("sentence_transformers");
+  const auto name = config.text("sbert_ce_default_activation_function",
+                                nested ? nested->text("activation_fn", std::string()) : std::string());
+  const auto kind = name.substr(name.rfind('.') + 1);
+  if (kind.empty() || kind == "Sigmoid") return true;
+  if (kind != "Identity")
+    config.fail(
+        "sbert_ce_default_activation_function",
+        fmt::format("or sentence_transformers.activation_fn is '{}': supported are Sigmoid and Identity",
+                    name));
+  return false;
+}
+
 /// Sentence Transformers' list of what follows the encoder.
 void read_modules(const std::filesystem::path& folder, encoder_config& e) {
   const auto file = folder / "modules.json";
   std::filesystem::path pooling = folder / "1_Pooling" / "config.json";
-  if (std::filesystem::exists(file)) {
+  if (is_file(file)) {
     const auto list = parse_json(llm::read_text(file, max_config_bytes));
     const auto fail = [&](const std::string& what) {
       throw model_error(fmt::format("{}: {}", file.string(), what));
@@ -89,7 +110,8 @@ void read_modules(const std::filesystem::path& folder, encoder_config& e) {
     if (!list.is_array()) fail("is not a list of modules: is the file complete?");
     e.normalise = false;
     for (const auto& m : list) {
-      if (!m.is_object() || !m.contains("type") || !m["type"].is_string()) fail("has a module without a type");
+      if (!m.is_object() || !m.contains("type") || !m["type"].is_string())
+        fail("has a module without a type");
       const auto& type = m["type"].get_ref<const std::string&>();
       const auto kind = type.substr(type.rfind('.') + 1);
       if (kind == "Normalize")
@@ -100,7 +122,7 @@ void read_modules(const std::filesystem::path& folder, encoder_config& e) {
         fail(fmt::format("has the module '{}': supported are Transformer, Pooling and Normalize", type));
     }
   }
-  if (!std::filesystem::exists(pooling)) return;
+  if (!is_file(pooling)) return;
   const auto text = read_json(pooling);
   const auto name = pooling.string();
   const json_object config(text, name);
@@ -119,7 +141,7 @@ void read_modules(const std::filesystem::path& folder, encoder_config& e) {
 void read_limits(const std::filesystem::path& folder, encoder_config& e) {
   const auto limit = [&](const char* file, const char* key) {
     const auto path = folder / file;
-    if (!std::filesystem::exists(path)) return;
+    if (!is_file(path)) return;
     const auto text = read_json(path);
     const auto value = text.find(key);
     // "no limit" is written as 10^30
@@ -134,11 +156,17 @@ void read_limits(const std::filesystem::path& folder, encoder_config& e) {
 }  // namespace
 
 bool is_encoder_folder(const std::filesystem::path& path) {
-  std::error_code error;
   const auto file = path / "config.json";
-  if (!std::filesystem::is_regular_file(file, error)) return false;
-  const auto config = parse_json(llm::read_text(file, max_config_bytes));
-  if (!config.is_object() || !config.contains("model_type") || !config["model_type"].is_string()) return false;
+  if (!is_file(file)) return false;
+  std::string text;
+  try {
+    text = llm::read_text(file, max_config_bytes);
+  } catch (const model_error&) {
+    return false;
+  }
+  const auto config = parse_json(text);
+  if (!config.is_object() || !config.contains("model_type") || !config["model_type"].is_string())
+    return false;
   return std::ranges::count(families, config["model_type"].get_ref<const std::string&>()) > 0;
 }
 
@@ -159,6 +187,7 @@ encoder_config read_encoder_config(const std::filesystem::path& folder) {
   if (classifies(text)) {
     e.pooling = encoder_pooling::classifier;
     e.labels = labels_of(config);
+    e.sigmoid = sigmoid_of(config);
   } else {
     read_modules(folder, e);
   }

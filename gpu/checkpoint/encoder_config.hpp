@@ -31,7 +31,8 @@ struct encoder_config {
   std::string activation;  ///< "gelu", "gelu_new" or "relu"
   encoder_pooling pooling = encoder_pooling::mean;
   bool normalise = true;  ///< embeddings have length 1
-  uint32_t labels = 0;     ///< scores of a classifier
+  uint32_t labels = 0;    ///< scores of a classifier
+  bool sigmoid = true;    ///< a classifier's score is the logistic function of its logit
 
   bool reranks() const { return pooling == encoder_pooling::classifier; }
   /// Numbers of an answer.

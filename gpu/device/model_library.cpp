@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "gpu/common/model_error.hpp"
 #include "gpu/device/native_model.hpp"
 #include "gpu/onnx/executor.hpp"
@@ -11,6 +13,17 @@
 namespace troupe {
 
 namespace {
+
+/// Of a file, or of the files of a folder. Throws model_error.
+std::filesystem::file_time_type written_at(const std::string& path) {
+  std::error_code error;
+  auto newest = std::filesystem::last_write_time(path, error);
+  if (error) throw model_error(fmt::format("{}: {}", path, error.message()));
+  if (!std::filesystem::is_directory(path, error)) return newest;
+  for (const auto& file : std::filesystem::directory_iterator(path, error))
+    if (const auto written = file.last_write_time(error); !error) newest = std::max(newest, written);
+  return newest;
+}
 
 auto shapes_of(const model_source& source) {
   std::vector<std::pair<std::string, std::vector<int64_t>>> out;
@@ -22,10 +35,7 @@ auto shapes_of(const model_source& source) {
 
 std::pair<model_library::models&, std::shared_ptr<const onnx::model>> model_library::find(
     const model_source& source) {
-  std::error_code error;
-  const auto written = std::filesystem::last_write_time(source.path, error);
-  if (error) throw model_error(fmt::format("{}: {}", source.path, error.message()));
-  auto& all = paths_[{source.path, written}];
+  auto& all = paths_[{source.path, written_at(source.path)}];
   auto& known = all[shapes_of(source)];
   auto found = known.model.lock();
   if (found) return {all, std::move(found)};

@@ -34,9 +34,10 @@ void fix_shape(onnx::graph& g, const input_shape& row) {
   if (input == g.inputs.end()) {
     std::vector<std::string_view> names;
     for (const auto& i : g.inputs) names.push_back(i.name);
-    throw model_error(fmt::format("{}: has no input '{}', which has a shape in the cluster file; its inputs "
-                                  "are {}",
-                                  g.file, row.name, fmt::join(names, ", ")));
+    throw model_error(
+        fmt::format("{}: has no input '{}', which has a shape in the cluster file; its inputs "
+                    "are {}",
+                    g.file, row.name, fmt::join(names, ", ")));
   }
   const auto fits = [](int64_t of_file, int64_t given) { return of_file == -1 || of_file == given; };
   if (input->dims.size() != row.dims.size() + 1 ||

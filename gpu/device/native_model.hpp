@@ -1,4 +1,4 @@
-// What the native engine runs: an ONNX file, or the folder of an encoder.
+// Opening of models of the native engine: an ONNX file, or the folder of an encoder.
 #pragma once
 #include <memory>
 

@@ -23,8 +23,9 @@ std::filesystem::path find_component() {
   const auto program = std::filesystem::read_symlink("/proc/self/exe", failed);
   if (failed) return {};
   const auto folder = program.parent_path();
+  // of a build, of a bundle, and of an installation
   for (const auto& place : std::array{folder, folder.parent_path(), folder.parent_path() / "lib" / "troupe",
-                                      folder.parent_path() / "lib64" / "troupe"})
+                                      folder.parent_path() / TROUPE_LIBDIR / "troupe"})
     if (std::filesystem::exists(place / library, failed)) return place / library;
   return {};
 }

@@ -23,7 +23,12 @@ constexpr int64_t all_rows = 0;  // of Reshape: as in its input
 class graph_builder {
  public:
   graph_builder(const encoder_config& e, uint32_t tokens)
-      : e_(e), files_(e.folder), tokens_(tokens), heads_(e.heads), hidden_(e.hidden), width_(e.hidden / e.heads) {
+      : e_(e),
+        files_(e.folder),
+        tokens_(tokens),
+        heads_(e.heads),
+        hidden_(e.hidden),
+        width_(e.hidden / e.heads) {
     graph_.file = e.folder;
     graph_.opset = onnx_opset;
     for (const auto* name : {"", "bert.", "roberta."})
@@ -58,8 +63,8 @@ class graph_builder {
     if (e_.types == 1) graph_.inputs.pop_back();
   }
   std::string constant(const std::string& name, shape dims, std::span<const float> values) {
-    graph_.constants.emplace(
-        name, onnx::make_tensor(data_type::fp32, std::move(dims), std::as_bytes(values)));
+    graph_.constants.emplace(name,
+                             onnx::make_tensor(data_type::fp32, std::move(dims), std::as_bytes(values)));
     return name;
   }
   std::string number(float value) {
@@ -96,6 +101,8 @@ class graph_builder {
   /// x W + b, of several modules side by side.
   std::string dense(const std::string& x, const std::vector<dense_part>& parts, uint32_t out, uint32_t in) {
     const size_t columns = parts.size() * out;
+    for (const auto& p : parts)
+      files_.need(prefix_ + p.name + ".weight", {out, in});  // before memory is taken
     numbers w(columns * in), b;
     for (size_t p = 0; p < parts.size(); ++p) {
       place(weight(parts[p].name + ".weight", {out, in}), out, in, w, columns, p * out, parts[p].scale);
@@ -113,7 +120,8 @@ class graph_builder {
       return constant(full, {hidden_}, weight(full, {e_.hidden}));
     };
     const auto scale = part(".weight", ".gamma"), shift = part(".bias", ".beta");
-    return node("LayerNormalization", {x, scale, shift}, {{"axis", int64_t{-1}}, {"epsilon", e_.norm_epsilon}});
+    return node("LayerNormalization", {x, scale, shift},
+                {{"axis", int64_t{-1}}, {"epsilon", e_.norm_epsilon}});
   }
 
   // ---- the model ----
@@ -159,8 +167,8 @@ class graph_builder {
 
   std::string attention(const std::string& name, const std::string& x, const std::string& padding) {
     const float scale = 1 / std::sqrt(static_cast<float>(width_));
-    const auto together = dense(
-        x, {{name + "self.query", scale}, {name + "self.key"}, {name + "self.value"}}, e_.hidden, e_.hidden);
+    const auto together = dense(x, {{name + "self.query", scale}, {name + "self.key"}, {name + "self.value"}},
+                                e_.hidden, e_.hidden);
     graph_.nodes.push_back({{},
                             "Split",
                             {together, integers({hidden_, hidden_, hidden_})},
@@ -206,9 +214,10 @@ class graph_builder {
       out = reshaped(node("Div", {sum, count}), {all_rows, hidden_});
     }
     if (!e_.normalise) return node("Identity", {out}, {}, name);
-    const auto square = node("MatMul", {reshaped(out, {all_rows, 1, hidden_}), reshaped(out, {all_rows, hidden_, 1})});
+    const auto square =
+        node("MatMul", {reshaped(out, {all_rows, 1, hidden_}), reshaped(out, {all_rows, hidden_, 1})});
     const auto length = node("Sqrt", {reshaped(square, {all_rows, 1})});
-    return node("Div", {out, length}, {}, name);
+    return node("Div", {out, node("Add", {length, number(1e-12F)})}, {}, name);  // a zero vector stays one
   }
 
   std::string scores(const std::string& x) {

@@ -11,9 +11,9 @@ namespace troupe {
 /// for padding behind a text; `token_type_ids`, if the model has several. Output: `sentence_embedding`
 /// [rows, hidden], or `logits` [rows, labels] of a classifier.
 ///
-/// The weights come from the folder's safetensors, and are the same for all lengths. Queries, keys and values are one product, and their scale
-/// is part of the weights. Requires: 1 <= tokens <= e.max_tokens. Throws model_error, which names file and
-/// tensor.
+/// The weights come from the folder's safetensors, and are the same for all lengths. Queries, keys and values
+/// are one product, and their scale is part of the weights. Requires: 1 <= tokens <= e.max_tokens. Throws
+/// model_error, which names file and tensor.
 onnx::graph encoder_graph(const encoder_config& e, uint32_t tokens);
 
 }  // namespace troupe

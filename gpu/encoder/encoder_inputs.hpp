@@ -8,8 +8,9 @@
 
 namespace troupe {
 
-/// `input_ids`, `attention_mask` and, if `types`, `token_type_ids`, one after the other, each [texts, tokens].
-/// Shorter texts end in `padding`, which the mask leaves out. Requires: no text has more than `tokens`.
+/// `input_ids`, `attention_mask` and, if `types`, `token_type_ids`, one after the other, each [texts,
+/// tokens]. Shorter texts end in `padding`, which the mask leaves out. Requires: no text has more than
+/// `tokens`.
 std::vector<int64_t> encoder_inputs(std::span<const llm::encoded_text> texts, uint32_t tokens,
                                     uint32_t padding, bool types);
 

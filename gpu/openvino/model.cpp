@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <openvino/runtime/core.hpp>
 #include <openvino/runtime/properties.hpp>
+#include <span>
+#include <utility>
 
 #include "gpu/common/model_error.hpp"
 #include "gpu/onnx/batch_parts.hpp"
@@ -27,6 +30,16 @@ ov::CompiledModel compile(const graph& g, bool bf16, int threads) {
                               ov::hint::inference_precision(bf16 ? ov::element::bf16 : ov::element::f32),
                               ov::num_streams(1), ov::inference_num_threads(threads),
                               ov::hint::enable_cpu_pinning(false));
+}
+
+/// OpenVINO computes 64-bit integers in 32 bits.
+template <class Integer>
+void check_range(const ov::Tensor& t, const std::string& input, const std::string& file) {
+  const std::span values(static_cast<const Integer*>(t.data()), t.get_size());
+  const auto bad = std::ranges::find_if_not(values, [](Integer v) { return std::in_range<int32_t>(v); });
+  if (bad == values.end()) return;
+  throw model_error(fmt::format("{}: input '{}' has the value {}: OpenVINO computes integers in 32 bits",
+                                file, input, *bad));
 }
 
 }  // namespace
@@ -76,6 +89,11 @@ bool model::run(uint32_t rows, std::span<const batch_part> parts, const std::ato
   if (stop != nullptr && *stop) return false;
   auto inputs = tensors(rows);
   onnx::gather_inputs(signature_, parts, [&](size_t i) { return static_cast<std::byte*>(inputs[i].data()); });
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto& [name, type, shape] = signature_.inputs[i];
+    if (type == data_type::int64) check_range<int64_t>(inputs[i], name, file_);
+    if (type == data_type::uint64) check_range<uint64_t>(inputs[i], name, file_);
+  }
   infer(inputs);
   std::vector<ov::Tensor> outputs;
   for (size_t i = 0; i < signature_.outputs.size(); ++i) {

@@ -49,7 +49,8 @@ size_t space_after(std::string_view text, size_t begin) {
 
 }  // namespace
 
-added_tokens::added_tokens(std::vector<added_token> tokens, std::string (*normalize)(std::string_view))
+added_tokens::added_tokens(std::vector<added_token> tokens,
+                           const std::function<std::string(std::string_view)>& normalize)
     : tokens_(std::move(tokens)) {
   for (size_t i = 0; i < tokens_.size(); ++i) {
     const auto& t = tokens_[i];

@@ -1,5 +1,6 @@
 // The added tokens of a vocabulary, which are matched by name: "<|eot_id|>", "<tool_call>".
 #pragma once
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,7 +27,8 @@ class added_tokens {
   added_tokens() = default;
   /// Requires: ids and contents are distinct. `normalize`: applied to texts before `normalized` tokens are
   /// matched.
-  added_tokens(std::vector<added_token> tokens, std::string (*normalize)(std::string_view));
+  added_tokens(std::vector<added_token> tokens,
+               const std::function<std::string(std::string_view)>& normalize);
 
   /// A token, or text between tokens.
   struct part {

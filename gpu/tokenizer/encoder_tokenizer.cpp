@@ -7,12 +7,15 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "gpu/common/model_error.hpp"
 #include "gpu/tokenizer/added_tokens.hpp"
+#include "gpu/tokenizer/bpe_tokenizer.hpp"
 #include "gpu/tokenizer/json_place.hpp"
 #include "gpu/tokenizer/text_rewriter.hpp"
+#include "gpu/tokenizer/tokenizer_json.hpp"
 #include "gpu/tokenizer/unigram.hpp"
 #include "gpu/tokenizer/utf8.hpp"
 #include "gpu/tokenizer/wordpiece.hpp"
@@ -21,7 +24,8 @@
 namespace troupe::llm {
 namespace {
 
-constexpr size_t longest_template = 64;
+constexpr size_t longest_template = 64, longest_token = 512;
+constexpr token longest_word = 1000;  // in characters
 
 /// An item of a template: tokens, or text 0 or 1.
 struct template_item {
@@ -40,6 +44,8 @@ size_t tokens_in(const text_template& t) {
 class json_encoder_tokenizer final : public encoder_tokenizer {
  public:
   struct parts {
+    std::shared_ptr<const tokenizer>
+        bpe;  ///< of byte-level BPE, which splits a whole text; null: the next four
     text_rewriter normalizer;
     word_splitter pre_tokenizer;
     std::unique_ptr<const subword_model> model;
@@ -50,28 +56,28 @@ class json_encoder_tokenizer final : public encoder_tokenizer {
   };
   explicit json_encoder_tokenizer(parts p) : parts_(std::move(p)) {}
 
-  encoded_text encode(std::string_view text, size_t most) const override {
-    std::vector<std::vector<token>> texts{tokens_of(text)};
-    const auto room = most - added(false);
-    const auto cut = texts[0].size() - std::min(texts[0].size(), room);
-    texts[0].resize(texts[0].size() - cut);
-    return filled(parts_.single, texts, cut);
+  encoded_text encode(std::vector<token> text, size_t max_tokens) const override {
+    const auto around = added(false);
+    const auto room = max_tokens - std::min(max_tokens, around);
+    const auto cut = text.size() - std::min(text.size(), room);
+    text.resize(text.size() - cut);
+    return filled(parts_.single, {std::move(text)}, cut);
   }
 
-  encoded_text encode(std::string_view first, std::string_view second, size_t most) const override {
+  encoded_text encode(std::vector<token> first, std::vector<token> second, size_t max_tokens) const override {
     if (parts_.pair.empty())
       throw model_error(fmt::format("{}: post_processor has no template for pairs of texts", parts_.file));
-    std::vector<std::vector<token>> texts{tokens_of(first), tokens_of(second)};
-    const auto whole = texts[0].size() + texts[1].size();
-    cut_longest(texts[0], texts[1], most - added(true));
-    return filled(parts_.pair, texts, whole - texts[0].size() - texts[1].size());
+    const auto whole = first.size() + second.size(), around = added(true);
+    cut_longest(first, second, max_tokens - std::min(max_tokens, around));
+    const auto cut = whole - first.size() - second.size();
+    return filled(parts_.pair, {std::move(first), std::move(second)}, cut);
   }
 
   size_t added(bool pair) const override { return tokens_in(pair ? parts_.pair : parts_.single); }
   uint32_t vocabulary() const override { return parts_.vocabulary; }
 
- private:
-  std::vector<token> tokens_of(std::string_view text) const {
+  std::vector<token> tokens(std::string_view text) const override {
+    if (parts_.bpe) return parts_.bpe->encode(text, false, true);
     std::string corrected;
     if (!is_utf8(text)) text = corrected = replace_invalid(text);
     std::vector<token> ids;
@@ -95,6 +101,7 @@ class json_encoder_tokenizer final : public encoder_tokenizer {
     return ids;
   }
 
+ private:
   /// To at most `room` tokens, as the strategy "longest_first" of the package tokenizers does.
   static void cut_longest(std::vector<token>& a, std::vector<token>& b, size_t room) {
     if (a.size() + b.size() <= room) return;
@@ -110,7 +117,8 @@ class json_encoder_tokenizer final : public encoder_tokenizer {
     longer.resize(many);
   }
 
-  static encoded_text filled(const text_template& t, const std::vector<std::vector<token>>& texts, size_t cut) {
+  static encoded_text filled(const text_template& t, const std::vector<std::vector<token>>& texts,
+                             size_t cut) {
     encoded_text out;
     out.cut = cut;
     for (const auto& item : t) {
@@ -131,10 +139,10 @@ class encoder_tokenizer_reader {
 
   json_encoder_tokenizer::parts read() {
     out_.file = file_;
-    if (const auto n = root_.find("normalizer")) out_.normalizer = read_normalizer(*n, file_);
-    out_.pre_tokenizer = read_pre_tokenizer(root_.at("pre_tokenizer"));
-    read_model(root_.at("model"));
-    read_added_tokens();
+    if (root_.at("model").find("merges"))
+      read_bpe();
+    else
+      read_words();
     if (const auto p = root_.find("post_processor"))
       read_post_processor(*p);
     else
@@ -143,26 +151,49 @@ class encoder_tokenizer_reader {
   }
 
  private:
+  void read_words() {
+    if (const auto n = root_.find("normalizer")) out_.normalizer = read_normalizer(*n, file_);
+    out_.pre_tokenizer = read_pre_tokenizer(root_.at("pre_tokenizer"));
+    read_model(root_.at("model"));
+    read_added_tokens();
+  }
+
+  /// Its template is for language models.
+  void read_bpe() {
+    auto document = root_.object();
+    document.erase("post_processor");
+    out_.bpe = std::make_shared<const bpe_tokenizer>(read_tokenizer_json(document.dump(), file_));
+    out_.vocabulary = out_.bpe->vocabulary();
+  }
+
   void read_model(const json_place& model) {
     const auto& type = model.type();
     if (type == "WordPiece") return read_wordpiece(model);
     if (type == "Unigram") return read_unigram(model);
-    model.at("type").refuse(
-        fmt::format("is '{}', which is not supported; supported: WordPiece and Unigram", type));
+    model.at("type").refuse(fmt::format(
+        "is '{}', which is not supported; supported: WordPiece, Unigram and byte-level BPE", type));
   }
 
   void read_wordpiece(const json_place& model) {
     wordpiece::options o;
     const auto vocab = model.at("vocab");
     for (const auto& [text, id] : vocab.object().items()) {
-      const auto t = vocab.member(text, id).id();
+      const auto place = vocab.member(text, id);
+      check_length(place, text);
+      const auto t = place.id();
       ids_.emplace(text, t);
       know(t);
     }
     o.vocabulary = ids_;
     o.unknown = known(model.at("unk_token"));
-    if (const auto p = model.find("continuing_subword_prefix")) o.inner_prefix = p->string();
-    if (const auto n = model.find("max_input_chars_per_word")) o.longest_word = static_cast<size_t>(n->id());
+    if (const auto p = model.find("continuing_subword_prefix")) {
+      check_length(*p, p->string());
+      o.inner_prefix = p->string();
+    }
+    if (const auto n = model.find("max_input_chars_per_word")) {
+      if (n->id() > longest_word) n->refuse(fmt::format("is more than {}", longest_word));
+      o.longest_word = static_cast<size_t>(n->id());
+    }
     out_.model = std::make_unique<wordpiece>(std::move(o));
   }
 
@@ -175,6 +206,7 @@ class encoder_tokenizer_reader {
         entry.refuse("is not a piece with its score");
       pieces.push_back({entry.element(0).string(), entry.array()[1].get<double>()});
       if (pieces.back().text.empty()) entry.refuse("is an empty piece");
+      check_length(entry, pieces.back().text);
       if (!ids_.emplace(pieces.back().text, static_cast<token>(i)).second)
         entry.refuse("has the text of an earlier piece");
     }
@@ -187,6 +219,8 @@ class encoder_tokenizer_reader {
 
   void read_added_tokens() {
     std::vector<added_token> tokens;
+    std::unordered_set<std::string_view> contents;
+    std::unordered_set<token> ids;
     const auto list = root_.find("added_tokens");
     for (size_t i = 0; list && i < list->array().size(); ++i) {
       const auto place = list->element(i);
@@ -195,9 +229,8 @@ class encoder_tokenizer_reader {
         place.refuse(fmt::format("has a content of {} bytes: it must have 1 to {}", content.size(),
                                  longest_added_token));
       const auto id = place.at("id").id();
-      const bool twice =
-          std::ranges::any_of(tokens, [&](const auto& t) { return t.id == id || t.content == content; });
-      if (twice) place.refuse("has the content or the id of an earlier token");
+      if (!contents.insert(content).second || !ids.insert(id).second)
+        place.refuse("has the content or the id of an earlier token");
       const bool special = place.boolean("special", false);
       tokens.push_back({id, content, special, place.boolean("single_word", false),
                         place.boolean("lstrip", false), place.boolean("rstrip", false),
@@ -205,7 +238,8 @@ class encoder_tokenizer_reader {
       ids_.emplace(content, id);
       know(id);
     }
-    out_.added = added_tokens(std::move(tokens), [](std::string_view text) { return std::string(text); });
+    const auto as_it_is = [](std::string_view text) { return std::string(text); };
+    out_.added = added_tokens(std::move(tokens), out_.normalizer ? out_.normalizer : as_it_is);
   }
 
   void read_post_processor(const json_place& processor) {
@@ -277,6 +311,11 @@ class encoder_tokenizer_reader {
         list.element(i).refuse("is not the id of a token");
     }
     return out;
+  }
+
+  /// Longer ones would make splitting a word slow.
+  static void check_length(const json_place& place, std::string_view text) {
+    if (text.size() > longest_token) place.refuse(fmt::format("has more than {} bytes", longest_token));
   }
 
   token known(const json_place& name) const {

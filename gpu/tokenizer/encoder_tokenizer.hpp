@@ -1,5 +1,6 @@
 // Tokenizer of an encoder: a text, or a pair of texts, as one sequence of tokens with the model's tokens
-// around them. Of tokenizer.json with WordPiece (BERT) or Unigram (XLM-R).
+// around them. Of tokenizer.json with WordPiece (BERT), Unigram (XLM-R)
+// or byte-level BPE (RoBERTa).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -25,11 +26,19 @@ class encoder_tokenizer {
  public:
   virtual ~encoder_tokenizer() = default;
 
-  /// At most `most` tokens: the text is cut at its end. Requires: most >= added(false).
-  virtual encoded_text encode(std::string_view text, size_t most) const = 0;
-  /// The longer text is cut first. Requires: most >= added(true). Throws model_error if the tokenizer has no
-  /// template for pairs.
-  virtual encoded_text encode(std::string_view first, std::string_view second, size_t most) const = 0;
+  /// The tokens of a text alone. Throws request_refused for a text that a sound tokenizer would not make: one
+  /// that grows beyond bounds, or that a pattern cannot split.
+  virtual std::vector<token> tokens(std::string_view text) const = 0;
+
+  /// At most `max_tokens` with those around a text, which is cut at its end.
+  virtual encoded_text encode(std::vector<token> text, size_t max_tokens) const = 0;
+  /// Of a pair the longer text is cut first. Throws model_error if the tokenizer has no template for pairs.
+  virtual encoded_text encode(std::vector<token> first, std::vector<token> second,
+                              size_t max_tokens) const = 0;
+  encoded_text encode(std::string_view text, size_t max_tokens) const {
+    return encode(tokens(text), max_tokens);
+  }
+
   /// Number of tokens around a text or a pair.
   virtual size_t added(bool pair) const = 0;
   /// Greater than every id.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "gpu/common/model_error.hpp"
+#include "gpu/common/request_refused.hpp"
 #include "gpu/tokenizer/character_map.hpp"
 #include "gpu/tokenizer/pattern_dialect.hpp"
 #include "gpu/tokenizer/split_pattern.hpp"
@@ -19,7 +20,9 @@
 namespace troupe::llm {
 namespace {
 
-constexpr size_t most_steps = 32;
+constexpr size_t max_steps = 32, longest_content = 256;
+/// How much longer a text may become; compatibility forms make some characters eleven times as long.
+constexpr size_t max_growth = 16, free_growth = 4096;
 
 /// Calls `use(character, its bytes)` for every character.
 template <class F>
@@ -98,16 +101,22 @@ std::shared_ptr<const split_pattern> compiled(const json_place& regex) {
   }
 }
 
+/// A text that a step inserts.
+std::string inserted(const json_place& place) {
+  if (place.string().size() > longest_content)
+    place.refuse(fmt::format("has more than {} bytes", longest_content));
+  return place.string();
+}
+
 text_rewriter replacement(const json_place& place) {
-  const auto by = place.at("content").string();
+  const auto by = inserted(place.at("content"));
   const auto pattern = place.at("pattern");
   if (const auto plain = pattern.find("String")) {
     if (plain->string().empty()) plain->refuse("is empty");
     return [what = plain->string(), by](std::string_view text) { return replaced(text, what, by); };
   }
-  return [what = compiled(pattern.at("Regex")), by](std::string_view text) {
-    return replaced(text, *what, by);
-  };
+  return
+      [what = compiled(pattern.at("Regex")), by](std::string_view text) { return replaced(text, *what, by); };
 }
 
 text_rewriter stripping(const json_place& place) {
@@ -135,7 +144,11 @@ text_rewriter precompiled(const json_place& place, const std::string& file) {
 text_rewriter sequence(std::vector<text_rewriter> steps) {
   return [steps = std::move(steps)](std::string_view text) {
     std::string out{text};
-    for (const auto& s : steps) out = s(out);
+    for (const auto& s : steps) {
+      out = s(out);
+      if (out.size() > max_growth * text.size() + free_growth)
+        throw request_refused("the tokenizer's normalizer makes this text too long: send a shorter one");
+    }
     return out;
   };
 }
@@ -168,7 +181,8 @@ bool is_bert_punctuation(char32_t c) {
 /// Spaces become `symbol`, which begins each word.
 word_splitter metaspace(const json_place& place) {
   const auto symbol = place.at("replacement").string();
-  if (symbol.empty()) place.at("replacement").refuse("is empty");
+  if (size_t length = 0; symbol.empty() || (first_character(symbol, length), length != symbol.size()))
+    place.at("replacement").refuse("is not one character");
   const auto scheme = place.find("prepend_scheme");
   const bool prepend = scheme ? scheme->string() != "never" : place.boolean("add_prefix_space", true);
   if (scheme && scheme->string() == "first")
@@ -178,7 +192,8 @@ word_splitter metaspace(const json_place& place) {
     auto out = replaced(text, " ", symbol);
     if (prepend && !out.starts_with(symbol)) out.insert(0, symbol);
     for (std::string_view rest = out; !rest.empty();) {
-      const auto next = std::min(rest.find(symbol, rest.starts_with(symbol) ? symbol.size() : 0), rest.size());
+      const auto next =
+          std::min(rest.find(symbol, rest.starts_with(symbol) ? symbol.size() : 0), rest.size());
       to.emplace_back(rest.substr(0, next));
       rest.remove_prefix(next);
     }
@@ -191,7 +206,7 @@ std::vector<json_place> members(const json_place& place, const char* list) {
   std::vector<json_place> out;
   const auto steps = place.at(list);
   for (size_t i = 0; i < steps.array().size(); ++i) {
-    if (out.size() == most_steps) steps.refuse(fmt::format("has more than {} steps", most_steps));
+    if (out.size() == max_steps) steps.refuse(fmt::format("has more than {} steps", max_steps));
     out.push_back(steps.element(i));
   }
   return out;
@@ -204,9 +219,7 @@ std::vector<json_place> members(const json_place& place, const char* list) {
 
 text_rewriter normalizer_step(const json_place& place, const std::string& file) {
   const auto& type = place.type();
-  const auto form = [](normal_form f) {
-    return [f](std::string_view text) { return normalize(text, f); };
-  };
+  const auto form = [](normal_form f) { return [f](std::string_view text) { return normalize(text, f); }; };
   if (type == "BertNormalizer") return bert_normalizer(place);
   if (type == "Lowercase") return lowercase;
   if (type == "NFC") return form(normal_form::nfc);
@@ -218,7 +231,7 @@ text_rewriter normalizer_step(const json_place& place, const std::string& file) 
   if (type == "Strip") return stripping(place);
   if (type == "StripAccents") return without_marks;
   if (type == "Prepend")
-    return [before = place.at("prepend").string()](std::string_view text) {
+    return [before = inserted(place.at("prepend"))](std::string_view text) {
       return text.empty() ? std::string{} : before + std::string(text);
     };
   refuse_type(place,
@@ -233,9 +246,8 @@ word_splitter pre_tokenizer_step(const json_place& place) {
       split(text, is_white_space, is_bert_punctuation, to);
     };
   if (type == "WhitespaceSplit")
-    return [](std::string_view text, std::vector<std::string>& to) {
-      split(text, is_white_space, never, to);
-    };
+    return
+        [](std::string_view text, std::vector<std::string>& to) { split(text, is_white_space, never, to); };
   if (type == "Metaspace") return metaspace(place);
   refuse_type(place, "BertPreTokenizer, Metaspace, Sequence and WhitespaceSplit");
 }

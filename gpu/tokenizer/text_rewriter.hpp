@@ -1,4 +1,5 @@
-// Normalizers and pre-tokenizers of an encoder's tokenizer.json: how a text is rewritten, and split into words.
+// Normalizers and pre-tokenizers of an encoder's tokenizer.json: how a text is rewritten, and split into
+// words.
 #pragma once
 #include <functional>
 #include <string>

@@ -84,9 +84,12 @@ class unigram final : public subword_model {
     auto from = sorted_.begin(), to = sorted_.end();
     for (size_t n = 0; n < text.size() && from != to; ++n) {
       // of the pieces that share n bytes, those that share the next one
-      const auto byte = [&](token t) { return n < text_of(t).size() ? static_cast<uint8_t>(text_of(t)[n]) : -1; };
+      const auto byte = [&](token t) {
+        return n < text_of(t).size() ? static_cast<uint8_t>(text_of(t)[n]) : -1;
+      };
       std::tie(from, to) = [&] {
-        const auto r = std::ranges::equal_range(from, to, static_cast<int>(static_cast<uint8_t>(text[n])), {}, byte);
+        const auto r =
+            std::ranges::equal_range(from, to, static_cast<int>(static_cast<uint8_t>(text[n])), {}, byte);
         return std::pair(r.begin(), r.end());
       }();
       if (from != to && text_of(*from).size() == n + 1) use(*from, n + 1);
@@ -102,7 +105,8 @@ class unigram final : public subword_model {
 
 }  // namespace
 
-std::unique_ptr<const subword_model> make_unigram(std::vector<unigram_piece> pieces, token unknown, bool bytes) {
+std::unique_ptr<const subword_model> make_unigram(std::vector<unigram_piece> pieces, token unknown,
+                                                  bool bytes) {
   return std::make_unique<unigram>(std::move(pieces), unknown, bytes);
 }
 

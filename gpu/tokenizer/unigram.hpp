@@ -15,8 +15,10 @@ struct unigram_piece {
   double score = 0;
 };
 
-/// `pieces`: by token, at least one; their texts differ. `unknown`: the token of characters without a piece; adjacent ones become one token.
-/// `bytes`: they become the pieces "<0x00>" to "<0xFF>" instead, if there are such.
-std::unique_ptr<const subword_model> make_unigram(std::vector<unigram_piece> pieces, token unknown, bool bytes);
+/// `pieces`: by token, at least one; their texts differ. `unknown`: the token of characters without a piece;
+/// adjacent ones become one token. `bytes`: they become the pieces "<0x00>" to "<0xFF>" instead, if there are
+/// such.
+std::unique_ptr<const subword_model> make_unigram(std::vector<unigram_piece> pieces, token unknown,
+                                                  bool bytes);
 
 }  // namespace troupe::llm

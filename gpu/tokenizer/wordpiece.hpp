@@ -14,9 +14,9 @@ class wordpiece final : public subword_model {
  public:
   struct options {
     std::unordered_map<std::string, token> vocabulary;
-    token unknown = 0;               ///< for a word that has no such tokens
+    token unknown = 0;                ///< for a word that has no such tokens
     std::string inner_prefix = "##";  ///< of tokens that do not begin a word
-    size_t longest_word = 100;       ///< in characters; longer words are unknown
+    size_t longest_word = 100;        ///< in characters; longer words are unknown
   };
   explicit wordpiece(options o);
 

@@ -17,8 +17,7 @@ std::string to_base64(std::span<const std::byte> bytes) {
     uint32_t three = 0;
     for (size_t i = 0; i < 3; ++i)
       three = three << 8 | (i < bytes.size() ? std::to_integer<uint32_t>(bytes[i]) : 0);
-    for (size_t i = 0; i < 4; ++i)
-      out += i <= bytes.size() ? alphabet[three >> (18 - 6 * i) & 63] : '=';
+    for (size_t i = 0; i < 4; ++i) out += i <= bytes.size() ? alphabet[three >> (18 - 6 * i) & 63] : '=';
   }
   return out;
 }

@@ -59,10 +59,13 @@ void slot_table::clear() {
   in_service_ = 0;
 }
 
-bool slot_table::serves_elsewhere(model_id model, node_id node, time_point now) const {
-  return std::ranges::any_of(records_, [&](const auto& r) {
-    const auto& [id, s] = r;
-    return s.worker.node != node && s.accepts && s.rests_until <= now && !is_out(id) && s.has(model);
+bool slot_table::can_rest(const slot_record& s, time_point now) const {
+  return std::ranges::all_of(s.models, [&](model_id model) {
+    return std::ranges::any_of(records_, [&](const auto& r) {
+      const auto& [id, other] = r;
+      return other.worker.node != s.worker.node && other.accepts && other.rests_until <= now && !is_out(id) &&
+             other.has(model);
+    });
   });
 }
 

@@ -67,8 +67,8 @@ class slot_table {
   /// Null if there is none. Valid until the slot is removed.
   slot_record* find(slot_id id);
   const slot_record* find(slot_id id) const;
-  /// A slot of another node that is in service, and does not rest, has the model.
-  bool serves_elsewhere(model_id model, node_id node, time_point now) const;
+  /// Each model of the slot is on a slot of another node that is in service and does not rest.
+  bool can_rest(const slot_record& s, time_point now) const;
   std::vector<slot_id> sorted() const;
 
   /// Adds a slot; replaces its record of an earlier incarnation.

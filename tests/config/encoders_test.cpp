@@ -15,8 +15,8 @@ std::string on_cpus() {
 
 /// Relative to the folder of the file that `read` simulates.
 cluster_reading with_encoder(std::string_view keys, std::string_view folder = "xlmr") {
-  return read(on_cpus() + "[[encoder]]\nname = \"words\"\nmodel = \"../encoders/" + std::string(folder) + "\"\n" +
-              std::string(keys));
+  return read(on_cpus() + "[[encoder]]\nname = \"words\"\nmodel = \"../encoders/" + std::string(folder) +
+              "\"\n" + std::string(keys));
 }
 
 std::string problems_of(const cluster_reading& r) {
@@ -53,6 +53,8 @@ TEST_CASE("the lengths of an encoder are sorted, and at most what the model take
   CHECK(cluster.spec.models[1].max_batch == 4);
   CHECK(cluster.spec.models[1].slo == 50ms);
   CHECK(problems_of(with_encoder("lengths = [127]")).starts_with("encoder.lengths"));
+  CHECK(problems_of(with_encoder("lengths = []")).starts_with("encoder.lengths: has no number of tokens"));
+  CHECK(with_encoder("lengths = [16, 32]").spec.hash != with_encoder("lengths = [16, 64]").spec.hash);
   CHECK(problems_of(with_encoder("lengths = [16, 16]")) == "encoder.lengths: has a number twice");
   CHECK(problems_of(with_encoder("lengths = [16.5]")) ==
         "encoder.lengths: has a number of tokens that is not whole");

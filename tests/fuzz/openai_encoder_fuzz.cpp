@@ -31,7 +31,8 @@ void rerank(const rerank_request& r) {
   require(!r.documents.empty() && r.documents.size() <= 2048 && is_cut(r.truncate_tokens));
   const std::vector<float> scores(r.documents.size(), 0.5F);
   const auto answer = json::parse(format_rerank(r, scores, "1", r.model, 7));
-  const auto wanted = r.top_n.value_or(0) == 0 ? r.documents.size() : std::min<size_t>(*r.top_n, scores.size());
+  const auto wanted =
+      r.top_n.value_or(0) == 0 ? r.documents.size() : std::min<size_t>(*r.top_n, scores.size());
   require(answer["results"].size() == wanted);
 }
 

@@ -8,9 +8,10 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
-#include "gpu/common/model_error.hpp"
-#include "gpu/device/cpu_device.hpp"
 #include "gpu/checkpoint/encoder_config.hpp"
+#include "gpu/common/model_error.hpp"
+#include "gpu/common/request_refused.hpp"
+#include "gpu/device/cpu_device.hpp"
 #include "gpu/encoder/encoder_inputs.hpp"
 #include "gpu/tokenizer/encoder_tokenizer.hpp"
 #include "messages/common/json_text.hpp"
@@ -20,7 +21,7 @@
 namespace troupe {
 namespace {
 
-constexpr size_t most_shown = 6;  // numbers of a line
+constexpr size_t numbers_of_line = 6;  // numbers of a line
 
 struct embedding {
   llm::encoded_text text;
@@ -34,8 +35,9 @@ void print_json(const std::string& model, std::span<const embedding> all) {
     data.push_back({{"index", i}, {"embedding", all[i].numbers}, {"ids", all[i].text.ids}});
     tokens += all[i].text.ids.size();
   }
-  const nlohmann::ordered_json document{
-      {"model", model}, {"data", std::move(data)}, {"usage", {{"prompt_tokens", tokens}, {"total_tokens", tokens}}}};
+  const nlohmann::ordered_json document{{"model", model},
+                                        {"data", std::move(data)},
+                                        {"usage", {{"prompt_tokens", tokens}, {"total_tokens", tokens}}}};
   fmt::print("{}\n", json_text(document, 2));
 }
 
@@ -43,7 +45,7 @@ void print_lines(const std::vector<std::string>& texts, std::span<const embeddin
   for (size_t i = 0; i < all.size(); ++i)
     fmt::print("{}: {} tokens, {} numbers: {:.6f}, ...\n", texts[i], all[i].text.ids.size(),
                all[i].numbers.size(),
-               fmt::join(all[i].numbers.first(std::min(most_shown, all[i].numbers.size())), ", "));
+               fmt::join(all[i].numbers.first(std::min(numbers_of_line, all[i].numbers.size())), ", "));
 }
 
 }  // namespace
@@ -64,6 +66,7 @@ int embed(const embed_options& options) {
                                     words->vocabulary(), config.vocabulary));
     for (const auto& t : options.texts) {
       texts.push_back(words->encode(t, config.max_tokens));
+      if (texts.back().ids.empty()) throw model_error(fmt::format("--text '{}': has no tokens", t));
       tokens = std::max(tokens, static_cast<uint32_t>(texts.back().ids.size()));
     }
     model_source source;
@@ -72,6 +75,9 @@ int embed(const embed_options& options) {
     source.shapes = {{"input_ids", {tokens}}};
     model = on_cpu({.threads = options.threads})(source);
   } catch (const model_error& e) {
+    report("{}", e.what());
+    return exit_bad_input;
+  } catch (const request_refused& e) {
     report("{}", e.what());
     return exit_bad_input;
   }

@@ -18,7 +18,7 @@ struct serving_options {
   double slo_ms = 1000;  ///< of tensor models and encoders
 };
 
-/// What a model's clients ask for.
+/// The API of a model's clients.
 enum class served_task : uint8_t { tensors, completions, embeddings, scores };
 
 struct served_name {

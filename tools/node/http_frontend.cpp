@@ -78,7 +78,8 @@ void http_frontend::add_completions(const parts& p) {
 
 void http_frontend::add_encoders(const parts& p) {
   std::vector<encoder_bundle> bundles;
-  for (const auto& e : p.cluster.encoders) bundles.push_back(read_encoder_bundle(e.path));
+  for (const auto& e : p.cluster.encoders)
+    bundles.push_back(read_encoder_bundle(e.path, e.lengths.back().tokens));
   encoder_api_ = std::make_unique<encoder_api>(
       encoder_api::parts{p.cluster, p.time, p.node, p.clients, api_->keys(), std::move(bundles)});
   encoder_api_->add_to(api_->routes());

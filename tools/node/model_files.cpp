@@ -89,7 +89,7 @@ model_file_findings check_model_files(const cluster_reading& cluster) {
     for (const auto& l : e.lengths) of_encoders.insert(l.model.value);
     const auto longest = e.lengths.back().model.value;
     note(out.problems, cluster.model_places[longest], "encoder.model", [&] {
-      read_encoder_bundle(e.path);
+      read_encoder_bundle(e.path, e.lengths.back().tokens);
       open_native(source_of(spec.models[longest]));
     });
   }

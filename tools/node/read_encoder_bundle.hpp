@@ -1,12 +1,14 @@
 // Reads the configuration and the tokenizer of an encoder, without its weights.
 #pragma once
+#include <cstdint>
 #include <filesystem>
 
 #include "actors/frontend/encoder_bundle.hpp"
 
 namespace troupe {
 
-/// Throws model_error, which names the file and the fix; also if the tokenizer belongs to another model.
-encoder_bundle read_encoder_bundle(const std::filesystem::path& folder);
+/// `max_tokens`: of a text. Throws model_error, which names the file and the fix; also if the tokenizer
+/// belongs to another model, or leaves no place for words.
+encoder_bundle read_encoder_bundle(const std::filesystem::path& folder, uint32_t max_tokens);
 
 }  // namespace troupe

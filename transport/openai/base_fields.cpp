@@ -207,7 +207,7 @@ bool take_shared(base_request& request, body_reader& in, const std::string& key)
   return true;
 }
 
-std::vector<prompt> take_texts(body_reader& in, const std::string& key, size_t most) {
+std::vector<prompt> take_texts(body_reader& in, const std::string& key, size_t max) {
   if (in.peek() == '"') return {in.text(key)};
   if (in.peek() != '[') in.wrong(key, "must be a string, a list of tokens, or a list of these");
   std::vector<prompt> texts;
@@ -220,7 +220,7 @@ std::vector<prompt> take_texts(body_reader& in, const std::string& key, size_t m
       return;
     }
     if (!tokens.empty()) in.wrong(at, "must be a token, like the elements before it");
-    if (texts.size() == most) refuse(key, key + ": has more than " + std::to_string(most) + " " + key + "s");
+    if (texts.size() == max) refuse(key, key + ": has more than " + std::to_string(max) + " " + key + "s");
     if (next == '"')
       texts.emplace_back(in.text(at));
     else

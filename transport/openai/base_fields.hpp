@@ -14,9 +14,9 @@ inline constexpr size_t longest_model_name = 1 << 10;  ///< in bytes
 /// Takes the value of a shared field; false if `key` is not one.
 bool take_shared(base_request& request, body_reader& in, const std::string& key);
 
-/// A text, its tokens, or a list of either with at most `most` elements; the first element decides. None is
+/// A text, its tokens, or a list of either with at most `max` elements; the first element decides. None is
 /// empty of tokens.
-std::vector<prompt> take_texts(body_reader& in, const std::string& key, size_t most);
+std::vector<prompt> take_texts(body_reader& in, const std::string& key, size_t max);
 
 /// Checks that need the whole body. Throws openai::error, as all here.
 void check_shared(const base_request& request, const body_reader& in);

@@ -7,7 +7,7 @@
 namespace troupe::openai {
 namespace {
 
-constexpr size_t most_inputs = 2048;
+constexpr size_t max_inputs = 2048;
 
 }  // namespace
 
@@ -18,7 +18,7 @@ result<embedding_request> parse_embedding(std::string_view body) {
       if (key == "model") {
         request.model = in.text(key, longest_model_name);
       } else if (key == "input") {
-        request.inputs = take_texts(in, key, most_inputs);
+        request.inputs = take_texts(in, key, max_inputs);
       } else if (key == "encoding_format") {
         const auto format = in.text(key, 16);
         if (format != "float" && format != "base64")

@@ -9,7 +9,7 @@
 namespace troupe::openai {
 namespace {
 
-constexpr size_t most_documents = 2048;
+constexpr size_t max_documents = 2048;
 
 std::string take_document(body_reader& in, place at) {
   if (in.peek() == '"') return in.text(at);
@@ -36,7 +36,7 @@ result<rerank_request> parse_rerank(std::string_view body) {
       } else if (key == "query") {
         request.query = in.text(key);
       } else if (key == "documents") {
-        in.list(key, most_documents, [&](place at) { request.documents.push_back(take_document(in, at)); });
+        in.list(key, max_documents, [&](place at) { request.documents.push_back(take_document(in, at)); });
       } else if (key == "top_n") {
         request.top_n = in.whole<uint32_t>(key, 0);
       } else if (key == "return_documents") {

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -27,32 +28,49 @@ outcome finished_with(std::span<const float> numbers) {
   return how;
 }
 
-encoder_answer two_texts(const std::shared_ptr<encoder_client>& client) {
-  return {http_reply(client), 2,
-          [](std::vector<std::vector<float>> all) { return nlohmann::json(std::move(all)).dump(); }};
-}
+struct two_texts {
+  std::shared_ptr<encoder_client> client = std::make_shared<encoder_client>();
+  int given_up = 0;
+  encoder_answer answer{
+      http_reply(client), request_id{7}, 2,
+      [](std::vector<std::vector<float>> all) { return nlohmann::json(std::move(all)).dump(); },
+      [this] { ++given_up; }};
+};
 
 }  // namespace
 
 TEST_CASE("encoder_answer: the answer has the numbers of all texts, in their order") {
-  const auto client = std::make_shared<encoder_client>();
-  auto answer = two_texts(client);
+  two_texts t;
   const float first[] = {1, 2}, second[] = {3};
-  answer.take(1, finished_with(second));
-  CHECK_FALSE(client->response);
-  answer.take(0, finished_with(first));
-  REQUIRE(client->response);
-  CHECK(client->response->status == 200);
-  CHECK(client->response->body == "[[1.0,2.0],[3.0]]");
+  t.answer.take(1, finished_with(second));
+  CHECK_FALSE(t.client->response);
+  t.answer.take(0, finished_with(first));
+  REQUIRE(t.client->response);
+  CHECK(t.client->response->status == 200);
+  CHECK(t.client->response->body == "[[1.0,2.0],[3.0]]");
+  CHECK(t.client->response->headers.find("Troupe-Request-Id") == "7");
+  CHECK(t.given_up == 0);
 }
 
-TEST_CASE("encoder_answer: the first text that has no numbers decides, when all have ended") {
-  const auto client = std::make_shared<encoder_client>();
-  auto answer = two_texts(client);
-  answer.take(1, outcome::dropped(drop_reason::queue_full));
-  CHECK_FALSE(client->response);
-  answer.take(0, outcome::failed(failure::timeout));
-  REQUIRE(client->response);
-  CHECK(client->response->status == 429);
-  CHECK(nlohmann::json::parse(client->response->body)["error"]["code"] == "queue_full");
+TEST_CASE("encoder_answer: the first text that has no numbers is the answer, and the others are given up") {
+  two_texts t;
+  t.answer.take(1, outcome::dropped(drop_reason::queue_full));
+  REQUIRE(t.client->response);
+  CHECK(t.client->response->status == 429);
+  CHECK(nlohmann::json::parse(t.client->response->body)["error"]["code"] == "queue_full");
+  CHECK(t.given_up == 1);
+  t.client->response.reset();
+  t.answer.take(0, outcome::failed(failure::timeout));
+  CHECK_FALSE(t.client->response);
+  CHECK(t.given_up == 1);
+}
+
+TEST_CASE("encoder_answer: numbers that are not finite are a failure of the model") {
+  two_texts t;
+  const float good[] = {1}, bad[] = {std::numeric_limits<float>::quiet_NaN()};
+  t.answer.take(0, finished_with(good));
+  t.answer.take(1, finished_with(bad));
+  REQUIRE(t.client->response);
+  CHECK(t.client->response->status == 500);
+  CHECK(t.given_up == 0);
 }

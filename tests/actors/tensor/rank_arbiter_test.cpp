@@ -66,20 +66,29 @@ TEST_CASE("rank_arbiter: a run counts as busy time, a refused order does not") {
   CHECK(a.out.take<grant>().size() == 1);
 }
 
-TEST_CASE("rank_arbiter: a slot that cannot move a batch's bytes rests, if another node has the model") {
-  for (const bool alone : {false, true}) {
+TEST_CASE("rank_arbiter: a slot that could move no bytes of a batch rests, if others have its models") {
+  enum class others { none, some_models, all_models };
+  for (const auto& [there, rows] : {std::pair{others::all_models, 0u},
+                                    {others::all_models, 1u},
+                                    {others::some_models, 0u},
+                                    {others::none, 0u}}) {
+    const bool rests = there == others::all_models && rows == 0;
     arbiter_stage a;
-    if (!alone) a.deliver(ready_on(node_id{9}, 1));
+    auto other = there == others::all_models ? has_all(1) : ready(1);
+    other.worker.node = node_id{9};
+    if (there != others::none) a.deliver(other);
     a.offer(0, 0, 1000);
     const auto first = a.out.one<grant>();
     CHECK(first.slot == slot_id{0});
     a.answer(first, 1, 10);
     a.run_until(at(5));
-    a.deliver(batch_done{{1}, model_id{0}, slot_id{0}, refusal::none, 0, at(5), at(5), {{7}}}, worker_of(0));
+    a.deliver(batch_done{{1}, model_id{0}, slot_id{0}, refusal::none, rows, at(5), at(5), {{7}}},
+              worker_of(0));
     a.offer(0, 5, 1000);
     const auto second = a.out.one<grant>();
-    CHECK(second.slot == slot_id{alone ? 0u : 1u});
-    if (alone) continue;
+    CHECK(second.slot == slot_id{rests ? 1u : 0u});
+    CHECK(a.value_of("troupe_slot_rests_total") == rests);
+    if (!rests) continue;
     a.answer(second, 2, 900);
     a.offer(0, 5, 1000);
     a.run_until(at(104));

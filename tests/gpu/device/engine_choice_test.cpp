@@ -71,6 +71,16 @@ TEST_CASE("openvino: all fixtures give their golden outputs, at every batch size
   }
 }
 
+TEST_CASE("openvino: integers that need more than 32 bits are refused") {
+  const onnx::fixture f("encoder");
+  const auto m = on_chosen_engine()(source_of("encoder", model_engine::openvino));
+  const int64_t large[] = {1, 2, int64_t{1} << 40, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+  std::vector<std::byte> output(output_row_bytes(m->signature()));
+  const batch_part part{1, std::as_bytes(std::span{large}), output};
+  CHECK_THROWS_WITH_AS(m->run(1, {&part, 1}, nullptr),
+                       doctest::Contains("1099511627776: OpenVINO computes integers"), model_error);
+}
+
 TEST_CASE("openvino: the parts of a batch get their own rows") {
   const onnx::fixture f("encoder");
   const auto m = on_chosen_engine()(source_of("encoder", model_engine::openvino));

@@ -10,10 +10,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "gpu/checkpoint/encoder_config.hpp"
 #include "gpu/common/model_error.hpp"
 #include "gpu/device/cpu_device.hpp"
 #include "gpu/device/engine_choice.hpp"
-#include "gpu/checkpoint/encoder_config.hpp"
 #include "gpu/encoder/encoder_graph.hpp"
 
 using namespace troupe;
@@ -38,7 +38,8 @@ struct text_row {
 };
 
 /// The answers to the texts, all in one batch.
-std::vector<std::vector<float>> answers(batch_model& model, const std::vector<text_row>& rows, int64_t padding) {
+std::vector<std::vector<float>> answers(batch_model& model, const std::vector<text_row>& rows,
+                                        int64_t padding) {
   const auto& inputs = model.signature().inputs;
   const auto tokens = static_cast<size_t>(inputs[0].shape[0]);
   std::vector<int64_t> in;
@@ -113,7 +114,8 @@ namespace {
 
 /// The message of the error for a copy of the cross-encoder with this change to its config.json.
 std::string config_refusal(const std::function<void(json&)>& change) {
-  const auto at = std::filesystem::temp_directory_path() / fmt::format("troupe_encoder_config_{}", ::getpid());
+  const auto at =
+      std::filesystem::temp_directory_path() / fmt::format("troupe_encoder_config_{}", ::getpid());
   std::filesystem::remove_all(at);
   std::filesystem::copy(encoders / "cross-encoder", at, std::filesystem::copy_options::recursive);
   auto config = json::parse(std::ifstream(at / "config.json"));
@@ -138,7 +140,8 @@ TEST_CASE("encoder: what is not supported is named") {
   CHECK(config_refusal([](json&) {}).empty());
   CHECK(has(config_refusal([](json& c) { c["model_type"] = "t5"; }), "'model_type' is 't5'"));
   CHECK(has(config_refusal([](json& c) { c["hidden_act"] = "silu"; }), "'hidden_act' is 'silu'"));
-  CHECK(has(config_refusal([](json& c) { c["position_embedding_type"] = "relative_key"; }), "only 'absolute'"));
+  CHECK(
+      has(config_refusal([](json& c) { c["position_embedding_type"] = "relative_key"; }), "only 'absolute'"));
   CHECK(has(config_refusal([](json& c) { c["num_attention_heads"] = 5; }), "multiple of the 5 heads"));
   CHECK(has(config_refusal([](json& c) { c["hidden_size"] = 192; }), "has the shape [1200, 96]"));
   CHECK(has(config_refusal([](json& c) { c["num_hidden_layers"] = 4; }), "lacks 'bert.encoder.layer.3."));

@@ -17,7 +17,7 @@ import time
 import unicodedata
 from pathlib import Path
 
-from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from tokenizers_test import text, words
 
 BERT = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -107,6 +107,16 @@ def precompiled(r):
                    pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()]))
 
 
+def roberta(r):
+    t = Tokenizer(models.BPE())
+    t.pre_tokenizer, t.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    t.train_from_iterator([text(r) for _ in range(800)],
+                          trainers.BpeTrainer(vocab_size=1500, special_tokens=ROBERTA, show_progress=False,
+                                              initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
+    t.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False)
+    return t
+
+
 def spaces(r):
     return unigram(r, normalizers.Sequence([normalizers.NFD(), normalizers.Strip(), normalizers.Replace("a", "e")]),
                    pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()]))
@@ -117,7 +127,7 @@ def marks(r):
                    pre_tokenizers.Metaspace(prepend_scheme="never"))
 
 
-MAKERS = {m.__name__: m for m in (uncased, cased, accents, xlmr, precompiled, spaces, marks)}
+MAKERS = {m.__name__: m for m in (uncased, cased, accents, xlmr, precompiled, roberta, spaces, marks)}
 
 
 def known_text(r, names, marked):
@@ -137,7 +147,7 @@ def requests(r, t, count, marked):
         t.enable_truncation(most)
         first = known_text(r, names, marked)
         expected = t.encode(first, pair)
-        yield {"text": first, "pair": pair, "most": most}, {"ids": expected.ids, "types": expected.type_ids}
+        yield {"text": first, "pair": pair, "max_tokens": most}, {"ids": expected.ids, "types": expected.type_ids}
 
 
 def compare(runner, name, seed, count):

@@ -25,5 +25,6 @@ TEST_CASE("base64: the examples of RFC 4648, both ways") {
 }
 
 TEST_CASE("base64: what is none is refused") {
-  for (const auto* text : {"Zg", "Zg=", "Z===", "Zm 9", "Zm9v=Zm9", "Zg==Zg==", "Zm_v"}) CHECK_FALSE(from_base64(text));
+  for (const auto* text : {"Zg", "Zg=", "Z===", "Zm 9", "Zm9v=Zm9", "Zg==Zg==", "Zm_v"})
+    CHECK_FALSE(from_base64(text));
 }

@@ -24,7 +24,8 @@ TEST_CASE("embeddings: an input is a text, its tokens, or a list of either") {
   CHECK(text->inputs == std::vector<prompt>{"a"});
   CHECK_FALSE(text->base64);
   CHECK(parse_embedding(R"({"input": ["a", "b"]})")->inputs == std::vector<prompt>{"a", "b"});
-  CHECK(parse_embedding(R"({"input": [3, 4]})")->inputs == std::vector<prompt>{std::vector<llm::token>{3, 4}});
+  CHECK(parse_embedding(R"({"input": [3, 4]})")->inputs ==
+        std::vector<prompt>{std::vector<llm::token>{3, 4}});
   CHECK(parse_embedding(R"({"input": [[3], [4]]})")->inputs.size() == 2);
   const auto all = parse_embedding(
       R"({"input": "a", "encoding_format": "base64", "dimensions": 8, "truncate_prompt_tokens": -1, "user": "u"})");

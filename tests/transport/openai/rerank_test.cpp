@@ -41,8 +41,7 @@ TEST_CASE("rerank: the best documents come first, equal ones in their order") {
   std::vector<int> order;
   for (const auto& r : answer["results"]) order.push_back(r["index"]);
   CHECK(order == std::vector<int>{2, 0, 3, 1});
-  CHECK(answer["results"][0] ==
-        json{{"index", 2}, {"document", {{"text", "c"}}}, {"relevance_score", 0.75}});
+  CHECK(answer["results"][0] == json{{"index", 2}, {"document", {{"text", "c"}}}, {"relevance_score", 0.75}});
   CHECK(answer["usage"]["total_tokens"] == 9);
   asked.top_n = 2;
   asked.return_documents = false;
