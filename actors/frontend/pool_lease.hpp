@@ -13,8 +13,7 @@ class pool_lease {
   ~pool_lease() {
     if (pool_ != nullptr) pool_->give_back(slot_.region);
   }
-  pool_lease(pool_lease&& other) noexcept
-      : pool_(std::exchange(other.pool_, nullptr)), slot_(other.slot_) {}
+  pool_lease(pool_lease&& other) noexcept : pool_(std::exchange(other.pool_, nullptr)), slot_(other.slot_) {}
   pool_lease& operator=(pool_lease&&) = delete;
 
   const slot& held() const { return slot_; }
