@@ -7,13 +7,13 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "gpu/common/model_error.hpp"
 #include "gpu/tokenizer/added_tokens.hpp"
 #include "gpu/tokenizer/bpe_tokenizer.hpp"
 #include "gpu/tokenizer/json_place.hpp"
+#include "gpu/tokenizer/read_added_tokens.hpp"
 #include "gpu/tokenizer/text_rewriter.hpp"
 #include "gpu/tokenizer/tokenizer_json.hpp"
 #include "gpu/tokenizer/unigram.hpp"
@@ -155,7 +155,7 @@ class encoder_tokenizer_reader {
     if (const auto n = root_.find("normalizer")) out_.normalizer = read_normalizer(*n, file_);
     out_.pre_tokenizer = read_pre_tokenizer(root_.at("pre_tokenizer"));
     read_model(root_.at("model"));
-    read_added_tokens();
+    read_added();
   }
 
   /// Its template is for language models.
@@ -217,26 +217,11 @@ class encoder_tokenizer_reader {
     out_.model = make_unigram(std::move(pieces), unknown.id(), model.boolean("byte_fallback", false));
   }
 
-  void read_added_tokens() {
-    std::vector<added_token> tokens;
-    std::unordered_set<std::string_view> contents;
-    std::unordered_set<token> ids;
-    const auto list = root_.find("added_tokens");
-    for (size_t i = 0; list && i < list->array().size(); ++i) {
-      const auto place = list->element(i);
-      const auto& content = place.at("content").string();
-      if (content.empty() || content.size() > longest_added_token)
-        place.refuse(fmt::format("has a content of {} bytes: it must have 1 to {}", content.size(),
-                                 longest_added_token));
-      const auto id = place.at("id").id();
-      if (!contents.insert(content).second || !ids.insert(id).second)
-        place.refuse("has the content or the id of an earlier token");
-      const bool special = place.boolean("special", false);
-      tokens.push_back({id, content, special, place.boolean("single_word", false),
-                        place.boolean("lstrip", false), place.boolean("rstrip", false),
-                        place.boolean("normalized", !special)});
-      ids_.emplace(content, id);
-      know(id);
+  void read_added() {
+    auto tokens = read_added_tokens(root_);
+    for (const auto& t : tokens) {
+      ids_.emplace(t.content, t.id);
+      know(t.id);
     }
     const auto as_it_is = [](std::string_view text) { return std::string(text); };
     out_.added = added_tokens(std::move(tokens), out_.normalizer ? out_.normalizer : as_it_is);

@@ -10,6 +10,7 @@
 #include "gpu/tokenizer/byte_alphabet.hpp"
 #include "gpu/tokenizer/json_place.hpp"
 #include "gpu/tokenizer/pattern_dialect.hpp"
+#include "gpu/tokenizer/read_added_tokens.hpp"
 #include "gpu/tokenizer/unicode.hpp"
 #include "messages/common/parse_json.hpp"
 
@@ -46,7 +47,7 @@ class tokenizer_reader {
     read_vocabulary(model.at("vocab"));
     read_merges(model.at("merges"));
     if (const auto normalizer = root_.find("normalizer")) read_normalizer(*normalizer);
-    read_added_tokens();
+    read_added();
     read_pre_tokenizer(root_.at("pre_tokenizer"));
     if (const auto processor = root_.find("post_processor")) read_post_processor(*processor);
     for (const auto& decoder : flatten(root_.at("decoder"), "decoders")) {
@@ -140,32 +141,18 @@ class tokenizer_reader {
     }
   }
 
-  void read_added_tokens() {
-    std::vector<added_token> tokens;
-    std::unordered_set<std::string_view> contents;
-    std::unordered_set<token> ids;
-    const auto list = root_.find("added_tokens");
-    for (size_t i = 0; list && i < list->array().size(); ++i) {
-      const auto place = list->element(i);
-      const auto& content = place.at("content").string();
-      if (content.empty() || content.size() > longest_added_token)
-        place.refuse(fmt::format("has a content of {} bytes: it must have 1 to {}", content.size(),
-                                 longest_added_token));
-      const auto id = place.at("id").id();
-      if (!contents.insert(content).second)
-        place.refuse(fmt::format("is '{}', like an earlier token", content));
-      if (!ids.insert(id).second) place.refuse(fmt::format("has the id {}, like an earlier token", id));
-      const bool special = place.boolean("special", false);
-      const bool normalized = place.boolean("normalized", !special);
-      const auto known = ids_.find(content);
+  void read_added() {
+    auto tokens = read_added_tokens(root_);
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      const auto& t = tokens[i];
+      const auto place = root_.at("added_tokens").element(i);
+      const auto known = ids_.find(t.content);
       if (known == ids_.end()) {
-        define(place, id) = {normalized && result_.nfc ? nfc(content) : content, true, false};
-      } else if (known->second != id) {
-        place.refuse(fmt::format("is '{}' with the id {}, but in model.vocab that has {}", content, id,
+        define(place, t.id) = {t.normalized && result_.nfc ? nfc(t.content) : t.content, true, false};
+      } else if (known->second != t.id) {
+        place.refuse(fmt::format("is '{}' with the id {}, but in model.vocab that has {}", t.content, t.id,
                                  known->second));
       }
-      tokens.push_back({id, content, special, place.boolean("single_word", false),
-                        place.boolean("lstrip", false), place.boolean("rstrip", false), normalized});
     }
     const auto keep = [](std::string_view text) { return std::string(text); };
     result_.added = added_tokens(std::move(tokens), result_.nfc ? nfc : +keep);
