@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "tools/bench/bare_tls.hpp"
 #include "tools/bench/bench_folder.hpp"
 #include "tools/bench/child_process.hpp"
 #include "tools/bench/forked_process.hpp"
@@ -246,7 +247,7 @@ std::vector<bench_row> measure_ucx(const bench_fabric_options& options) {
   return rows;
 }
 
-/// TLS against UCX with the transports of UCX_TLS.
+/// TLS against UCX with the transports of UCX_TLS, and against a connection over TLS without a fabric.
 std::vector<bench_row> measure_tls(const bench_fabric_options& options) {
   const bench_folder folder;
   const std::string certs = folder.path() / "certs";
@@ -257,7 +258,12 @@ std::vector<bench_row> measure_tls(const bench_fabric_options& options) {
   // before there are threads
   const forked_process far([&](int fd) { run_far_side(fd, tls); });
   const forked_process far_ucx([](int fd) { run_far_side(fd, ucx_between_two); });
+  const forked_process far_tls([&](int fd) {
+    pin(1);
+    run_far_tls(fd, certs);
+  });
   pin(0);
+  bare_tls connection(far_tls.fd(), certs);
   near_side here(far.fd(), tls), reference(far_ucx.fd(), ucx_between_two);
   here.latency(1000);  // connects
   reference.latency(1000);
@@ -270,6 +276,12 @@ std::vector<bench_row> measure_tls(const bench_fabric_options& options) {
         options, p.name, "GB/s", [&] { return here.pull_bandwidth(p.bytes, p.groups); },
         [&] { return reference.pull_bandwidth(p.bytes, p.groups); }));
   }
+  // The same bytes of the largest pull, by the connection and then by the fabric.
+  const auto& p = std::end(pull_cases)[-1];
+  rows.push_back(compare(
+      options, "TLS connection alone, 4 MiB", "GB/s",
+      [&] { return connection.bandwidth(8 * p.bytes, p.groups); },
+      [&] { return reference.pull_bandwidth(p.bytes, p.groups); }));
   return rows;
 }
 
