@@ -1,6 +1,7 @@
 // Bodies accepted by parse_infer and write_inputs are JSON followed by binary data, and the output of
 // format_infer reads back as the same bytes. The first byte of the input chooses the model, the next two the
-// length of the JSON. The same text is also read as a model repository request.
+// length of the JSON. The same text is also read as a model repository request, and as one to a model with
+// several lengths: outputs that are like the padded inputs are cut back to them.
 #include <cstdint>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "transport/kserve/repository.hpp"
+#include "transport/kserve/shape_choice.hpp"
 #include "transport/kserve/v2.hpp"
 
 namespace {
@@ -52,6 +54,31 @@ bool classified(const infer_request& request) {
   return false;
 }
 
+model_signature of_length(int64_t n) {
+  const std::vector<tensor_spec> tensors{{"x", data_type::fp32, {n, 2}}, {"b", data_type::int8, {n}}};
+  return {tensors, tensors};
+}
+
+void pad_and_cut(infer_body body) {
+  static const std::vector<model_signature> shapes{of_length(2), of_length(3), of_length(7)};
+  static const std::vector<uint32_t> lengths{2, 3, 7};
+  static const std::vector<input_constant> inputs{{"x", -1}, {"b", 3}};
+  const auto sent = read_sent_shapes(body);
+  if (!sent) return;
+  (void)choose_shape(*sent, shapes);
+  const padded_axis by{1, lengths, inputs};
+  const auto chosen = choose_length(*sent, shapes, by);
+  if (!chosen) return;
+  const auto request = parse_infer(body, chosen->sent, 4);
+  if (!request) return;
+  std::vector<std::byte> values(request->input_bytes);
+  if (write_inputs(*request, chosen->sent, values)) return;
+  const auto& runs = shapes[chosen->shape];
+  std::vector<std::byte> padded(input_row_bytes(runs) * request->rows);
+  require(!pad_inputs(chosen->sent, runs, request->rows, by, values, padded));
+  require(cut_outputs(runs, chosen->sent, request->rows, padded) == values);
+}
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   if (size < 3) return 0;
   const auto& model = models[bytes[0] % std::size(models)];
@@ -62,6 +89,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   const auto body =
       split_infer_body(all, json_bytes == "0" ? std::nullopt : std::optional<std::string_view>(json_bytes));
   if (!body) return 0;
+  pad_and_cut(*body);
   const auto request = parse_infer(*body, model, 4);
   if (!request) return 0;
   std::vector<std::byte> values(request->input_bytes);

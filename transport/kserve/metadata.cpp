@@ -31,7 +31,9 @@ std::vector<tensor_spec> tensors_of(const json& list, bool batched) {
       throw http_error{502, "the first dimension of " + json_quote(t.name) + " is not -1"};
     if (batched) t.shape.erase(t.shape.begin());
     if (std::ranges::any_of(t.shape, [](int64_t d) { return d < 0; }))
-      throw http_error{502, "the shape of " + json_quote(t.name) + " is not known"};
+      throw http_error{502, "the shape of " + json_quote(t.name) +
+                                " is open; name one of the model's shapes, such as NAME@64, which GET "
+                                "/v2/models lists"};
     tensors.push_back(std::move(t));
   }
   return tensors;
