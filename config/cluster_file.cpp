@@ -72,6 +72,7 @@ cluster_reading read_cluster_text(std::string_view text, const std::string& file
   defined_names names;
   auto listed = read_models(root, spec, directory, names);
   spec.models = std::move(listed.models);
+  spec.shaped_models = std::move(listed.shaped);
   out.model_places = std::move(listed.places);
   auto encoders = read_encoders(root, spec, directory, names);
   spec.encoders = std::move(encoders.encoders);

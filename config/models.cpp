@@ -8,6 +8,7 @@
 #include <map>
 
 #include "config/cluster_file.hpp"
+#include "config/model_shapes.hpp"
 #include "config/onnx_file.hpp"
 #include "config/profile_file.hpp"
 #include "config/sections.hpp"
@@ -24,7 +25,7 @@ std::string absolute_path(const std::filesystem::path& p) {
 namespace {
 
 constexpr double hour_ms = 3.6e6;
-constexpr double max_dimension = INT32_MAX, max_constant = std::numeric_limits<double>::max();
+constexpr double max_constant = std::numeric_limits<double>::max();
 
 class model_reader {
  public:
@@ -49,14 +50,20 @@ class model_reader {
     }
   }
 
-  model_spec read(section& s) {
-    model_spec m;
+  /// One of the shapes is part of the model.
+  struct reading {
+    model_spec model;
+    model_shapes shapes;
+  };
+  reading read(section& s) {
+    reading out{{}, {{{}}, {}}};
+    auto& m = out.model;
     m.name = s.name("name");
     std::optional<double> slo_ms;
     std::string slo_origin;
     read_source(s, m);
     read_engine(s, m);
-    read_inputs(s, m);
+    read_inputs(s, m, out.shapes);
     read_profile(s, m, slo_ms, slo_origin);
     const auto problems_before = problems_.problem_count();
     m.slo = s.milliseconds("slo_ms", 0.001, hour_ms, slo_ms);
@@ -73,7 +80,7 @@ class model_reader {
     m.memory_bytes = static_cast<uint64_t>(s.number("memory_mb", "MiB", 0, 1e8, 0) * mb);
     m.batch_bytes = static_cast<uint64_t>(s.number("batch_memory_mb", "MiB", 0, 1e8, 0) * mb);
     if (slo_is_right) check_slo(s, m);
-    return m;
+    return out;
   }
 
  private:
@@ -104,35 +111,25 @@ class model_reader {
   }
 
   /// What the file says of inputs beyond the ONNX file.
-  void read_inputs(section& s, model_spec& m) {
+  void read_inputs(section& s, model_spec& m, model_shapes& shapes) {
+    static constexpr std::array<const char*, 4> keys{"batching", "shapes", "pad", "constants"};
     if (m.path.empty()) {
-      for (const auto* key : {"batching", "shapes", "constants"})
-        s.unused(key, "only a model with a source has one");
+      for (const auto* key : keys) s.unused(key, "only a model with a source has one");
       return;
     }
     static constexpr std::array<std::string_view, 2> kinds{"rows", "none"};
     if (!cuda_on_.empty()) {
-      for (const auto* key : {"batching", "shapes", "constants"})
+      for (const auto* key : keys)
         s.unused(key, fmt::format("is for CPUs, and node '{}' has a GPU; remove one", cuda_on_));
       return;
     }
     m.batched = s.choice("batching", kinds, 0) == 0;
     if (!m.batched) m.max_batch = 1;
-    if (auto* t = s.table("shapes")) {
-      for (const auto& name : t->keys()) m.shapes.push_back({name, read_dims(*t, name)});
-    }
+    shapes = read_model_shapes(s, m.batched);
+    m.shapes = shapes.alternatives.front().inputs;
     if (auto* t = s.table("constants"))
       for (const auto& name : t->keys())
         m.constants.push_back({name, t->number(name, "a number", -max_constant, max_constant)});
-  }
-
-  static std::vector<int64_t> read_dims(section& s, const std::string& name) {
-    std::vector<int64_t> out;
-    for (const auto d : s.numbers(name, "dimensions", 1, max_dimension)) {
-      if (d != std::floor(d)) s.refuse(name, "has a dimension that is no whole number");
-      out.push_back(static_cast<int64_t>(d));
-    }
-    return out;
   }
 
   void read_profile(section& s, model_spec& m, std::optional<double>& slo_ms, std::string& slo_origin) {
@@ -251,6 +248,23 @@ void defined_names::add(section& s, const char* kind, const std::string& name) {
   if (!fresh) s.refuse("name", first->second + "; choose another name");
 }
 
+namespace {
+
+/// A model for each shape.
+void add_shapes(const model_spec& m, model_shapes shapes, model_list& out) {
+  shaped_model_spec whole{m.name, {}, std::move(shapes.padding)};
+  for (auto& a : shapes.alternatives) {
+    whole.shapes.push_back(model_id{static_cast<uint32_t>(out.models.size())});
+    auto& one = out.models.emplace_back(m);
+    one.name = fmt::format("{}@{}", m.name, a.name);
+    one.shapes = std::move(a.inputs);
+    one.weight /= static_cast<double>(shapes.alternatives.size());
+  }
+  out.shaped.push_back(std::move(whole));
+}
+
+}  // namespace
+
 model_list read_models(section& root, const cluster_spec& cluster, const std::filesystem::path& directory,
                        defined_names& names) {
   const auto sections = root.tables("model");
@@ -262,9 +276,15 @@ model_list read_models(section& root, const cluster_spec& cluster, const std::fi
   model_reader models{cluster, directory, root.owner(), true};
   model_list out;
   for (auto* s : sections) {
-    out.models.push_back(models.read(*s));
+    auto read = models.read(*s);
+    names.add(*s, "model", read.model.name);
+    if (read.shapes.several()) {
+      add_shapes(read.model, std::move(read.shapes), out);
+      out.places.resize(out.models.size(), s->at("source"));
+      continue;
+    }
+    out.models.push_back(std::move(read.model));
     out.places.push_back(s->at("source"));
-    names.add(*s, "model", out.models.back().name);
   }
   return out;
 }
@@ -283,20 +303,27 @@ void refuse_without_device(section& s, const cluster_spec& cluster, const model_
                   domain.empty() ? "" : fmt::format(" of domain '{}'", domain)));
 }
 
+/// A model with one shape, from a file of its own.
+model_spec read_one(model_reader models, section& s, const cluster_spec& cluster) {
+  auto [m, shapes] = models.read(s);
+  if (shapes.several())
+    s.refuse(shapes.padding ? "pad" : "shapes",
+             "is for models of the cluster file; deploy a model for each shape, with a name of its own");
+  refuse_without_device(s, cluster, m);
+  return m;
+}
+
 }  // namespace
 
 model_spec read_model(section& s, const cluster_spec& cluster, const std::filesystem::path& directory) {
-  auto m = model_reader{cluster, directory, s.owner(), false}.read(s);
-  refuse_without_device(s, cluster, m);
-  return m;
+  return read_one(model_reader{cluster, directory, s.owner(), false}, s, cluster);
 }
 
 model_reading read_model_text(std::string_view text, const std::string& file, const cluster_spec& cluster,
                               const std::filesystem::path& directory, const std::filesystem::path& below) {
   reader in{text, file};
   model_reading out;
-  out.spec = model_reader{cluster, directory, in, false, below}.read(in.root());
-  refuse_without_device(in.root(), cluster, out.spec);
+  out.spec = read_one(model_reader{cluster, directory, in, false, below}, in.root(), cluster);
   out.problems = in.finish();
   out.effective = in.effective();
   return out;

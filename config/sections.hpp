@@ -84,8 +84,9 @@ class defined_names {
 
 /// [[model]]. Paths are relative to `directory`. Needs the cluster's nodes and policy.
 struct model_list {
-  std::vector<model_spec> models;
-  std::vector<file_position> places;  ///< of their `source`
+  std::vector<model_spec> models;         ///< those of a model with several shapes among them
+  std::vector<shaped_model_spec> shaped;  ///< such models
+  std::vector<file_position> places;      ///< of their `source`
 };
 model_list read_models(section& root, const cluster_spec& cluster, const std::filesystem::path& directory,
                        defined_names& names);

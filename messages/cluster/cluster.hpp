@@ -231,6 +231,21 @@ struct encoder_spec {
   std::vector<length> lengths;  ///< ascending
 };
 
+/// How requests are padded to the shapes of a model.
+struct padding_spec {
+  uint32_t axis = 0;                   ///< of whole shapes: 0 is the dimension for rows, if there is one
+  std::vector<uint32_t> lengths;       ///< of this axis, by shape; ascending
+  std::vector<input_constant> inputs;  ///< that are padded, and with what value
+};
+
+/// A [[model]] with several shapes. Each of them is a model of its own: a request runs in the one of its
+/// shape, or in the shortest that it can be padded to.
+struct shaped_model_spec {
+  std::string name;
+  std::vector<model_id> shapes;
+  std::optional<padding_spec> padding;
+};
+
 struct slot_spec {
   node_id node;
   device_kind kind = device_kind::cpu;
@@ -252,6 +267,7 @@ struct cluster_spec {
   std::vector<actor_spec> actors;  ///< of plug-ins
   std::vector<link_spec> links;
   std::vector<model_spec> models;
+  std::vector<shaped_model_spec> shaped_models;
   std::vector<encoder_spec> encoders;
   std::vector<llm_spec> llms;
   std::vector<engine_spec> engines;  ///< by model, in the order of its nodes in the file

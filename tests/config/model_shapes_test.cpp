@@ -1,0 +1,98 @@
+#include "config/model_shapes.hpp"
+
+#include "tests/config/cluster_text.hpp"
+
+using namespace troupe;
+
+namespace {
+
+/// A cluster whose first model comes from a file, for a CPU.
+cluster_reading with_keys(const std::string& keys) {
+  auto text = changed(good_cluster, "\"emulated\"\ncount = 2", "\"cpu\"");
+  return read(
+      changed(text, "profile = { alpha_ms = 1, beta_ms = 5 }", "source = \"mlp.onnx\"\n" + keys + "\n"));
+}
+
+std::string problem_with(const std::string& keys) { return listed(with_keys(keys).problems); }
+
+bool says(const std::string& keys, std::string_view part) {
+  const auto text = problem_with(keys);
+  INFO(text);
+  return text.find(part) != std::string::npos;
+}
+
+const model_spec& model_named(const cluster_spec& cluster, std::string_view name) {
+  for (const auto& m : cluster.models)
+    if (m.name == name) return m;
+  FAIL("no model " << name);
+  return cluster.models.front();
+}
+
+}  // namespace
+
+TEST_CASE("each shape of a model is a model of its own") {
+  const auto plain = with_keys("");
+  const auto cluster = with_keys("shapes = [ { x = [3, 320] }, { x = [3, 640] } ]\nmax_batch = 4");
+  REQUIRE(listed(cluster.problems) == "");
+  const auto& spec = cluster.spec;
+  CHECK(spec.models.size() == plain.spec.models.size() + 1);
+  CHECK(cluster.model_places.size() == spec.models.size());
+  REQUIRE(spec.shaped_models.size() == 1);
+  const auto& whole = spec.shaped_models[0];
+  CHECK(whole.name == plain.spec.models[0].name);
+  CHECK_FALSE(whole.padding);
+  REQUIRE(whole.shapes.size() == 2);
+  const auto& second = spec.models[whole.shapes[1].value];
+  CHECK(second.name == whole.name + "@3x640");
+  CHECK(second.shapes == std::vector<input_shape>{{"x", {3, 640}}});
+  CHECK(second.max_batch == 4);
+  CHECK(spec.hash != with_keys("shapes = [ { x = [3, 320] }, { x = [3, 641] } ]\nmax_batch = 4").spec.hash);
+}
+
+TEST_CASE("padding makes a shape for each length") {
+  const auto cluster =
+      with_keys("pad = { axis = 1, to = [64, 16], inputs = { input_ids = 1, attention_mask = 0 } }");
+  REQUIRE(listed(cluster.problems) == "");
+  REQUIRE(cluster.spec.shaped_models.size() == 1);
+  const auto& whole = cluster.spec.shaped_models[0];
+  REQUIRE(whole.padding);
+  CHECK(whole.padding->axis == 1);
+  CHECK(whole.padding->lengths == std::vector<uint32_t>{16, 64});
+  const auto& shorter = cluster.spec.models[whole.shapes[0].value];
+  CHECK(shorter.name == whole.name + "@16");
+  REQUIRE(find_input(shorter.shapes, "input_ids") != nullptr);
+  CHECK(find_input(shorter.shapes, "input_ids")->dims == std::vector<int64_t>{16});
+  REQUIRE(find_input(whole.padding->inputs, "input_ids") != nullptr);
+  CHECK(find_input(whole.padding->inputs, "input_ids")->value == 1);
+}
+
+TEST_CASE("padding keeps the other dimensions, and the inputs without padding") {
+  const auto cluster =
+      with_keys("shapes = { x = [80, 1], y = [7] }\npad = { axis = 2, to = [10, 20], inputs = { x = 0 } }");
+  REQUIRE(listed(cluster.problems) == "");
+  const auto& m = model_named(cluster.spec, cluster.spec.shaped_models[0].name + "@20");
+  CHECK(find_input(m.shapes, "x")->dims == std::vector<int64_t>{80, 20});
+  CHECK(find_input(m.shapes, "y")->dims == std::vector<int64_t>{7});
+}
+
+TEST_CASE("without rows the axis counts from the first dimension") {
+  const auto cluster = with_keys("batching = \"none\"\npad = { axis = 0, to = [4, 8], inputs = { x = 0 } }");
+  REQUIRE(listed(cluster.problems) == "");
+  CHECK(model_named(cluster.spec, cluster.spec.shaped_models[0].name + "@8").shapes ==
+        std::vector<input_shape>{{"x", {8}}});
+}
+
+TEST_CASE("shapes and padding that make no sense are refused") {
+  CHECK(says("shapes = [ { x = [3] }, { x = [3] } ]", "a shape twice"));
+  CHECK(says("shapes = [ { x = [3] }, { y = [3] } ]", "for the same inputs"));
+  CHECK(says("shapes = [ { x = [3] }, {} ]", "a shape of no input"));
+  CHECK(says("shapes = [ { x = [3.5] }, { x = [4] } ]", "no whole number"));
+  CHECK(says("shapes = 3", "shapes"));
+  CHECK(says("pad = { axis = 1, to = [64], inputs = { x = 0 } }", "2 to 64 lengths"));
+  CHECK(says("pad = { axis = 1, to = [64, 64], inputs = { x = 0 } }", "a length twice"));
+  CHECK(says("pad = { axis = 0, to = [4, 8], inputs = { x = 0 } }", "axis"));
+  CHECK(says("pad = { axis = 1, to = [4, 8] }", "table of the inputs to pad"));
+  CHECK(says("pad = { axis = 2, to = [4, 8], inputs = { x = 0 } }", "is no dimension of 'x'"));
+  CHECK(says("shapes = [ { x = [3] }, { x = [4] } ]\npad = { axis = 1, to = [4, 8], inputs = { x = 0 } }",
+             "one shape at most"));
+}
