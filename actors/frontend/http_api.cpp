@@ -1,6 +1,8 @@
 #include "actors/frontend/http_api.hpp"
 
+#include <algorithm>
 #include <caf/all.hpp>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "actors/frontend/kserve_documents.hpp"
@@ -41,7 +43,7 @@ void http_api::add_models() {
     router_.add("GET", path + "/config",
                 [this](auto, auto& at, http_reply reply) { configure(at, std::move(reply)); });
     router_.add("GET", path + "/stats", [this](auto, auto& at, http_reply reply) {
-      if (auto model = find(at, reply)) send_statistics({model}, std::move(reply));
+      if (auto model = find(at, reply)) send_statistics(shaped_.parts_of(model), std::move(reply));
     });
   }
   router_.add("GET", "/v2/models/stats", [this](auto, auto&, http_reply reply) {
@@ -84,6 +86,7 @@ void http_api::add_repository() {
 catalog::view http_api::find(const path_parameters& path, http_reply& reply) const {
   const auto& name = path["model"];
   auto e = parts_.node.models().find(name);
+  if (!e) e = shaped_.find(name);
   const auto& wanted = path["version"];
   if (e && (wanted.empty() || wanted == "1")) return e;
   std::string message = e ? "model '" + name + "' has no version '" + wanted + "', only '1'"
@@ -109,22 +112,25 @@ void http_api::infer(http_request request, const path_parameters& path, http_rep
     return drop(drop_reason::queue_full);
   const auto body = split_infer_body(request.body, request.headers.find("Inference-Header-Content-Length"));
   if (!body) return refuse(body.error());
-  auto asked = parse_infer(*body, model->signature, model->max_batch);
+  const auto chosen = shaped_.choose(model, *body);
+  if (!chosen) return refuse(chosen.error());
+  auto asked = parse_infer(*body, chosen->asked->signature, chosen->asked->max_batch);
   if (!asked) return refuse(asked.error());
-  if (const auto pool_bytes = parts_.cluster.limits.pool_bytes; asked->input_bytes > pool_bytes / 2)
-    return refuse({413, "the inputs take " + std::to_string(asked->input_bytes) +
+  const auto bytes = input_bytes_of(*asked, *chosen);
+  if (const auto pool_bytes = parts_.cluster.limits.pool_bytes; bytes > pool_bytes / 2)
+    return refuse({413, "the inputs take " + std::to_string(bytes) +
                             " bytes, more than half of limits.pool_mb = " + std::to_string(pool_bytes >> 20) +
                             "; send fewer rows, or raise it"});
-  auto room = parts_.node.pool().take(asked->input_bytes);
+  auto room = parts_.node.pool().take(bytes);
   if (!room) return drop(drop_reason::queue_full);
-  if (auto bad = write_inputs(*asked, model->signature, room->payload)) {
+  if (auto bad = write_inputs(*asked, *chosen, room->payload)) {
     parts_.node.pool().give_back(room->region);
     return refuse(*bad);
   }
 
   troupe::request r;
   r.id = parts_.node.next_request_id();
-  r.model = model->model;
+  r.model = chosen->runs->model;
   r.rows = asked->rows;
   r.tenant = request.tenant;
   r.arrival = arrival;
@@ -134,9 +140,19 @@ void http_api::infer(http_request request, const path_parameters& path, http_rep
   auto& node = parts_.node;
   reply.on_cancel([&node, id = r.id] { node.to_gateway(client_gone{id}); });
   asked->inputs.clear();
-  parts_.clients.expect(r.id, {std::move(reply), std::move(model), std::move(*asked), parts_.time.now(),
-                               request.headers.find(timing_request_header).has_value()});
+  parts_.clients.expect(r.id, {.reply = std::move(reply),
+                               .model = chosen->asked,
+                               .asked = std::move(*asked),
+                               .parsed_at = parts_.time.now(),
+                               .timed = request.headers.find(timing_request_header).has_value(),
+                               .padded = chosen->padding != nullptr ? chosen->runs : nullptr});
   node.to_gateway(client_request{r});
+}
+
+std::vector<catalog::view> http_api::all_models() const {
+  auto out = parts_.node.models().all();
+  std::ranges::move(shaped_.all(), std::back_inserter(out));
+  return out;
 }
 
 catalog::view http_api::find_loaded(const path_parameters& path, http_reply& reply) const {
@@ -169,7 +185,7 @@ void http_api::model_ready(const path_parameters& path, http_reply reply) const 
 
 void http_api::list(uint32_t tenant, http_reply reply) const {
   auto models = nlohmann::json::array();
-  for (const auto& m : parts_.node.models().all())
+  for (const auto& m : all_models())
     if (authorisation_.may_see(tenant, m->name))
       models.push_back({{"name", m->name}, {"ready", m->slots > 0}});
   reply.send(management_answer(json_text(nlohmann::json{{"models", std::move(models)}})));
@@ -179,8 +195,8 @@ void http_api::index(const http_request& request, http_reply reply) const {
   const auto ready_only = parse_repository_index(request.body);
   if (!ready_only)
     return reply.send(http_error_response(ready_only.error().status, ready_only.error().message));
-  const auto& models = parts_.node.models();
-  reply.send(management_answer(format_repository_index(models.all(), models.closed(), *ready_only)));
+  const auto closed = parts_.node.models().closed();
+  reply.send(management_answer(format_repository_index(all_models(), closed, *ready_only)));
 }
 
 void http_api::send_statistics(const std::vector<catalog::view>& models, http_reply reply) const {

@@ -7,6 +7,7 @@
 #include "actors/frontend/authorisation.hpp"
 #include "actors/frontend/frontend.hpp"
 #include "actors/frontend/http_clients.hpp"
+#include "actors/frontend/shaped_models.hpp"
 #include "actors/operator/metrics.hpp"
 #include "messages/cluster/cluster.hpp"
 #include "transport/http/router.hpp"
@@ -46,8 +47,11 @@ class http_api {
   catalog::view find(const path_parameters& path, http_reply& reply) const;
   /// The same, and 503 if its shapes are not known yet.
   catalog::view find_loaded(const path_parameters& path, http_reply& reply) const;
+  /// Of the catalogue, and those with several shapes.
+  std::vector<catalog::view> all_models() const;
 
   parts parts_;
+  shaped_models shaped_{parts_.cluster, parts_.node.models()};
   authorisation authorisation_;
   http_router router_;
 };

@@ -1,6 +1,7 @@
 #include "actors/frontend/http_clients.hpp"
 
 #include "actors/frontend/request_timing.hpp"
+#include "transport/kserve/shape_choice.hpp"
 
 namespace troupe {
 
@@ -61,8 +62,11 @@ class http_clients::result_writer final : public response_writer {
 
   http_response write() override {
     const auto& w = of_.mapped();
-    auto answer =
-        format_infer({w.model->name, "1"}, w.asked, w.model->signature, how_.output, how_.batch_rows);
+    const auto& sent = w.model->signature;
+    std::vector<std::byte> cut;
+    if (w.padded) cut = cut_outputs(w.padded->signature, sent, w.asked.rows, how_.output);
+    auto answer = format_infer({w.model->name, "1"}, w.asked, sent,
+                               w.padded ? std::span<const std::byte>(cut) : how_.output, how_.batch_rows);
     if (!answer) return http_error_response(answer.error().status, answer.error().message);
     http_response r;
     r.headers.add(request_id_header, std::to_string(of_.key().value));

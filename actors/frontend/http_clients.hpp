@@ -36,7 +36,8 @@ class http_clients final : public client_port {
     catalog::view model;
     infer_request asked;  ///< without `inputs`, which are views of the body
     time_point parsed_at = never;
-    bool timed = false;  ///< it asked for a Server-Timing header (request_timing.hpp)
+    bool timed = false;         ///< it asked for a Server-Timing header (request_timing.hpp)
+    catalog::view padded = {};  ///< it ran in the shapes of this model; null: in those of `model`
     /// Gets the answer in place of `reply`, on the gateway's thread; `numbers` holds `how.output`.
     std::function<void(const outcome& how, std::vector<std::byte> numbers)> taker = {};
   };

@@ -6,6 +6,7 @@
                                                                 that only a machine with nothing else to do keeps
 """
 import http.client
+import itertools
 import json
 import subprocess
 import sys
@@ -50,20 +51,22 @@ def load(c, rate, seconds):
 class Sampler:
     """A client that sends one request after the other; records every answer."""
 
-    def __init__(self, c):
-        self.cluster, self.answers, self.over = c, [], threading.Event()
+    def __init__(self, c, model="slow", bodies=(BODY,)):
+        self.cluster, self.path, self.bodies = c, f"/v2/models/{model}/infer", itertools.cycle(bodies)
+        self.answers, self.over = [], threading.Event()
         self.thread = threading.Thread(target=self._run, daemon=True)
 
     def _run(self):
         connection = http.client.HTTPConnection("127.0.0.1", self.cluster.http_port, timeout=60)
         while not self.over.is_set():
             began = time.monotonic()
-            connection.request("POST", "/v2/models/slow/infer", BODY, {"Content-Type": "application/json"})
+            connection.request("POST", self.path, next(self.bodies), {"Content-Type": "application/json"})
             response = connection.getresponse()
             answer = json.loads(response.read())
             self.answers.append((response.status, 1000 * (time.monotonic() - began), response.headers["Retry-After"],
                                  answer.get("reason", "")))
             time.sleep(0.005)
+        connection.close()
 
     def __enter__(self):
         self.thread.start()

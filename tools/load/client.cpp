@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
 
 #include "tools/client/http_client.hpp"
@@ -55,6 +56,11 @@ std::vector<std::string> served_models(http_client& client, const load_options& 
     for (const auto& m : j["models"])
       if (m.is_object() && m.contains("name") && m["name"].is_string()) names.push_back(m["name"]);
   if (names.empty()) throw load_error("GET /v2/models lists no model; give one with --model");
+  // A model with several shapes: each of them is listed, too, and can be asked.
+  std::set<std::string> shaped;
+  for (const auto& n : names)
+    if (const auto at = n.find('@'); at != std::string::npos) shaped.insert(n.substr(0, at));
+  std::erase_if(names, [&](const std::string& n) { return shaped.contains(n); });
   return names;
 }
 
