@@ -1,7 +1,8 @@
 // Dense layer: y = x W^T (+ bias), with packed weights.
 //
-// Each number of y is one sum over k = 0, 1, 2 ... in that order, independent of the number of rows and
-// threads.
+// Each number of y is one sum in one order, independent of the number of rows and threads: over k = 0, 1, 2
+// ..., and with AMX and BF16 weights over the products of 32 inputs' first parts and then of their second
+// parts (cpu/dense_amx.hpp).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,8 +13,8 @@
 namespace troupe::kernels {
 
 /// A weight matrix [out, in] in panels of 32 outputs: [panel][in][32], the last one padded with zeros. BF16
-/// panels hold outputs c and c + 16 in the lower and the upper half of 32 bits, for a fast conversion to
-/// float. Movable; owns its memory.
+/// panels are [in / 2][32][2] with pairs of inputs, as AMX takes them, and the inputs are padded with zeros
+/// to a multiple of 32. Movable; owns its memory.
 class packed_weights {
  public:
   static constexpr size_t panel_outputs = 32;
@@ -25,8 +26,10 @@ class packed_weights {
   element type() const { return type_; }
   size_t out() const { return out_; }
   size_t in() const { return in_; }
+  /// Inputs with their padding.
+  size_t padded_in() const { return type_ == element::bf16 ? (in_ + 31) / 32 * 32 : in_; }
   size_t panels() const { return (out_ + panel_outputs - 1) / panel_outputs; }
-  size_t panel_bytes() const { return in_ * panel_outputs * element_bytes(type_); }
+  size_t panel_bytes() const { return padded_in() * panel_outputs * element_bytes(type_); }
   size_t bytes() const { return data_.size(); }
   const std::byte* panel(size_t index) const { return data_.data() + index * panel_bytes(); }
   /// The weight of one output and one input.

@@ -2,6 +2,7 @@
 #include <cassert>
 #include <vector>
 
+#include "gpu/kernels/cpu/dense_amx.hpp"
 #include "gpu/kernels/cpu/dense_job.hpp"
 #include "gpu/kernels/cpu/simd.hpp"
 
@@ -26,6 +27,9 @@ float* room_for(size_t floats) {
 void dense(const dense_args& a) {
   assert(a.x_stride >= a.w->in() && a.y_stride >= a.w->out());
   if (a.rows == 0 || a.w->out() == 0) return;
+#ifdef __x86_64__
+  if (current_isa() == isa::amx && a.w->type() == element::bf16) return dense_amx(a);
+#endif
   const auto run = TROUPE_PICK(run_dense);
   const auto pack = TROUPE_PICK(pack_inputs);
   const size_t in = a.w->in(), panels = a.w->panels(), tall = dense_max_rows;

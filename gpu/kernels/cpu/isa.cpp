@@ -1,13 +1,38 @@
 #include "gpu/kernels/cpu/isa.hpp"
 
+#ifdef __x86_64__
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 #include <atomic>
 #include <cassert>
 
 namespace troupe::kernels {
 
+namespace {
+
+#ifdef __x86_64__
+/// Asks the system for the state of tiles, once for all threads of the process.
+bool may_use_tiles() {
+  constexpr unsigned bf16 = 1u << 22, tiles = 1u << 24;  // of leaf 7's EDX
+  constexpr long request = 0x1023, tile_data = 18;       // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & bf16) == 0 || (d & tiles) == 0) return false;
+  return ::syscall(SYS_arch_prctl, request, tile_data) == 0;
+}
+#endif
+
+}  // namespace
+
 bool has_isa(isa version) {
 #ifdef __x86_64__
   switch (version) {
+    case isa::amx: {
+      static const bool tiles = may_use_tiles();
+      return tiles && has_isa(isa::avx512);
+    }
     case isa::avx512:
       return has_isa(isa::avx2) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
              __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
@@ -24,9 +49,10 @@ bool has_isa(isa version) {
 namespace {
 
 std::atomic<isa>& chosen() {
-  static std::atomic<isa> version = has_isa(isa::avx512) ? isa::avx512
-                                    : has_isa(isa::avx2) ? isa::avx2
-                                                         : isa::portable;
+  static std::atomic<isa> version = has_isa(isa::amx)      ? isa::amx
+                                    : has_isa(isa::avx512) ? isa::avx512
+                                    : has_isa(isa::avx2)   ? isa::avx2
+                                                           : isa::portable;
   return version;
 }
 

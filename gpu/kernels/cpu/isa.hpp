@@ -1,13 +1,15 @@
 // The instruction set of the kernels on this processor: the best that it has, chosen once. A binary has up to
-// three versions of each kernel. Results may differ in the last bits between versions, never within one.
+// three versions of each kernel, and a fourth of dense layers with BF16 weights. Results may differ in the
+// last bits between versions, never within one.
 #pragma once
 #include <cstdint>
 
 namespace troupe::kernels {
 
-enum class isa : uint8_t { portable, avx2, avx512 };
+enum class isa : uint8_t { portable, avx2, avx512, amx };
 
-/// AVX2 stands for AVX2, FMA and F16C; AVX-512 for F, BW, DQ and VL.
+/// AVX2 stands for AVX2, FMA and F16C; AVX-512 for F, BW, DQ and VL; AMX for these and tiles of BF16, which
+/// the system lets this process use. Whatever has no version for AMX runs that for AVX-512.
 bool has_isa(isa version);
 isa current_isa();
 /// For tests and comparisons: sets the version for all threads. Requires: `has_isa(version)`; no kernel is

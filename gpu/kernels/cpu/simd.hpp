@@ -50,7 +50,7 @@ namespace troupe::kernels {
 template <class F>
 F* pick(F* portable, F* avx2, F* avx512) {
   const isa version = current_isa();
-  return version == isa::avx512 ? avx512 : version == isa::avx2 ? avx2 : portable;
+  return version >= isa::avx512 ? avx512 : version == isa::avx2 ? avx2 : portable;
 }
 #define TROUPE_PICK(function) pick(portable::function, avx2::function, avx512::function)
 #else

@@ -65,10 +65,13 @@ TROUPE_SIMD vec load(const bfloat* p) { return from_bf16(whole16(p)); }
 TROUPE_SIMD vec load_part(const bfloat* p, int n) { return from_bf16(widest_part(p, n)); }
 TROUPE_SIMD void store(bfloat* p, vec x) { store16(p, to_bf16(x), lanes); }
 TROUPE_SIMD void store_part(bfloat* p, vec x, int n) { store16(p, to_bf16(x), n); }
-TROUPE_SIMD void load_pairs(const uint32_t* p, vec& low, vec& high) {
+TROUPE_SIMD vec load_lower(const uint32_t* p) {
+  return {
+      _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)), 16))};
+}
+TROUPE_SIMD vec load_upper(const uint32_t* p) {
   const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
-  low = {_mm256_castsi256_ps(_mm256_slli_epi32(bits, 16))};
-  high = {_mm256_castsi256_ps(_mm256_and_si256(bits, _mm256_set1_epi32(static_cast<int>(0xffff0000))))};
+  return {_mm256_castsi256_ps(_mm256_and_si256(bits, _mm256_set1_epi32(static_cast<int>(0xffff0000))))};
 }
 
 TROUPE_SIMD float sum(vec a) {

@@ -58,10 +58,12 @@ TROUPE_SIMD void store(bfloat* p, vec x) { _mm256_storeu_si256(reinterpret_cast<
 TROUPE_SIMD void store_part(bfloat* p, vec x, int n) {
   _mm256_mask_storeu_epi16(p, first_lanes(n), to_bf16(x));
 }
-TROUPE_SIMD void load_pairs(const uint32_t* p, vec& low, vec& high) {
-  const __m512i bits = _mm512_loadu_si512(p);
-  low = {_mm512_castsi512_ps(_mm512_slli_epi32(bits, 16))};
-  high = {_mm512_castsi512_ps(_mm512_and_si512(bits, _mm512_set1_epi32(static_cast<int>(0xffff0000))))};
+TROUPE_SIMD vec load_lower(const uint32_t* p) {
+  return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_loadu_si512(p), 16))};
+}
+TROUPE_SIMD vec load_upper(const uint32_t* p) {
+  const __m512i upper = _mm512_set1_epi32(static_cast<int>(0xffff0000));
+  return {_mm512_castsi512_ps(_mm512_and_si512(_mm512_loadu_si512(p), upper))};
 }
 
 /// The second half of the lanes.

@@ -65,12 +65,18 @@ TROUPE_SIMD void store(T* p, vec x) {
   store_part(p, x, lanes);
 }
 
-/// Unpacks two BF16 numbers of each 32 bits: the lower halves, and the upper halves.
-TROUPE_SIMD void load_pairs(const uint32_t* p, vec& low, vec& high) {
+/// The BF16 numbers in the lower halves of 32 bits each, and in the upper halves.
+TROUPE_SIMD vec load_lower(const uint32_t* p) {
   int_lanes bits;
   std::memcpy(&bits, p, sizeof bits);
-  const int_lanes l = bits << 16, h = bits & static_cast<int32_t>(0xffff0000);
-  low = {std::bit_cast<float_lanes>(l)}, high = {std::bit_cast<float_lanes>(h)};
+  const int_lanes l = bits << 16;
+  return {std::bit_cast<float_lanes>(l)};
+}
+TROUPE_SIMD vec load_upper(const uint32_t* p) {
+  int_lanes bits;
+  std::memcpy(&bits, p, sizeof bits);
+  const int_lanes h = bits & static_cast<int32_t>(0xffff0000);
+  return {std::bit_cast<float_lanes>(h)};
 }
 
 TROUPE_SIMD float sum(vec a) { return (a.v[0] + a.v[2]) + (a.v[1] + a.v[3]); }
