@@ -39,7 +39,27 @@ foreach(part Cbc Cgl OsiClp Clp Osi CoinUtils)
   target_link_libraries(troupe_cbc INTERFACE ${CBC_${part}})
 endforeach()
 
-# sentencepiece's .pc file also lists its trainer. The library exports its own protobuf: see gpu/CMakeLists.txt.
+# sentencepiece's .pc file also lists its trainer. The library exports its own protobuf: see troupe_proto below.
 find_library(SENTENCEPIECE sentencepiece REQUIRED)
 add_library(troupe_sentencepiece INTERFACE)
 target_link_libraries(troupe_sentencepiece INTERFACE ${SENTENCEPIECE})
+
+# Classes of .proto files use a static protobuf whose symbols are hidden: the shared libraries (libonnx, libprotobuf)
+# cannot live in one process with libsentencepiece, which exports a protobuf of its own.
+find_library(PROTOBUF_STATIC NAMES libprotobuf.a REQUIRED)
+# troupe_proto(NAME FILE): the static library of the classes that protoc generates from FILE.
+function(troupe_proto name file)
+  cmake_path(GET file PARENT_PATH folder)
+  cmake_path(GET file STEM proto)
+  set(generated ${CMAKE_CURRENT_BINARY_DIR}/proto)
+  file(MAKE_DIRECTORY ${generated})
+  add_custom_command(
+    OUTPUT ${generated}/${proto}.pb.cc ${generated}/${proto}.pb.h
+    COMMAND protobuf::protoc --proto_path=${folder} --proto_path=${Protobuf_INCLUDE_DIR} --cpp_out=${generated} ${file}
+    DEPENDS ${file} protobuf::protoc)
+  add_library(${name} STATIC ${generated}/${proto}.pb.cc)
+  target_include_directories(${name} SYSTEM PUBLIC ${generated})
+  set_target_properties(${name} PROPERTIES CXX_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
+  target_link_libraries(${name} PUBLIC ${PROTOBUF_STATIC} Threads::Threads)
+  target_link_options(${name} INTERFACE -Wl,--exclude-libs,libprotobuf.a)
+endfunction()
