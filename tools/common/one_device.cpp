@@ -2,21 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-#include <cmath>
-#include <cstdint>
-#include <utility>
-
 #include "gpu/common/model_error.hpp"
 #include "gpu/device/engine_choice.hpp"
+#include "tools/common/input_flags.hpp"
 #ifdef TROUPE_CUDA
 #include "gpu/device/cuda_device.hpp"
 #endif
 
 namespace troupe {
 namespace {
-
-constexpr int64_t max_dimension = INT32_MAX;
 
 model_maker one_gpu([[maybe_unused]] const device_choice& choice) {
 #ifdef TROUPE_CUDA
@@ -32,39 +26,6 @@ model_engine engine_of(const device_choice& choice) {
   throw model_error(fmt::format("--engine {}: must be auto, native or openvino", choice.engine));
 }
 
-/// "NAME=VALUE" in two.
-std::pair<std::string, std::string> split(const std::string& flag, const std::string& text) {
-  const auto at = text.rfind('=');
-  if (at == std::string::npos || at == 0)
-    throw model_error(fmt::format("{} {}: must be NAME=..., the name of an input and a value", flag, text));
-  return {text.substr(0, at), text.substr(at + 1)};
-}
-
-/// "1x3x320x320"; empty: a scalar.
-std::vector<int64_t> dims_of(const std::string& text, const std::string& whole) {
-  std::vector<int64_t> out;
-  for (const char* at = text.data(); at != text.data() + text.size();) {
-    const char* end = text.data() + text.size();
-    int64_t d = 0;
-    const auto [rest, error] = std::from_chars(at, end, d);
-    const bool more = rest != end;
-    if (error != std::errc{} || d < 1 || d > max_dimension || (more && (*rest != 'x' || rest + 1 == end)))
-      throw model_error(
-          fmt::format("--shape {}: must be NAME=1x3x224x224, dimensions from 1 to {}", whole, max_dimension));
-    out.push_back(d);
-    at = more ? rest + 1 : rest;
-  }
-  return out;
-}
-
-double number_of(const std::string& text, const std::string& whole) {
-  double out = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  if (error != std::errc{} || rest != text.data() + text.size() || !std::isfinite(out))
-    throw model_error(fmt::format("--constant {}: must be NAME=NUMBER", whole));
-  return out;
-}
-
 /// The parts of a source that flags say.
 model_source source_by(const device_choice& choice) {
   model_source s;
@@ -72,15 +33,9 @@ model_source source_by(const device_choice& choice) {
   s.bf16 = choice.bf16;
   if (s.bf16 && s.engine != model_engine::openvino)
     throw model_error("--bf16: only OpenVINO computes in bf16; add --engine openvino");
-  for (const auto& text : choice.shapes) {
-    auto [name, dims] = split("--shape", text);
-    s.shapes.push_back({name, dims_of(dims, text)});
-  }
+  for (const auto& text : choice.shapes) s.shapes.push_back(parse_shape_flag(text));
   s.batched = s.shapes.empty();
-  for (const auto& text : choice.constants) {
-    auto [name, value] = split("--constant", text);
-    s.constants.push_back({name, number_of(value, text)});
-  }
+  for (const auto& text : choice.constants) s.constants.push_back(parse_constant_flag(text));
   return s;
 }
 
