@@ -3,7 +3,9 @@
 
 Needs the Python of tests/requirements.txt.
 """
+import shutil
 import struct
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -17,12 +19,12 @@ from tritonclient.utils import InferenceServerException
 import cluster
 from cluster import Cluster
 from fixtures import Fixture, relative_l2
-from processes import PATIENCE, eventually
+from processes import PATIENCE, Process, eventually, free_ports
 
 
-def write_sums(path):
+def write_sums(path, columns=4):
     """A model with two inputs and three outputs of two types."""
-    rows = ["rows", 4]
+    rows = ["rows", columns]
     graph = helper.make_graph(
         [helper.make_node("Add", ["a", "b"], ["sum"]), helper.make_node("Mul", ["a", "b"], ["product"]),
          helper.make_node("Cast", ["a"], ["whole"], to=TensorProto.INT64)], "sums",
@@ -326,6 +328,49 @@ class Repository(unittest.TestCase):
                 client.load_model("other", headers=by(admin), config="{}", files={"file:1/model.onnx": b"bytes"})
             with self.assertRaisesRegex(InferenceServerException, "nobody"):
                 client.load_model("nobody", headers=by(admin))
+
+
+class ServedRepository(unittest.TestCase):
+    def test_a_model_repository_is_served_as_its_configurations_say(self):
+        mlp = Fixture("mlp")
+        (port,) = free_ports(1)
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("mlp", "sums"):
+                Path(folder, name, "1").mkdir(parents=True)
+            shutil.copy(mlp.path, Path(folder, "mlp/1/model.onnx"))
+            write_sums(Path(folder, "sums/1/model.onnx"), "columns")
+            tensors = "\n".join(f'{kind} [ {{ name: "{name}" data_type: TYPE_{type} dims: [ 4 ] }} ]' for kind, name, type in
+                                (("input", "a", "FP32"), ("input", "b", "FP32"), ("output", "sum", "FP32"),
+                                 ("output", "product", "FP32"), ("output", "whole", "INT64")))
+            Path(folder, "sums/config.pbtxt").write_text(f'platform: "onnxruntime_onnx"\nmax_batch_size: 4\n{tensors}\n')
+            p = Process("serve", folder, "--port", str(port))
+            try:
+                p.wait_line("^troupe: ready ")
+                self.assertEqual(p.lines["stderr"], [])
+                client = triton.InferenceServerClient(f"127.0.0.1:{port}", network_timeout=PATIENCE)
+                self.addCleanup(client.close)
+                model = client.get_model_metadata("sums")
+                self.assertEqual(model["inputs"], [{"name": n, "datatype": "FP32", "shape": [-1, 4]} for n in ("a", "b")])
+                self.assertEqual(client.get_model_config("sums")["max_batch_size"], 4)
+                a, b = np.arange(12, dtype=np.float32).reshape(3, 4), np.full((3, 4), 2, dtype=np.float32)
+                inputs = [triton.InferInput(name, (3, 4), "FP32") for name in ("a", "b")]
+                for tensor, values in zip(inputs, (a, b)):
+                    tensor.set_data_from_numpy(values)
+                result = client.infer("sums", inputs)
+                np.testing.assert_array_equal(result.as_numpy("sum"), a + b)
+                np.testing.assert_array_equal(result.as_numpy("whole"), a.astype(np.int64))
+                wide = [triton.InferInput(name, (5, 4), "FP32") for name in ("a", "b")]
+                for tensor in wide:
+                    tensor.set_data_from_numpy(np.zeros((5, 4), dtype=np.float32))
+                with self.assertRaisesRegex(InferenceServerException, "at most 4"):
+                    client.infer("sums", wide)
+                tensor = triton.InferInput(mlp.input_name, mlp.input_shape, mlp.datatype)
+                tensor.set_data_from_numpy(np.array(mlp.input, dtype=np.float32).reshape(mlp.input_shape))
+                got = client.infer("mlp", [tensor]).as_numpy(mlp.output_name).ravel().tolist()
+                self.assertLessEqual(relative_l2(got, list(mlp.output)), 1e-4)
+                self.assertEqual(p.terminate(), 0)
+            finally:
+                p.kill()
 
 
 class AsyncioClient(unittest.IsolatedAsyncioTestCase):

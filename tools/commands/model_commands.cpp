@@ -77,7 +77,8 @@ void add_serve(CLI::App& app, cli_job& chosen) {
                              "troupe serve mlp.onnx llama/ adapters/ --port 8000");
   sub->add_option(
          "paths", s->what.paths,
-         "ONNX files, folders of checkpoints and encoders, folders of LoRA adapters of the checkpoint")
+         "ONNX files, model repositories of Triton, folders of checkpoints and encoders, folders of LoRA "
+         "adapters of the checkpoint")
       ->required();
   sub->add_option("--port", s->what.port, "Port of HTTP, on loopback; the next one is for operators")
       ->check(whole_in(1, UINT16_MAX))
@@ -91,6 +92,11 @@ void add_serve(CLI::App& app, cli_job& chosen) {
   sub->add_option("--slo-ms", s->what.slo_ms, "Latency objective of tensor models and encoders, in ms")
       ->check(finite_in(0.001, hour_ms))
       ->capture_default_str();
+  sub->add_option("--shape", s->what.shapes,
+                  "Shape of an input that an ONNX model leaves open: NAME=1x3x320x320 for one request at a "
+                  "time, NAME=3x320x320 for the rows of batches; give several times for several inputs")
+      ->expected(1)
+      ->take_all();
   sub->add_flag("--print-config", s->print_config, "Print the cluster file that this stands for, and end");
   sub->add_flag("--json", s->json, "Print the ready line as a JSON document");
   sub->callback([s, &chosen] { chosen = [s] { return serve_paths(*s); }; });

@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <set>
 #include <stdexcept>
 
 #include "config/problem.hpp"
 #include "gpu/checkpoint/encoder_config.hpp"
 #include "gpu/common/model_error.hpp"
-#include "gpu/device/engine_choice.hpp"
+#include "tools/commands/served_file.hpp"
+#include "tools/commands/triton_model.hpp"
+#include "tools/common/input_flags.hpp"
 
 namespace troupe {
 namespace {
@@ -39,7 +42,7 @@ std::string name_of(const fs::path& path, bool file) {
 
 /// The paths, sorted by what they are.
 struct found_models {
-  std::vector<fs::path> files, checkpoints, encoders;
+  std::vector<fs::path> files, triton, checkpoints, encoders;
   fs::path adapters;  ///< folder with a subfolder for each; empty: none
 
   void add(const fs::path& path) {
@@ -48,17 +51,21 @@ struct found_models {
     if (is_adapter(path)) return add_adapters(path.parent_path());
     if (is_encoder_folder(path)) return encoders.push_back(path);
     if (fs::exists(path / "config.json")) return checkpoints.push_back(path);
+    if (is_triton_model(path)) return triton.push_back(path);
     bool any = false;
     for (const auto& e : entries(path)) {
-      if (fs::is_directory(e) && is_adapter(e)) return add_adapters(path);
-      if (e.extension() != ".onnx") continue;
-      files.push_back(e);
+      const bool folder = fs::is_directory(e);
+      if (folder && is_adapter(e)) return add_adapters(path);
+      const bool of_triton = folder && is_triton_model(e);
+      if (!of_triton && e.extension() != ".onnx") continue;
+      (of_triton ? triton : files).push_back(e);
       any = true;
     }
     if (!any)
       refuse(
-          fmt::format("{}: has no model: a folder has ONNX files, a checkpoint with its config.json, or LoRA "
-                      "adapters with their adapter_config.json",
+          fmt::format("{}: has no model: a folder has ONNX files, models in Triton's layout "
+                      "(NAME/1/model.onnx), a checkpoint with its config.json, or LoRA adapters with their "
+                      "adapter_config.json",
                       path.string()));
   }
 
@@ -70,30 +77,12 @@ struct found_models {
   }
 };
 
-/// The keys of a [[model]] beyond its name and source. A file whose shapes are all static is served request
-/// by request.
-std::string keys_of(const fs::path& file) {
-  model_source source;
-  source.path = file.string();
-  try {
-    choose_engine(source);
-    return {};
-  } catch (const model_error& batched) {
-    source.batched = false;
-    try {
-      choose_engine(source);
-      return "batching = \"none\"\n";
-    } catch (const model_error&) {
-      refuse(batched.what());
-    }
-  }
-}
-
 class plan_writer {
  public:
   explicit plan_writer(const serving_options& o) : options_(o) {}
 
   serving_plan write() {
+    for (const auto& flag : options_.shapes) shapes_.push_back(parse_shape_flag(flag));
     for (const auto& p : options_.paths) {
       auto whole = fs::absolute(p).lexically_normal();
       if (!whole.has_filename()) whole = whole.parent_path();  // written with a slash at its end
@@ -103,7 +92,9 @@ class plan_writer {
       refuse(fmt::format("{}: adapters need one checkpoint beside them, and there are {}",
                          found_.adapters.string(), found_.checkpoints.size()));
     write_head();
-    for (const auto& file : found_.files) write_model(file);
+    for (const auto& file : found_.files) write_file(file);
+    for (const auto& folder : found_.triton) write_triton(folder);
+    check_shapes();
     for (const auto& folder : found_.encoders) write_encoder(folder);
     for (const auto& folder : found_.checkpoints) write_llm(folder);
     return std::move(plan_);
@@ -126,24 +117,38 @@ class plan_writer {
     line("[[node]]\nname = \"serve\"\nroles = [\"gateway\", \"scheduler\", \"worker\"]");
     line("control_port = {}\nhttp_port = {}",
          options_.port == UINT16_MAX ? options_.port - 1 : options_.port + 1, options_.port);
-    if (!found_.files.empty() || !found_.encoders.empty())
+    if (!found_.files.empty() || !found_.triton.empty() || !found_.encoders.empty())
       line("\n[[node.device]]\nkind = \"cpu\"\nthreads = {}", options_.threads);
     line("\n[policy]\nbatching = \"eager\"");
   }
 
-  void write_model(const fs::path& file) {
+  void write_file(const fs::path& file) {
     add(name_of(file, true), served_task::tensors);
-    line("\n[[model]]\nname = {}\nsource = {}\nslo_ms = {}\n{}", in_quotes(plan_.models.back().name),
-         in_quotes(file.string()), options_.slo_ms, keys_of(file));
+    served_file m{.name = plan_.models.back().name, .file = file, .slo_ms = options_.slo_ms};
+    if (!shapes_.empty()) give_shapes(m, onnx::read_interface(file), shapes_, used_shapes_);
+    choose_batching(m);
+    plan_.cluster_file += '\n' + to_toml(m);
+  }
+
+  void write_triton(const fs::path& folder) {
+    add(name_of(folder, false), served_task::tensors);
+    const auto& name = plan_.models.back().name;
+    const auto read = read_triton_model(folder, name, options_.slo_ms, shapes_, used_shapes_);
+    plan_.cluster_file += '\n' + to_toml(read.model);
+    if (name != folder.filename().string())
+      plan_.notes.push_back(fmt::format("{}: has the name '{}'", folder.string(), name));
+    plan_.notes.insert(plan_.notes.end(), read.notes.begin(), read.notes.end());
+  }
+
+  /// Each is for an input.
+  void check_shapes() const {
+    for (const auto& s : shapes_)
+      if (!used_shapes_.contains(s.name))
+        refuse(fmt::format("--shape {}=...: no ONNX model of the paths has an input '{}'", s.name, s.name));
   }
 
   void write_encoder(const fs::path& folder) {
-    bool scores = false;
-    try {
-      scores = read_encoder_config(folder).reranks();
-    } catch (const model_error& e) {
-      refuse(e.what());
-    }
+    const bool scores = read_encoder_config(folder).reranks();
     add(name_of(folder, false), scores ? served_task::scores : served_task::embeddings);
     line("\n[[encoder]]\nname = {}\nmodel = {}\nslo_ms = {}", in_quotes(plan_.models.back().name),
          in_quotes(folder.string()), options_.slo_ms);
@@ -160,6 +165,8 @@ class plan_writer {
   }
 
   const serving_options& options_;
+  std::vector<input_shape> shapes_;
+  std::set<std::string> used_shapes_;
   found_models found_;
   serving_plan plan_;
 };
@@ -169,6 +176,8 @@ class plan_writer {
 serving_plan plan_serving(const serving_options& options) {
   try {
     return plan_writer(options).write();
+  } catch (const model_error& e) {
+    refuse(e.what());
   } catch (const fs::filesystem_error& e) {
     refuse(fmt::format("{}: {}", e.path1().string(), e.code().message()));
   }

@@ -6,6 +6,7 @@
 
 #include "config/cluster_file.hpp"
 #include "tests/temporary_folder.hpp"
+#include "tests/tools/commands/onnx_files.hpp"
 
 using namespace troupe;
 
@@ -27,9 +28,9 @@ cluster_spec spec_of(const serving_plan& p) {
   return reading.spec;
 }
 
-std::string error_of(const std::vector<std::string>& paths) {
+std::string error_of(const std::vector<std::string>& paths, const std::vector<std::string>& shapes = {}) {
   try {
-    plan_serving({.paths = paths});
+    plan_serving({.paths = paths, .shapes = shapes});
     return "none";
   } catch (const std::invalid_argument& e) {
     return e.what();
@@ -93,4 +94,40 @@ TEST_CASE("served paths: encoders have lengths up to what they take, and say wha
   for (const auto& l : spec.encoders[0].lengths) lengths.push_back(l.tokens);
   CHECK(lengths == std::vector<uint32_t>{32, 64, 126});
   CHECK(spec.models[spec.encoders[1].lengths[0].model.value].name == "cross-encoder@32");
+}
+
+TEST_CASE("served paths: a repository of Triton is the models of its folders, beside ONNX files") {
+  const temporary_folder folder;
+  write_relu(folder / "m/1/model.onnx", {-1, -1});
+  write_relu(folder / "a b/3/model.onnx", {-1, 2});
+  write_relu(folder / "plain.onnx", {-1, 2});
+  std::filesystem::create_directories(folder / "empty/1");
+  folder.write("m/config.pbtxt", "max_batch_size: 4 input { name: \"x\" dims: [ 2 ] } runtime: \"r\"");
+  const auto plan = plan_serving({.paths = {folder.path.string()}});
+  CHECK(names(plan) == std::vector<std::string>{"plain", "a_b", "m"});
+  CHECK(plan.notes ==
+        std::vector<std::string>{(folder / "a b").string() + ": has the name 'a_b'",
+                                 (folder / "m/config.pbtxt").string() +
+                                     ":1:51: runtime has no effect: it names a library of Triton"});
+  const auto spec = spec_of(plan);
+  REQUIRE(spec.models.size() == 3);
+  CHECK(spec.models[1].path == (folder / "a b/3/model.onnx").string());
+  CHECK(spec.models[2].max_batch == 4);
+  CHECK(spec.models[2].shapes == std::vector<input_shape>{{"x", {2}}});
+  CHECK(names(plan_serving({.paths = {(folder / "m/").string()}})) == std::vector<std::string>{"m"});
+}
+
+TEST_CASE("served paths: --shape gives an input that a file leaves open its shape") {
+  const temporary_folder folder;
+  const auto file = folder / "net.onnx";
+  write_relu(file, {-1, -1, 4});
+  CHECK(error_of({file}).find("only the first dimension may be dynamic") != std::string::npos);
+  const auto spec = spec_of(plan_serving({.paths = {file}, .shapes = {"x=3x4"}}));
+  CHECK(spec.models[0].batched);
+  CHECK(spec.models[0].shapes == std::vector<input_shape>{{"x", {3, 4}}});
+  CHECK(error_of({file}, {"x=5x5"}) ==
+        "--shape x=5x5: the input has the shape [-1,-1,4] in " + file.string() +
+            "; give all of its dimensions, or all but the first if that is for batches");
+  CHECK(error_of({file}, {"x=3x4", "z=1"}) == "--shape z=...: no ONNX model of the paths has an input 'z'");
+  CHECK(error_of({file}, {"x"}) == "--shape x: must be NAME=..., the name of an input and a value");
 }
