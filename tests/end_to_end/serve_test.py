@@ -57,7 +57,7 @@ class Serve(unittest.TestCase):
         code, out, err = processes.run("serve", Fixture("mlp").path, "--slo-ms", 0.1)
         self.assertEqual((code, out), (2, ""))
         self.assertIn("slo_ms", err.splitlines()[0])
-        self.assertIn("slo_ms by --slo-ms", err)
+        self.assertIn("--slo-ms for slo_ms", err)
 
     def test_what_it_cannot_serve_is_named(self):
         code, out, err = processes.run("serve", "/nowhere")

@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <filesystem>
+#include <sstream>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 
 #include "config/cluster_file.hpp"
@@ -15,18 +16,27 @@
 namespace troupe {
 namespace {
 
-void print_curl(const served_name& m, uint16_t port) {
+/// A command for a client of the model.
+std::string curl_line(const served_name& m, uint16_t port) {
   const auto post = [&](std::string_view path, std::string_view fields) {
-    fmt::print("curl http://127.0.0.1:{}/v1/{} -d '{{\"model\": \"{}\", {}}}'\n", port, path, m.name, fields);
+    return fmt::format("curl http://127.0.0.1:{}/v1/{} -d '{{\"model\": \"{}\", {}}}'\n", port, path, m.name,
+                       fields);
   };
   switch (m.task) {
-    case served_task::tensors: return fmt::print("curl http://127.0.0.1:{}/v2/models/{}\n", port, m.name);
+    case served_task::tensors: return fmt::format("curl http://127.0.0.1:{}/v2/models/{}\n", port, m.name);
     case served_task::completions: return post("completions", R"("prompt": "Hello")");
     case served_task::embeddings: return post("embeddings", R"("input": "Hello")");
     case served_task::scores:
       return post("rerank", R"("query": "Hello?", "documents": ["Hello", "Goodbye"])");
   }
+  return {};
 }
+
+/// Problems of the cluster file are in lines that the user did not write.
+constexpr auto about_cluster_file =
+    "troupe: the lines are those of the cluster file that troupe serve --print-config prints; edit it for "
+    "troupe up, or give flags: --slo-ms for slo_ms (a model of Triton: default_timeout_microseconds), "
+    "--port for http_port and control_port, --threads for threads, --kv-mb for kv_mb, --shape for shapes";
 
 }  // namespace
 
@@ -35,20 +45,25 @@ int serve_paths(const serve_command& command) {
   try {
     plan = plan_serving(command.what);
   } catch (const std::invalid_argument& e) {
-    report("troupe: {}", e.what());
+    std::istringstream problems(e.what());
+    for (std::string line; std::getline(problems, line);) report("troupe: {}", line);
     return exit_bad_input;
   }
+  for (const auto& note : plan.notes) report("troupe: {}", note);
   if (command.print_config) {
     fmt::print("{}", plan.cluster_file);
     return exit_done;
   }
   const auto reading = read_cluster_text(plan.cluster_file, "troupe serve", std::filesystem::current_path());
   for (const auto& p : reading.problems) report("{}", to_string(p));
-  if (!reading.ok()) return exit_bad_input;
+  if (!reading.ok()) {
+    report_line(about_cluster_file);
+    return exit_bad_input;
+  }
+  std::string commands;
   if (!command.json)
-    for (const auto& m : plan.models) print_curl(m, command.what.port);
-  std::fflush(stdout);
-  return serve_node(reading.spec, {.node = "serve", .json = command.json});
+    for (const auto& m : plan.models) commands += curl_line(m, command.what.port);
+  return serve_node(reading.spec, {.node = "serve", .json = command.json, .before_ready = commands});
 }
 
 }  // namespace troupe

@@ -10,8 +10,9 @@ struct serve_command {
   bool json = false;          ///< print the ready line as a JSON document, and nothing before it
 };
 
-/// Prints a command of curl for each model, and serves as `troupe up` does: the ready line follows. Returns
-/// the exit code; 2 for unusable models, with one message to standard error.
+/// Serves as `troupe up` does. Once it is ready, prints a command of curl for each model and the ready line.
+/// Returns the exit code; 2 for unusable models, with the problems on standard error. Notes on what has no
+/// effect go there, too.
 int serve_paths(const serve_command& command);
 
 }  // namespace troupe

@@ -73,9 +73,10 @@ caf_host_part threaded_hosts(caf::actor_system& system, const machine_clock& tim
 }
 
 /// `http_port` 0: the node has no gateway.
-void print_ready(const node_spec& me, uint16_t http_port, bool json) {
+void print_ready(const node_spec& me, uint16_t http_port, const serve_options& options) {
   const auto where = http_port == 0 ? me.name : "http://" + host_port(me.host, http_port);
-  if (json)
+  fmt::print("{}", options.before_ready);
+  if (options.json)
     fmt::print("{}\n", nlohmann::json{{"ready", true}, {http_port == 0 ? "node" : "url", where}}.dump());
   else
     fmt::print("troupe: ready {}\n", where);
@@ -96,7 +97,7 @@ struct main_loop {
   node_process& process;
   const node_protocol& node;
   http_frontend& http;
-  const bool json;
+  const serve_options& options;
 
   /// Runs until the node has drained or cannot serve; returns the exit code.
   int run() const {
@@ -104,7 +105,7 @@ struct main_loop {
       const auto [what, text] = events.wait();
       switch (what) {
         case node_events::kind::ready:
-          if (!std::exchange(reported, true)) print_ready(me, http.port(), json);
+          if (!std::exchange(reported, true)) print_ready(me, http.port(), options);
           break;
         case node_events::kind::stop:
           process.begin_drain();
@@ -181,7 +182,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
                              options.last_end});
   control.open(runtime.node_actor(), caf::actor_cast<caf::actor>(operators.console_actor()));
 
-  const int exit_code = serve({cluster, me, events, process, runtime.node_actor(), http, options.json},
+  const int exit_code = serve({cluster, me, events, process, runtime.node_actor(), http, options},
                               {system, cluster, self, time, runtime, runtime.deployer_actor(), clients,
                                completions, operators.metrics_actor(), operators.console_actor(), process});
 
