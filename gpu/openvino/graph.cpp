@@ -93,10 +93,10 @@ void check_batched(const ov::Output<const ov::Node>& input) {
         fmt::format("input '{}' has the shape {}, without a dynamic first dimension for batches; {}",
                     name_of(input), text_of(shape), fix));
   if (std::any_of(shape.begin() + 1, shape.end(), [](const auto& d) { return d.is_dynamic(); }))
-    throw model_error(
-        fmt::format("input '{}' has the shape {}; only the first dimension may be dynamic; give "
-                    "the shape of a row: shapes in a cluster file; {}",
-                    name_of(input), text_of(shape), fix));
+    throw model_error(fmt::format(
+        "input '{}' has the shape {}; only the first dimension may be dynamic; give "
+        "the shape of a row: --shape NAME=3x224x224 of troupe serve, or shapes in a cluster file; {}",
+        name_of(input), text_of(shape), fix));
 }
 
 void check_static(const ov::Output<const ov::Node>& input) {
