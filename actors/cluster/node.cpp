@@ -169,7 +169,7 @@ void node::on_deployments(const deployment_log& log) {
       if (scheduler_.elected()) env_.post.broadcast(scheduler_.election().known());
     }
     const auto& m = line.definition;
-    if (open) env_.models.open({line.model, m.name, m.slo, m.max_batch, {}, 0});
+    if (open) env_.models.open({line.model, m.name, m.slo, m.max_batch, {}, 0, true, m.images});
   }
   update_ready();
 }

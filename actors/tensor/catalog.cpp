@@ -17,7 +17,9 @@ void catalog::open(entry model) {
   const auto id = model.model;
   closed_.erase(id);
   if (const auto known = models_.find(id); known != models_.end()) {
-    if (known->second->name == model.name && known->second->slo == model.slo) return;
+    if (known->second->name == model.name && known->second->slo == model.slo &&
+        known->second->images == model.images)
+      return;
     names_.erase(known->second->name);
   }
   model.awaited = false;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "messages/cluster/membership.hpp"
+#include "messages/tensor/image_input.hpp"
 
 namespace troupe {
 
@@ -19,9 +20,10 @@ class catalog {
     std::string name;
     duration slo{};
     uint32_t max_batch = 1;
-    model_signature signature;  ///< empty until a slot has the model
-    uint32_t slots = 0;         ///< slots that have it now
-    bool awaited = true;        ///< the cluster is not ready without it
+    model_signature signature;             ///< empty until a slot has the model
+    uint32_t slots = 0;                    ///< slots that have it now
+    bool awaited = true;                   ///< the cluster is not ready without it
+    std::vector<image_input> images = {};  ///< inputs that may be sent as image files
   };
   /// A model that takes no more requests.
   struct closed_model {

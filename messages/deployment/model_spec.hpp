@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "messages/common/message.hpp"
+#include "messages/tensor/image_input.hpp"
 #include "messages/tensor/latency.hpp"
 #include "messages/tensor/model_engine.hpp"
 #include "messages/tensor/model_inputs.hpp"
@@ -27,6 +28,7 @@ struct model_spec {
   bool batched = true;                            ///< false: requests run one by one, max_batch is 1
   std::vector<input_shape> shapes;                ///< of dynamic inputs: of a row, or whole if not batched
   std::vector<input_constant> constants;
+  std::vector<image_input> images;  ///< one at most
   duration slo{};
   profile_origin origin = profile_origin::measured;
   latency_model latency;     ///< zero when measured
@@ -38,8 +40,8 @@ struct model_spec {
   uint64_t memory_bytes = 0;  ///< of its parameters on a device, for the placer; 0: unknown
   uint64_t batch_bytes = 0;   ///< likewise of its largest batch while it runs
 
-  TROUPE_MESSAGE(model_spec, name, path, engine, bf16, batched, shapes, constants, slo, origin, latency,
-                 max_batch, input_bytes, output_bytes, weight, domain, memory_bytes, batch_bytes)
+  TROUPE_MESSAGE(model_spec, name, path, engine, bf16, batched, shapes, constants, images, slo, origin,
+                 latency, max_batch, input_bytes, output_bytes, weight, domain, memory_bytes, batch_bytes)
   bool operator==(const model_spec&) const = default;
 };
 

@@ -16,6 +16,9 @@ enum DataType {
   fp16 @9; bf16 @10; fp32 @11; fp64 @12; bytes @13;
 }
 enum ModelEngine { auto @0; native @1; openvino @2; }
+enum ImageFilter { bilinear @0; bicubic @1; nearest @2; }
+enum ImageChannels { rgb @0; bgr @1; l @2; }
+enum ImageLayout { nchw @0; nhwc @1; }
 
 struct Request {
   id @0 :UInt64; attempt @1 :UInt32; model @2 :UInt32; rows @3 :UInt32; tenant @4 :UInt32;
@@ -60,5 +63,10 @@ struct Handover {
 struct TensorSpec { name @0 :Text; type @1 :DataType; shape @2 :List(Int64); }
 struct InputShape { name @0 :Text; dims @1 :List(Int64); }
 struct InputConstant { name @0 :Text; value @1 :Float64; }
+struct ImageInput {
+  input @0 :Text; resize @1 :List(UInt32); crop @2 :List(UInt32); filter @3 :ImageFilter;
+  channels @4 :ImageChannels; layout @5 :ImageLayout; scale @6 :Float64; mean @7 :List(Float64);
+  deviation @8 :List(Float64); maxPixels @9 :UInt64;
+}
 struct ModelSignature { inputs @0 :List(TensorSpec); outputs @1 :List(TensorSpec); batched @2 :Bool; }
 struct LatencyModel { alpha @0 :Int64; beta @1 :Int64; }

@@ -1,5 +1,6 @@
 // Messages of this subject that cross between nodes (rules: messages/wire/wire.hpp).
 #pragma once
+#include "messages/tensor/image_input.hpp"
 #include "messages/tensor/latency.hpp"
 #include "messages/tensor/model_engine.hpp"
 #include "messages/tensor/model_inputs.hpp"
@@ -27,6 +28,7 @@
   PART(tensor_spec, TensorSpec)         \
   PART(input_shape, InputShape)         \
   PART(input_constant, InputConstant)   \
+  PART(image_input, ImageInput)         \
   PART(model_signature, ModelSignature) \
   PART(batch_times, BatchTimes)         \
   PART(latency_model, LatencyModel)
@@ -36,4 +38,7 @@
   ENUM(failure)                   \
   ENUM(refusal)                   \
   ENUM(data_type)                 \
-  ENUM(model_engine)
+  ENUM(model_engine)              \
+  ENUM(image_filter)              \
+  ENUM(image_channels)            \
+  ENUM(image_layout)
