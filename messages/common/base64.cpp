@@ -1,12 +1,22 @@
 #include "messages/common/base64.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 
 namespace troupe {
 namespace {
 
 constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+constexpr uint8_t no_value = 255;
+
+/// The value of each character.
+constexpr std::array<uint8_t, 256> values = [] {
+  std::array<uint8_t, 256> out{};
+  out.fill(no_value);
+  for (uint8_t i = 0; i < alphabet.size(); ++i) out[static_cast<uint8_t>(alphabet[i])] = i;
+  return out;
+}();
 
 }  // namespace
 
@@ -30,9 +40,9 @@ std::optional<std::string> from_base64(std::string_view text) {
   uint32_t bits = 0;
   for (size_t i = 0; i < text.size(); ++i) {
     const bool padded = i >= text.size() - padding;
-    const auto value = padded ? 0 : alphabet.find(text[i]);
-    if (value == std::string_view::npos) return {};
-    bits = bits << 6 | static_cast<uint32_t>(value);
+    const uint32_t value = padded ? 0 : values[static_cast<uint8_t>(text[i])];
+    if (value == no_value) return {};
+    bits = bits << 6 | value;
     if (i % 4 != 3) continue;
     for (const int shift : {16, 8, 0}) out += static_cast<char>(bits >> shift & 0xff);
     bits = 0;

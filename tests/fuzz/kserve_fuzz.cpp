@@ -2,6 +2,7 @@
 // format_infer reads back as the same bytes. The first byte of the input chooses the model, the next two the
 // length of the JSON. The same text is also read as a model repository request, and as one to a model with
 // several lengths: outputs that are like the padded inputs are cut back to them.
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -25,6 +26,18 @@ const model_signature models[] = {
     {{{"x", data_type::bytes, {2}}, {"b", data_type::int16, {2}}},
      {{"x", data_type::bytes, {2}}, {"b", data_type::int16, {2}}}},
     {{{"x", data_type::bf16, {2}}}, {{"x", data_type::bf16, {2}}}},
+};
+
+/// Files of the first model's input are its row, of any bytes but none.
+class any_files final : public file_inputs {
+ public:
+  bool takes(size_t input) const override { return input == 0; }
+  bool is_file(std::string_view body) const override { return body.starts_with("file"); }
+  std::string write(size_t, std::string_view file, std::span<std::byte> row) const override {
+    if (row.size() != 2 * sizeof(float)) std::abort();
+    std::ranges::fill(row, static_cast<std::byte>(file.size()));
+    return file.empty() ? "is empty" : "";
+  }
 };
 
 void require(bool ok) {
@@ -90,10 +103,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
       split_infer_body(all, json_bytes == "0" ? std::nullopt : std::optional<std::string_view>(json_bytes));
   if (!body) return 0;
   pad_and_cut(*body);
-  const auto request = parse_infer(*body, model, 4);
+  const any_files any;
+  const auto* files = &model == models ? &any : nullptr;
+  const auto request = parse_infer(*body, model, 4, files);
   if (!request) return 0;
   std::vector<std::byte> values(request->input_bytes);
-  if (write_inputs(*request, model, values)) return 0;
+  if (write_inputs(*request, model, values, files)) return 0;
   require(body->json.empty() || may_overflow(body->json) || nlohmann::json::accept(body->json));
 
   const auto response = format_infer({"m"}, *request, model, values, 0);  // outputs are like inputs

@@ -1,3 +1,4 @@
+#include "messages/common/base64.hpp"
 #include "transport/kserve/given_input.hpp"
 #include "transport/kserve/json.hpp"
 #include "transport/kserve/parameters.hpp"
@@ -28,8 +29,9 @@ std::optional<uint32_t> find(const std::vector<tensor_spec>& tensors, std::strin
 
 class request_reader {
  public:
-  request_reader(infer_body body, const model_signature& signature, uint32_t max_rows)
-      : in_(body.json), binary_(body.binary), signature_(signature), max_rows_(max_rows) {
+  request_reader(infer_body body, const model_signature& signature, uint32_t max_rows,
+                 const file_inputs* files)
+      : in_(body.json), binary_(body.binary), signature_(signature), max_rows_(max_rows), files_(files) {
     request_.inputs.resize(signature.inputs.size());
   }
 
@@ -73,6 +75,13 @@ class request_reader {
              names_of(signature_.inputs));
     const auto& t = signature_.inputs[0];
     const auto row = row_bytes(t);
+    if (takes_files(0) && files_->is_file(binary_)) {
+      take_rows(json_quote(t.name), 1);
+      request_.inputs[0] = {binary_, true, true, row, infer_request::form::one_file};
+      request_.input_bytes = row;
+      finish_outputs(true);
+      return std::move(request_);
+    }
     if (row == 0 || binary_.size() % row != 0 || (!signature_.batched && binary_.size() != row))
       refuse("input {}: {} bytes are not {} {} bytes; its type and shape are {} {}", json_quote(t.name),
              binary_.size(), signature_.batched ? "a whole number of rows of" : "its", row, to_string(t.type),
@@ -92,9 +101,12 @@ class request_reader {
     auto& into = request_.inputs[*index];
     const auto name = json_quote(t.name);
     if (into.given) refuse("input {} occurs twice", name);
-    if (!x.has_type) refuse("input {}: \"datatype\" is missing; it must be {}", name, to_string(t.type));
+    const bool as_files = takes_files(*index);
+    const auto type = fmt::format("{}{}", to_string(t.type), as_files ? " or BYTES" : "");
+    if (!x.has_type) refuse("input {}: \"datatype\" is missing; it must be {}", name, type);
+    if (as_files && x.type == to_string(data_type::bytes)) return accept_files(x, t, into);
     if (x.type != to_string(t.type))
-      refuse("input {}: datatype {} given, {} expected", name, shortened(x.type), to_string(t.type));
+      refuse("input {}: datatype {} given, {} expected", name, shortened(x.type), type);
     if (!x.has_shape)
       refuse("input {}: \"shape\" is missing; it must be {}", name,
              shape_text(signature_.whole(t, -1).shape));
@@ -108,6 +120,25 @@ class request_reader {
     request_.input_bytes += into.bytes;
   }
 
+  bool takes_files(size_t input) const { return files_ != nullptr && files_->takes(input); }
+
+  /// BYTES in place of the type of `t`.
+  void accept_files(const given_input& x, const tensor_spec& t, infer_request::values& into) {
+    const auto name = json_quote(t.name);
+    if (!x.has_shape) refuse("input {}: \"shape\" is missing; of BYTES it must be [-1]", name);
+    if (x.shape.empty() || x.shape.size() > 2 || x.shape.back() != (x.shape.size() == 2 ? 1 : x.shape[0]))
+      refuse("input {}: shape {} given, [-1] or [-1,1] expected of BYTES, where -1 is the number of files",
+             name, shape_text(x.shape));
+    take_rows(name, x.shape[0]);
+    if (x.binary_size && x.has_data) refuse("input {}: both \"data\" and binary_data_size are given", name);
+    if (!x.binary_size && !x.has_data) refuse("input {}: \"data\" is missing", name);
+    const auto text = x.binary_size ? take_bytes(name, *x.binary_size) : x.data;
+    if (x.binary_size) check_binary(text, {t.name, data_type::bytes, x.shape});
+    into = {text, x.binary_size.has_value(), true, row_bytes(signature_.whole(t, request_.rows)),
+            infer_request::form::files};
+    request_.input_bytes += into.bytes;
+  }
+
   void check_shape(const std::vector<int64_t>& given, const tensor_spec& t) const {
     const auto expected = signature_.whole(t, -1).shape;
     auto any_rows = given;
@@ -118,15 +149,20 @@ class request_reader {
   }
 
   void take_binary(const tensor_spec& t, infer_request::values& into, uint64_t size) {
+    into = {take_bytes(json_quote(t.name), size), true, true, size};
+    check_binary(into.text, signature_.whole(t, request_.rows));
+    request_.input_bytes += size;
+  }
+
+  std::string_view take_bytes(const std::string& name, uint64_t size) {
     if (size > binary_.size())
       refuse(
           "input {}: binary_data_size is {}, but only {} bytes of binary data are left; "
           "Inference-Header-Content-Length is the size of the JSON before them",
-          json_quote(t.name), size, binary_.size());
-    into = {binary_.substr(0, size), true, true, size};
-    check_binary(into.text, signature_.whole(t, request_.rows));
+          name, size, binary_.size());
+    const auto taken = binary_.substr(0, size);
     binary_.remove_prefix(size);
-    request_.input_bytes += size;
+    return taken;
   }
 
   void take_rows(const std::string& name, int64_t rows) {
@@ -217,10 +253,36 @@ class request_reader {
   std::string_view binary_;  // bytes that no input has taken yet
   const model_signature& signature_;
   uint32_t max_rows_;
+  const file_inputs* files_;  // may be null
   bool binary_output_ = false;
   std::vector<size_t> undecided_;  // outputs that do not set binary_data
   infer_request request_;
 };
+
+/// The rows of input `i`, `t`, from their files.
+void write_files(const infer_request& request, const tensor_spec& t, size_t i, std::span<std::byte> into,
+                 const file_inputs& files) {
+  const auto& given = request.inputs[i];
+  const auto row_size = into.size() / request.rows;
+  size_t row = 0;
+  const auto write = [&](std::string_view file) {
+    if (const auto why = files.write(i, file, into.subspan(row * row_size, row_size)); !why.empty())
+      refuse("input {}: the file of row {} {}", json_quote(t.name), row, why);
+    ++row;
+  };
+  if (given.as == infer_request::form::one_file) return write(given.text);
+  if (given.binary) {
+    each_bytes_element(std::as_bytes(std::span(given.text)), write);
+    return;
+  }
+  each_json_string(given.text, {t.name, data_type::bytes, {request.rows, 1}}, [&](const std::string& text) {
+    const auto file = from_base64(text);
+    if (!file)
+      refuse("input {}: the file of row {} is not base64; encode it so, or {}", json_quote(t.name), row,
+             use_binary);
+    write(*file);
+  });
+}
 
 }  // namespace
 
@@ -235,9 +297,10 @@ http_result<infer_body> split_infer_body(std::string_view body, std::optional<st
   return infer_body{body.substr(0, *n), body.substr(*n)};
 }
 
-http_result<infer_request> parse_infer(infer_body body, const model_signature& signature, uint32_t max_rows) {
+http_result<infer_request> parse_infer(infer_body body, const model_signature& signature, uint32_t max_rows,
+                                       const file_inputs* files) {
   try {
-    request_reader reader(body, signature, max_rows);
+    request_reader reader(body, signature, max_rows, files);
     return body.json.empty() && !body.binary.empty() ? reader.read_raw() : reader.read();
   } catch (http_error& e) {
     return std::move(e);
@@ -245,14 +308,16 @@ http_result<infer_request> parse_infer(infer_body body, const model_signature& s
 }
 
 std::optional<http_error> write_inputs(const infer_request& request, const model_signature& signature,
-                                       std::span<std::byte> into) {
+                                       std::span<std::byte> into, const file_inputs* files) {
   if (into.size() != request.input_bytes)
     return http_error{500, "the memory for the inputs has the wrong size"};
   try {
     auto* out = into.data();
     for (size_t i = 0; i < signature.inputs.size(); ++i) {
       const auto& given = request.inputs[i];
-      if (given.binary)
+      if (given.as != infer_request::form::tensor)
+        write_files(request, signature.inputs[i], i, {out, given.bytes}, *files);
+      else if (given.binary)
         std::copy_n(reinterpret_cast<const std::byte*>(given.text.data()), given.bytes, out);
       else
         write_json(given.text, signature.whole(signature.inputs[i], request.rows), out);

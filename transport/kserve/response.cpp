@@ -66,6 +66,9 @@ bool complete(const std::vector<std::span<const std::byte>>& parts, size_t bytes
   return sum == bytes;
 }
 
+/// Of a request. Elements of BYTES may be no text.
+bool is_sent_as_json(const tensor_spec& t) { return has_json_form(t) && t.type != data_type::bytes; }
+
 }  // namespace
 
 http_result<written_body> format_infer(const model_identity& model, const infer_request& request,
@@ -133,13 +136,13 @@ http_result<written_body> format_infer_request(const model_signature& signature,
     out += "\"inputs\":[";
     for (size_t i = 0; i < tensors.size(); ++i) {
       if (i > 0) out += ',';
-      if (has_json_form(tensors[i]))
+      if (is_sent_as_json(tensors[i]))
         append_tensor(out, tensors[i], values[i]);
       else
         append_binary(out, behind, tensors[i], values[i]);
     }
     out += "]}";
-    if (!std::ranges::all_of(tensors, has_json_form)) request.json_bytes = out.size();
+    if (!std::ranges::all_of(tensors, is_sent_as_json)) request.json_bytes = out.size();
     out += behind;
     return request;
   } catch (http_error& e) {

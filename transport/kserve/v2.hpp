@@ -27,13 +27,32 @@ struct infer_body {
 /// `json_bytes`: the value of the header Inference-Header-Content-Length; nothing: the body is all JSON.
 http_result<infer_body> split_infer_body(std::string_view body, std::optional<std::string_view> json_bytes);
 
+/// Inputs that clients may also send as files: as BYTES, one file for each row, from which the row is
+/// computed.
+class file_inputs {
+ public:
+  virtual ~file_inputs() = default;
+  virtual bool takes(size_t input) const = 0;
+  /// Whether the body of a raw binary request is a file, and not rows.
+  virtual bool is_file(std::string_view body) const = 0;
+  /// Computes one row of an input that it takes. Returns the problem of the file, which continues a sentence
+  /// about it, or nothing.
+  virtual std::string write(size_t input, std::string_view file, std::span<std::byte> row) const = 0;
+};
+
 struct infer_request {
+  enum class form : uint8_t {
+    tensor,
+    files,    ///< BYTES: one for each row
+    one_file  ///< all of the text
+  };
   /// The values of an input: the text of its JSON array, or their bytes in memory order. A view of the body.
   struct values {
     std::string_view text;
     bool binary = false;
     bool given = false;
-    uint64_t bytes = 0;  ///< in memory
+    uint64_t bytes = 0;  ///< in memory; of files: of their rows
+    form as = form::tensor;
   };
   /// A requested output.
   struct wanted {
@@ -55,15 +74,16 @@ struct infer_request {
 /// Parses a request against the model's signature, with at most `max_rows` rows. "data" arrays of numbers are
 /// only measured; everything else is checked. Unknown keys and parameters are ignored, unknown names refused.
 /// FP16 and BF16 have no JSON form and are refused there. Without JSON (the raw binary request) the binary
-/// data are the rows of the only input.
-http_result<infer_request> parse_infer(infer_body body, const model_signature& signature, uint32_t max_rows);
+/// data are the rows of the only input, or the file of one row. `files` may be null.
+http_result<infer_request> parse_infer(infer_body body, const model_signature& signature, uint32_t max_rows,
+                                       const file_inputs* files = nullptr);
 
 /// Converts the data into `into` (request.input_bytes, any alignment), whose contents are unspecified on
 /// error. JSON data is flat or nested according to its shape. Whole numbers may be written as 3, 3.0 or 3e0;
-/// BOOL is true or false, BYTES a string. Numbers out of range are refused, never clamped. The body that
-/// `request` was parsed from must still exist.
+/// BOOL is true or false, BYTES a string, a file base64. Numbers out of range are refused, never clamped. The
+/// body that `request` was parsed from must still exist, and `files` be the same.
 std::optional<http_error> write_inputs(const infer_request& request, const model_signature& signature,
-                                       std::span<std::byte> into);
+                                       std::span<std::byte> into, const file_inputs* files = nullptr);
 
 /// Name and version of the model, in every response.
 struct model_identity {
@@ -85,8 +105,8 @@ http_result<written_body> format_infer(const model_identity& model, const infer_
                                        const model_signature& signature, std::span<const std::byte> outputs,
                                        uint32_t batch_rows);
 
-/// A client's request for all outputs; `inputs` in the form of write_inputs. Written in JSON; tensors without
-/// a JSON form are sent and requested as binary data.
+/// A client's request for all outputs; `inputs` in the form of write_inputs. Written in JSON; BYTES, and
+/// tensors without a JSON form, are sent as binary data, and the latter so requested.
 http_result<written_body> format_infer_request(const model_signature& signature, uint32_t rows,
                                                std::span<const std::byte> inputs,
                                                std::optional<double> slo_ms = {});

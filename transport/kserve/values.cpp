@@ -184,6 +184,11 @@ void write_json(std::string_view text, const tensor_spec& t, std::byte* out) {
   });
 }
 
+void each_json_string(std::string_view text, const tensor_spec& t,
+                      const std::function<void(const std::string&)>& string) {
+  json_values(text, t).each([&](json_values& in) { string(in.read_string()); });
+}
+
 void check_binary(std::string_view values, const tensor_spec& t) {
   const auto name = json_quote(t.name);
   const auto bytes = std::as_bytes(std::span(values));

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,6 +37,10 @@ void with_type(data_type t, F f) {
 uint64_t bytes_of_json(std::string_view text, const tensor_spec& t);
 /// Converts the JSON array to `out`, which has room for `bytes_of_json` bytes.
 void write_json(std::string_view text, const tensor_spec& t, std::byte* out);
+
+/// Calls `string(value)` for each element of the JSON array `text` of a BYTES tensor.
+void each_json_string(std::string_view text, const tensor_spec& t,
+                      const std::function<void(const std::string&)>& string);
 
 /// Refuses `values` unless they are those of input `t` in memory order.
 void check_binary(std::string_view values, const tensor_spec& t);
