@@ -11,6 +11,19 @@ namespace troupe {
 
 namespace {
 
+toml::array array_of(const nlohmann::json& numbers, const std::string& at) {
+  toml::array out;
+  for (const auto& x : numbers) {
+    if (x.is_number_integer())
+      out.push_back(x.get<int64_t>());
+    else if (x.is_number())
+      out.push_back(x.get<double>());
+    else
+      throw std::runtime_error(fmt::format("{}: must hold numbers only", at));
+  }
+  return out;
+}
+
 /// Tables of a model are nested at most one level deep, and so must the client's be.
 toml::table table_of(const nlohmann::json& object, const std::string& at = {}) {
   toml::table out;
@@ -26,9 +39,12 @@ toml::table table_of(const nlohmann::json& object, const std::string& at = {}) {
       out.insert(key, value.get<int64_t>());
     else if (value.is_number())
       out.insert(key, value.get<double>());
+    else if (value.is_array() && !at.empty())
+      out.insert(key, array_of(value, here));
     else
-      throw std::runtime_error(fmt::format("{}: must be a string, a number{}", here,
-                                           at.empty() ? ", true, false or an object" : ", true or false"));
+      throw std::runtime_error(
+          fmt::format("{}: must be a string, a number, {}", here,
+                      at.empty() ? "true, false or an object" : "an array of numbers, true or false"));
   }
   return out;
 }

@@ -64,6 +64,9 @@ class model_reader {
     read_source(s, m);
     read_engine(s, m);
     read_inputs(s, m, out.shapes);
+    read_preprocess(s, m, emulated_on_);
+    if (out.shapes.several() && s.has("preprocess"))
+      s.refuse("preprocess", "makes images of one shape; give one shape at most, and no pad");
     read_profile(s, m, slo_ms, slo_origin);
     const auto problems_before = problems_.problem_count();
     m.slo = s.milliseconds("slo_ms", 0.001, hour_ms, slo_ms);

@@ -72,6 +72,7 @@ class section {
   std::vector<std::string> keys() const;         ///< all that are given, for a table with unknowable keys
   std::string peek(std::string_view key) const;  ///< its text, without taking it; empty if it is not a text
   bool has_table(std::string_view key) const;    ///< given in the file, as a table
+  bool has_array(std::string_view key) const;    ///< given in the file, as an array
   /// Position of the value of `key`, else of the table's header.
   file_position at(std::string_view key) const;
   reader& owner() { return owner_; }

@@ -85,6 +85,8 @@ std::string section::peek(std::string_view key) const {
 
 bool section::has_table(std::string_view key) const { return has(key) && from_->table->get(key)->is_table(); }
 
+bool section::has_array(std::string_view key) const { return has(key) && from_->table->get(key)->is_array(); }
+
 file_position section::at(std::string_view key) const {
   if (has(key)) return place(owner_.file_, from_->table->get(key)->source().begin);
   return from_->header;

@@ -69,6 +69,10 @@ std::vector<link_spec> read_links(section& root, const std::vector<node_spec>& n
 /// One [[model]], also of other files. Paths are relative to `directory`.
 model_spec read_model(section& s, const cluster_spec& cluster, const std::filesystem::path& directory);
 
+/// `preprocess` of a model. Refuses it for models without a file, and if a node, `emulated_on`, has an
+/// emulated device. Needs the model's path and batching.
+void read_preprocess(section& s, model_spec& m, std::string_view emulated_on);
+
 std::string absolute_path(const std::filesystem::path& p);
 
 /// Names in use. Models, encoders and language models share one namespace, that of URLs and tenants.

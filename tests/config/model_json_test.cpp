@@ -66,15 +66,16 @@ TEST_CASE("an invalid model definition is refused with its key") {
   const std::string top = ": must be a string, a number, true, false or an object";
   CHECK(refusal(R"({"slo_ms": null})") == "slo_ms" + top);
   CHECK(refusal(R"({"inputs": [1, 2]})") == "inputs" + top);
-  CHECK(refusal(R"({"profile": {"alpha_ms": [1]}})") ==
-        "profile.alpha_ms: must be a string, a number, true or false");
+  CHECK(refusal(R"({"profile": {"alpha_ms": null}})") ==
+        "profile.alpha_ms: must be a string, a number, an array of numbers, true or false");
+  CHECK(refusal(R"({"preprocess": {"mean": [1, [2]]}})") == "preprocess.mean: must hold numbers only");
 }
 
 TEST_CASE("deeply nested JSON is refused without a crash") {
   std::string deep;
   for (int i = 0; i < 200'000; ++i) deep += R"({"a":)";
   deep += '1' + std::string(200'000, '}');
-  CHECK(refusal(deep) == "a.a: must be a string, a number, true or false");
+  CHECK(refusal(deep) == "a.a: must be a string, a number, an array of numbers, true or false");
 }
 
 TEST_CASE("invalid values of a model are problems of the definition") {
