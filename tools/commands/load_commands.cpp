@@ -113,7 +113,8 @@ void add_load(CLI::App& app, cli_job& chosen) {
       ->capture_default_str();
   load->add_option("--slo-ms", a->load.slo_ms, "Tighter latency objective for all requests, in ms")
       ->check(finite_in(0.001, hour_ms));
-  load->add_option("--input", a->load.input, "File of raw input rows instead of random ones");
+  load->add_option("--input", a->load.input,
+                   "File of raw input rows instead of random ones, or an image for all rows");
   load->add_option("--seed", a->load.seed, "Seed of arrivals and inputs")
       ->check(whole_in(0, INT64_MAX))
       ->capture_default_str();

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <span>
 #include <thread>
 
 #include "tools/client/http_client.hpp"
@@ -120,11 +121,29 @@ std::vector<std::byte> file_input(const std::vector<char>& file, const model_sig
   return bytes;
 }
 
+/// As the elements of BYTES.
+std::vector<std::byte> repeated(const std::vector<char>& file, int64_t times) {
+  std::vector<std::byte> bytes;
+  for (int64_t i = 0; i < times; ++i) {
+    put(bytes, static_cast<uint32_t>(file.size()));
+    const auto content = std::as_bytes(std::span(file));
+    bytes.insert(bytes.end(), content.begin(), content.end());
+  }
+  return bytes;
+}
+
 /// `file`: the content of o.input, if that is not empty.
 std::vector<written_body> make_bodies(const load_options& o, const std::vector<char>& file, const target& t,
                                       uint64_t index) {
   const auto& s = t.metadata.signature;
-  const auto row = input_row_bytes(s);
+  const bool takes_bytes =
+      std::ranges::any_of(s.inputs, [](const auto& x) { return x.type == data_type::bytes; });
+  if (takes_bytes && (file.empty() || s.inputs.size() != 1))
+    throw load_input_error(
+        fmt::format("model {} takes BYTES, such as images: give one file for all rows with --input, if it is "
+                    "the only input",
+                    t.name));
+  const auto row = takes_bytes ? file.size() : input_row_bytes(s);
   if (!o.input.empty() && (file.empty() || row == 0 || file.size() % row != 0))
     throw load_input_error(
         fmt::format("{}: {} bytes are not a whole number of rows of model {}, with {} bytes per row", o.input,
@@ -132,8 +151,9 @@ std::vector<written_body> make_bodies(const load_options& o, const std::vector<c
   random_stream random(o.seed, "inputs", index);
   std::vector<written_body> bodies;
   for (size_t i = 0; i < distinct_inputs; ++i) {
-    const auto input =
-        file.empty() ? random_input(s, o.rows, random) : file_input(file, s, o.rows, i * o.rows);
+    const auto input = takes_bytes    ? repeated(file, o.rows * elements(s.inputs[0]))
+                       : file.empty() ? random_input(s, o.rows, random)
+                                      : file_input(file, s, o.rows, i * o.rows);
     auto body = format_infer_request(s, o.rows, input, o.slo_ms > 0 ? std::optional(o.slo_ms) : std::nullopt);
     if (!body) throw load_error(fmt::format("model {}: {}", t.name, body.error().message));
     bodies.push_back(std::move(*body));

@@ -21,7 +21,8 @@ struct load_options {
   uint32_t rows = 1;                ///< per request
   double slo_ms = 0;                ///< sent to the server with each request; 0: the model's own
   uint64_t seed = 1;                ///< of arrivals and inputs
-  std::string input;  ///< file of raw input rows, in the signature's order; empty: random inputs
+  std::string input;  ///< file of raw input rows, in the signature's order, or of one BYTES element; empty:
+                      ///< random inputs
   uint32_t max_connections = 1024;  ///< requests beyond this count as failed
   duration timeout = 30s;           ///< of one request
   bool json = false;
