@@ -5,6 +5,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "actors/frontend/image_inputs.hpp"
 #include "actors/frontend/kserve_documents.hpp"
 #include "actors/frontend/request_timing.hpp"
 #include "messages/common/json_text.hpp"
@@ -114,7 +115,8 @@ void http_api::infer(http_request request, const path_parameters& path, http_rep
   if (!body) return refuse(body.error());
   const auto chosen = shaped_.choose(model, *body);
   if (!chosen) return refuse(chosen.error());
-  auto asked = parse_infer(*body, chosen->asked->signature, chosen->asked->max_batch);
+  const image_inputs files(*model);
+  auto asked = parse_infer(*body, chosen->asked->signature, chosen->asked->max_batch, &files);
   if (!asked) return refuse(asked.error());
   const auto bytes = input_bytes_of(*asked, *chosen);
   if (const auto pool_bytes = parts_.cluster.limits.pool_bytes; bytes > pool_bytes / 2)
@@ -123,7 +125,7 @@ void http_api::infer(http_request request, const path_parameters& path, http_rep
                             "; send fewer rows, or raise it"});
   auto room = parts_.node.pool().take(bytes);
   if (!room) return drop(drop_reason::queue_full);
-  if (auto bad = write_inputs(*asked, *chosen, room->payload)) {
+  if (auto bad = write_inputs(*asked, *chosen, room->payload, files)) {
     parts_.node.pool().give_back(room->region);
     return refuse(*bad);
   }
@@ -165,7 +167,8 @@ catalog::view http_api::find_loaded(const path_parameters& path, http_reply& rep
 void http_api::describe(const path_parameters& path, http_reply reply) const {
   const auto model = find_loaded(path, reply);
   if (!model) return;
-  reply.send(management_answer(format_model_metadata({model->name, "1"}, "troupe_onnx", model->signature,
+  reply.send(management_answer(format_model_metadata({model->name, "1"}, "troupe_onnx",
+                                                     signature_for_clients(*model),
                                                      {to_ms(model->slo), model->max_batch})));
 }
 

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "actors/frontend/image_inputs.hpp"
 #include "messages/common/json_text.hpp"
 
 namespace troupe {
@@ -53,7 +54,7 @@ std::string format_model_config(const catalog::entry& m) {
          {"backend", "troupe"},
          {"version_policy", {{"latest", {{"num_versions", 1}}}}},
          {"max_batch_size", m.signature.batched ? m.max_batch : 0},
-         {"input", tensors(m.signature.inputs)},
+         {"input", tensors(signature_for_clients(m).inputs)},
          {"output", tensors(m.signature.outputs)}};
   if (m.signature.batched) j["dynamic_batching"] = json::object();
   j["parameters"] = {{"slo_ms", {{"string_value", slo}}}};

@@ -97,8 +97,8 @@ uint64_t input_bytes_of(const infer_request& request, const shaped_models::choic
 }
 
 std::optional<http_error> write_inputs(const infer_request& request, const shaped_models::choice& to,
-                                       std::span<std::byte> into) {
-  if (to.padding == nullptr) return write_inputs(request, to.asked->signature, into);
+                                       std::span<std::byte> into, const file_inputs& files) {
+  if (to.padding == nullptr) return write_inputs(request, to.asked->signature, into, &files);
   std::vector<std::byte> sent(request.input_bytes);
   if (auto bad = write_inputs(request, to.asked->signature, sent)) return bad;
   return pad_inputs(to.asked->signature, to.runs->signature, request.rows, axis_of(*to.padding), sent, into);

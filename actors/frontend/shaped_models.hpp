@@ -39,9 +39,10 @@ class shaped_models {
   const catalog& models_;
 };
 
-/// Writes the inputs to `into`, as the chosen model takes them: `input_bytes_of` bytes.
+/// Writes the inputs to `into`, as the chosen model takes them: `input_bytes_of` bytes. `files`: as for the
+/// parser of the request; padded models have none.
 std::optional<http_error> write_inputs(const infer_request& request, const shaped_models::choice& to,
-                                       std::span<std::byte> into);
+                                       std::span<std::byte> into, const file_inputs& files);
 uint64_t input_bytes_of(const infer_request& request, const shaped_models::choice& to);
 
 }  // namespace troupe

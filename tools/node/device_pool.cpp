@@ -113,7 +113,11 @@ void device_pool::run(const job& j) {
     }
     load_outcome out{slot, j.line.model, j.line.revision, {}, {}};
     try {
-      out.loaded = device->load(j.line.model, source_of(j.line.definition, cluster_.slots[slot.value].kind));
+      auto loaded = device->load(j.line.model, source_of(j.line.definition, cluster_.slots[slot.value].kind));
+      if (out.problem = images_problem(j.line.definition, loaded.signature); out.problem.empty())
+        out.loaded = std::move(loaded);
+      else
+        device->unload(j.line.model);
     } catch (const device_lost& e) {
       out.problem = e.what();
       out.lost = true;

@@ -39,6 +39,8 @@ void read_model_file(const model_spec& m, const cluster_spec& cluster) {
   if (m.path.empty()) return;
   const auto kinds = kinds_for(m, cluster);
   if (kinds.contains(device_kind::cpu)) choose_engine(source_of(m));
+  if (!m.images.empty())
+    if (const auto why = images_problem(m, signature_of(source_of(m))); !why.empty()) throw model_error(why);
   if (kinds.contains(device_kind::emulated)) signature_of(source_of(m));
 #ifdef TROUPE_CUDA
   if (!kinds.contains(device_kind::cuda)) return;

@@ -1,5 +1,7 @@
 #include "tools/node/model_source.hpp"
 
+#include "transport/image/image_tensor.hpp"
+
 namespace troupe {
 
 model_source source_of(const model_spec& m) {
@@ -14,6 +16,12 @@ model_source source_of(const model_spec& m) {
   s.shapes = m.shapes;
   s.constants = m.constants;
   return s;
+}
+
+std::string images_problem(const model_spec& m, const model_signature& signature) {
+  for (const auto& x : m.images)
+    if (const auto why = image_input_problem(x, signature); !why.empty()) return m.path + ": " + why;
+  return {};
 }
 
 }  // namespace troupe

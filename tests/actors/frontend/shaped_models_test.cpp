@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "actors/frontend/image_inputs.hpp"
+
 using namespace troupe;
 
 namespace {
@@ -102,7 +104,7 @@ TEST_CASE("shaped_models: a request is padded, and takes the memory of the padde
   REQUIRE(request);
   REQUIRE(input_bytes_of(*request, *chosen) == 32);
   std::vector<std::byte> into(32);
-  REQUIRE_FALSE(write_inputs(*request, *chosen, into));
+  REQUIRE_FALSE(write_inputs(*request, *chosen, into, image_inputs(*chosen->asked)));
   CHECK(static_cast<int>(into[16]) == 3);
   CHECK(static_cast<int>(into[24]) == 5);
 }

@@ -49,6 +49,23 @@ TEST_CASE("model files: an ONNX file that workers refuse is a problem at its sou
           "cluster.toml:21:10: model.source: " + file + ": not an ONNX model (damaged or truncated)\n");
 }
 
+TEST_CASE("model files: images must fit the input of their model") {
+  const auto with_crop = [](const std::string& keys) {
+    return listed(findings(changed(with_source("cpu", "resnet_a.onnx"), "slo_ms = 20\n",
+                                   "slo_ms = 20\npreprocess = { decode = \"image\", " + keys + " }\n"))
+                      .problems);
+  };
+  CHECK(with_crop("crop = 32") == "");
+  const auto file = std::string(TROUPE_FIXTURES "/onnx/resnet_a.onnx");
+  CHECK(with_crop("crop = [32, 33]") == "cluster.toml:22:10: model.source: " + file +
+                                            ": preprocess gives rows of shape [3,32,33], and input 'input' "
+                                            "has the shape [3,32,32]; change crop, "
+                                            "resize, channels or layout\n");
+  CHECK(with_crop("crop = 32, input = \"data\"") ==
+        "cluster.toml:22:10: model.source: " + file +
+            ": preprocess.input = 'data' is no input: the model takes 'input'\n");
+}
+
 TEST_CASE("model files: each file of a checkpoint is read, weights only for devices that load them") {
   const auto said = [](const std::string& broken, const std::string& content, const std::string& more = "") {
     const temporary_folder folder;
