@@ -12,7 +12,7 @@ using namespace troupe;
 namespace {
 
 /// An actor that only has a name.
-struct named final : actor {
+struct silent_actor final : actor {
   using actor::actor;
   void on(envelope&, time_point) override {}
   void on_time(time_point) override {}
@@ -36,7 +36,7 @@ struct noted_plan {
         plan(to, hosts, scheduler_threads) {}
 
   static void add(actor_group& group, role kind, uint32_t index) {
-    group.add<named>(address{node_id{0}, incarnation_id{1}, kind, index});
+    group.add<silent_actor>(address{node_id{0}, incarnation_id{1}, kind, index});
   }
   std::vector<std::string> spawn() {
     plan.spawn({});
