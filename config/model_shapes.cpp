@@ -43,12 +43,13 @@ std::vector<model_shapes::alternative> read_alternatives(section& s) {
   for (auto* t : s.tables("shapes")) {
     out.push_back(read_alternative(*t));
     const auto before = std::span(out).first(out.size() - 1);
-    if (out.back().name.empty())
+    if (!std::ranges::equal(out.back().inputs, out.front().inputs, {}, &input_shape::name,
+                            &input_shape::name))
+      s.refuse("shapes", "must give each shape for the same inputs");
+    else if (out.back().name.empty())
       s.refuse("shapes", "has a shape of no input");
-    else if (std::ranges::find(before, out.back().inputs, &model_shapes::alternative::inputs) != before.end())
-      s.refuse("shapes", "has a shape twice; remove one");
     else if (std::ranges::find(before, out.back().name, &model_shapes::alternative::name) != before.end())
-      s.refuse("shapes", "must give all shapes for the same inputs");
+      s.refuse("shapes", "has a shape twice; remove one");
   }
   if (out.empty()) out.emplace_back();  // a problem, reported
   if (out.size() > max_shapes)

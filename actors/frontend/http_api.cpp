@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <caf/all.hpp>
 #include <iterator>
+#include <new>
 #include <nlohmann/json.hpp>
 
 #include "actors/frontend/image_inputs.hpp"
 #include "actors/frontend/kserve_documents.hpp"
+#include "actors/frontend/pool_lease.hpp"
 #include "actors/frontend/request_timing.hpp"
 #include "messages/common/json_text.hpp"
 #include "messages/common/version.hpp"
@@ -115,7 +117,7 @@ void http_api::infer(http_request request, const path_parameters& path, http_rep
   if (!body) return refuse(body.error());
   const auto chosen = shaped_.choose(model, *body);
   if (!chosen) return refuse(chosen.error());
-  const image_inputs files(*model);
+  image_inputs files(*chosen->asked);
   auto asked = parse_infer(*body, chosen->asked->signature, chosen->asked->max_batch, &files);
   if (!asked) return refuse(asked.error());
   const auto bytes = input_bytes_of(*asked, *chosen);
@@ -123,11 +125,17 @@ void http_api::infer(http_request request, const path_parameters& path, http_rep
     return refuse({413, "the inputs take " + std::to_string(bytes) +
                             " bytes, more than half of limits.pool_mb = " + std::to_string(pool_bytes >> 20) +
                             "; send fewer rows, or raise it"});
+  const auto deadline = arrival + std::min(model->slo, asked->timeout.value_or(model->slo));
   auto room = parts_.node.pool().take(bytes);
   if (!room) return drop(drop_reason::queue_full);
-  if (auto bad = write_inputs(*asked, *chosen, room->payload, files)) {
-    parts_.node.pool().give_back(room->region);
-    return refuse(*bad);
+  pool_lease lease(parts_.node.pool(), *room);
+  files.stop_at(parts_.time, deadline);
+  try {
+    const auto bad = write_inputs(*asked, *chosen, lease.held().payload, files);
+    if (files.late()) return drop(drop_reason::late);
+    if (bad) return refuse(*bad);
+  } catch (const std::bad_alloc&) {
+    return refuse({503, "the gateway has no memory for the inputs now; send smaller ones, or try again"});
   }
 
   troupe::request r;
@@ -136,8 +144,8 @@ void http_api::infer(http_request request, const path_parameters& path, http_rep
   r.rows = asked->rows;
   r.tenant = request.tenant;
   r.arrival = arrival;
-  r.deadline = arrival + std::min(model->slo, asked->timeout.value_or(model->slo));
-  r.input = room->region;
+  r.deadline = deadline;
+  r.input = lease.take_over();
 
   auto& node = parts_.node;
   reply.on_cancel([&node, id = r.id] { node.to_gateway(client_gone{id}); });

@@ -47,7 +47,7 @@ class http_api {
   catalog::view find(const path_parameters& path, http_reply& reply) const;
   /// The same, and 503 if its shapes are not known yet.
   catalog::view find_loaded(const path_parameters& path, http_reply& reply) const;
-  /// Of the catalogue, and those with several shapes.
+  /// The models of the catalogue, and behind them those with several shapes.
   std::vector<catalog::view> all_models() const;
 
   parts parts_;

@@ -1,7 +1,5 @@
 #include "actors/frontend/image_inputs.hpp"
 
-#include <new>
-
 #include "transport/image/decode.hpp"
 
 namespace troupe {
@@ -32,18 +30,20 @@ image_inputs::image_inputs(const catalog::entry& model) : tensors_(model.signatu
   });
 }
 
-bool image_inputs::takes(size_t input) const { return tensors_[input] != nullptr; }
+bool image_inputs::takes(size_t input) const { return input < tensors_.size() && tensors_[input] != nullptr; }
 
 bool image_inputs::is_file(std::string_view body) const { return is_image_file(body); }
 
 std::string image_inputs::write(size_t input, std::string_view file, std::span<std::byte> row) const {
+  if (time_ != nullptr && time_->now() > deadline_) {
+    late_ = true;
+    return "was not decoded by the deadline";
+  }
   try {
     tensors_[input]->write(std::as_bytes(std::span(file)), row);
     return {};
   } catch (const image_error& problem) {
     return problem.what();
-  } catch (const std::bad_alloc&) {
-    return "does not fit into the memory of the gateway; send a smaller image";
   }
 }
 

@@ -21,9 +21,10 @@ padded_axis axis_of(const padding_spec& p) { return {p.axis, p.lengths, p.inputs
 shaped_models::shaped_models(const cluster_spec& cluster, const catalog& models)
     : specs_(cluster.shaped_models), parts_(cluster.models), models_(models) {}
 
-const shaped_model_spec* shaped_models::spec_of(std::string_view name) const {
-  const auto at = std::ranges::find(specs_, name, &shaped_model_spec::name);
-  return at == specs_.end() ? nullptr : &*at;
+const shaped_model_spec* shaped_models::spec_of(const catalog::view& model) const {
+  const auto at = std::ranges::find(specs_, model->name, &shaped_model_spec::name);
+  if (at == specs_.end()) return nullptr;
+  return std::ranges::find(at->shapes, model->model) != at->shapes.end() ? &*at : nullptr;
 }
 
 /// None if one was undeployed.
@@ -38,12 +39,15 @@ std::vector<catalog::view> shaped_models::parts_of(const shaped_model_spec& spec
 }
 
 catalog::view shaped_models::find(std::string_view name) const {
-  const auto* spec = spec_of(name);
-  if (spec == nullptr) return {};
-  const auto parts = parts_of(*spec);
+  const auto at = std::ranges::find(specs_, name, &shaped_model_spec::name);
+  return at == specs_.end() ? catalog::view{} : whole_of(*at);
+}
+
+catalog::view shaped_models::whole_of(const shaped_model_spec& spec) const {
+  const auto parts = parts_of(spec);
   if (parts.empty()) return {};
   auto whole = std::make_shared<catalog::entry>(*parts.front());
-  whole->name = spec->name;
+  whole->name = spec.name;
   for (const auto& p : parts) {
     whole->slots = std::min(whole->slots, p->slots);
     whole->max_batch = std::min(whole->max_batch, p->max_batch);
@@ -56,24 +60,26 @@ catalog::view shaped_models::find(std::string_view name) const {
 std::vector<catalog::view> shaped_models::all() const {
   std::vector<catalog::view> out;
   for (const auto& s : specs_)
-    if (auto whole = find(s.name)) out.push_back(std::move(whole));
+    if (auto whole = whole_of(s)) out.push_back(std::move(whole));
   return out;
 }
 
 std::vector<catalog::view> shaped_models::parts_of(const catalog::view& model) const {
-  const auto* spec = spec_of(model->name);
+  const auto* spec = spec_of(model);
   return spec == nullptr ? std::vector{model} : parts_of(*spec);
 }
 
 http_result<shaped_models::choice> shaped_models::choose(const catalog::view& model,
                                                          const infer_body& body) const {
-  const auto* spec = spec_of(model->name);
+  const auto* spec = spec_of(model);
   if (spec == nullptr) return choice{model, model};
   const auto parts = parts_of(*spec);
-  if (parts.empty()) return http_error{503, "model '" + spec->name + "' is no longer served in all shapes"};
-  const auto sent = read_sent_shapes(body);
-  if (!sent) return sent.error();
   const auto signatures = signatures_of(parts);
+  if (parts.empty() || std::ranges::any_of(signatures, [](const auto& s) { return s.inputs.empty(); }))
+    return http_error{503, "model '" + spec->name + "' is still loading"};
+  const auto sent = read_sent_shapes(body, signatures.front());
+  if (!sent) return sent.error();
+  std::vector<uint32_t> padded_outputs;
   size_t shape = 0;
   auto asked = std::make_shared<catalog::entry>();
   if (spec->padding) {
@@ -82,6 +88,7 @@ http_result<shaped_models::choice> shaped_models::choose(const catalog::view& mo
     shape = chosen->shape;
     *asked = *parts[shape];
     asked->signature = std::move(chosen->sent);
+    padded_outputs = std::move(chosen->padded_outputs);
   } else {
     const auto chosen = choose_shape(*sent, signatures);
     if (!chosen) return chosen.error();
@@ -89,7 +96,8 @@ http_result<shaped_models::choice> shaped_models::choose(const catalog::view& mo
     *asked = *parts[shape];
   }
   asked->name = spec->name;
-  return choice{parts[shape], std::move(asked), spec->padding ? &*spec->padding : nullptr};
+  return choice{parts[shape], std::move(asked), spec->padding ? &*spec->padding : nullptr,
+                std::move(padded_outputs)};
 }
 
 uint64_t input_bytes_of(const infer_request& request, const shaped_models::choice& to) {
@@ -99,9 +107,15 @@ uint64_t input_bytes_of(const infer_request& request, const shaped_models::choic
 std::optional<http_error> write_inputs(const infer_request& request, const shaped_models::choice& to,
                                        std::span<std::byte> into, const file_inputs& files) {
   if (to.padding == nullptr) return write_inputs(request, to.asked->signature, into, &files);
+  for (const auto& wanted : request.outputs)
+    if (std::ranges::find(to.padded_outputs, wanted.output) != to.padded_outputs.end())
+      return http_error{400, "output '" + to.runs->signature.outputs[wanted.output].name +
+                                 "' would have padding that cannot be cut off; ask for other outputs, or '" +
+                                 to.runs->name + "' for this one"};
   std::vector<std::byte> sent(request.input_bytes);
   if (auto bad = write_inputs(request, to.asked->signature, sent)) return bad;
-  return pad_inputs(to.asked->signature, to.runs->signature, request.rows, axis_of(*to.padding), sent, into);
+  pad_inputs(to.asked->signature, to.runs->signature, request.rows, axis_of(*to.padding), sent, into);
+  return {};
 }
 
 }  // namespace troupe

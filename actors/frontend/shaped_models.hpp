@@ -15,7 +15,8 @@ class shaped_models {
   /// `models` outlives this.
   shaped_models(const cluster_spec& cluster, const catalog& models);
 
-  /// Null: no such model. Its `slots` are those that have all shapes; without shapes while some are loading.
+  /// Null: no such model. Its `slots` are the fewest of any shape; it has no tensors while a shape is
+  /// loading.
   catalog::view find(std::string_view name) const;
   std::vector<catalog::view> all() const;
   /// The model of each shape of `model`; `model` itself if it is none of these.
@@ -25,14 +26,17 @@ class shaped_models {
     catalog::view runs;  ///< the model of a shape
     /// The same under the client's name, with the shapes that it sent, and gets.
     catalog::view asked;
-    const padding_spec* padding = nullptr;  ///< null: both have the same shapes
+    const padding_spec* padding = nullptr;      ///< null: both have the same shapes
+    std::vector<uint32_t> padded_outputs = {};  ///< that cannot be cut back
   };
   /// The choice for a request to `model`, which is loaded; `model` itself if it is none of these.
   http_result<choice> choose(const catalog::view& model, const infer_body& body) const;
 
  private:
-  const shaped_model_spec* spec_of(std::string_view name) const;
+  /// Null: `model` is a model of its own, perhaps with the same name.
+  const shaped_model_spec* spec_of(const catalog::view& model) const;
   std::vector<catalog::view> parts_of(const shaped_model_spec& spec) const;
+  catalog::view whole_of(const shaped_model_spec& spec) const;
 
   const std::vector<shaped_model_spec> specs_;
   const std::vector<model_spec> parts_;  ///< all models of the cluster file, by id

@@ -138,9 +138,11 @@ class config_reader {
   }
 
   void read_timeout() {
-    const auto us =
-        message_.dynamic_batching().default_queue_policy().default_timeout_microseconds();  // 0: none
-    if (us > 0) out_.config.timeout = std::chrono::microseconds(std::min(us, max_timeout_us));
+    const auto& policy = message_.dynamic_batching().default_queue_policy();
+    const auto us = policy.default_timeout_microseconds();  // 0: none
+    // With DELAY late requests are answered as well, so that the timeout is no SLO.
+    if (us > 0 && policy.timeout_action() == proto::ModelQueuePolicy::REJECT)
+      out_.config.timeout = std::chrono::microseconds(std::min(us, max_timeout_us));
   }
 
   const model_config_text& text_;

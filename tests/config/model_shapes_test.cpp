@@ -84,15 +84,23 @@ TEST_CASE("without rows the axis counts from the first dimension") {
 
 TEST_CASE("shapes and padding that make no sense are refused") {
   CHECK(says("shapes = [ { x = [3] }, { x = [3] } ]", "a shape twice"));
-  CHECK(says("shapes = [ { x = [3] }, { y = [3] } ]", "for the same inputs"));
-  CHECK(says("shapes = [ { x = [3] }, {} ]", "a shape of no input"));
+  CHECK(says("shapes = [ { x = [3] }, { y = [4] } ]", "for the same inputs"));
+  CHECK(says("shapes = [ { x = [3] }, {} ]", "for the same inputs"));
+  CHECK(says("shapes = [ {}, {} ]", "a shape of no input"));
   CHECK(says("shapes = [ { x = [3.5] }, { x = [4] } ]", "no whole number"));
-  CHECK(says("shapes = 3", "shapes"));
+  CHECK(says("shapes = 3", "must be written as [["));
   CHECK(says("pad = { axis = 1, to = [64], inputs = { x = 0 } }", "2 to 64 lengths"));
   CHECK(says("pad = { axis = 1, to = [64, 64], inputs = { x = 0 } }", "a length twice"));
-  CHECK(says("pad = { axis = 0, to = [4, 8], inputs = { x = 0 } }", "axis"));
+  CHECK(says("pad = { axis = 0, to = [4, 8], inputs = { x = 0 } }", "1..31"));
   CHECK(says("pad = { axis = 1, to = [4, 8] }", "table of the inputs to pad"));
   CHECK(says("pad = { axis = 2, to = [4, 8], inputs = { x = 0 } }", "is no dimension of 'x'"));
   CHECK(says("shapes = [ { x = [3] }, { x = [4] } ]\npad = { axis = 1, to = [4, 8], inputs = { x = 0 } }",
              "one shape at most"));
+}
+
+TEST_CASE("images have one shape") {
+  CHECK(
+      says("shapes = [ { x = [3, 8, 8] }, { x = [3, 9, 9] } ]\n"
+           "preprocess = { decode = \"image\", resize = [8, 8] }",
+           "makes images of one shape"));
 }

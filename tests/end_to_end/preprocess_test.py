@@ -18,7 +18,7 @@ import onnx
 import onnxruntime
 import tritonclient.http as triton
 from onnx import TensorProto, helper, numpy_helper
-from PIL import Image
+from PIL import Image, PngImagePlugin
 from tritonclient.utils import InferenceServerException
 
 import cluster
@@ -232,6 +232,13 @@ class Preprocess(unittest.TestCase):
         for name in ("refused/60000x60000.png", "refused/16383x16383.webp", "refused/65500x65500.jpg") * 10:
             code, _ = self.cluster.infer("classifier", json_body([(IMAGES / name).read_bytes()]))
             self.assertEqual(code, 400)
+        texts = PngImagePlugin.PngInfo()
+        for number in range(40):
+            texts.add_text(f"text {number}", "A" * 7_000_000, zip=True)
+        file = io.BytesIO()
+        Image.new("RGB", (8, 8)).save(file, "PNG", pnginfo=texts)
+        code, answer = self.cluster.infer("classifier", json_body([file.getvalue()]))
+        self.assertEqual(code, 200, answer)
         self.assertLess(time.monotonic() - began, PATIENCE / 2)
         self.assertLess(peak() - before, 50, "MiB")
         self.assertEqual(self.cluster.infer("classifier", body)[0], 400)

@@ -150,7 +150,7 @@ std::vector<written_body> make_bodies(const load_options& o, const std::vector<c
                     file.size(), t.name, row));
   random_stream random(o.seed, "inputs", index);
   std::vector<written_body> bodies;
-  for (size_t i = 0; i < distinct_inputs; ++i) {
+  for (size_t i = 0; i < (takes_bytes ? 1 : distinct_inputs); ++i) {
     const auto input = takes_bytes    ? repeated(file, o.rows * elements(s.inputs[0]))
                        : file.empty() ? random_input(s, o.rows, random)
                                       : file_input(file, s, o.rows, i * o.rows);

@@ -15,6 +15,7 @@
 #include "tools/node/model_source.hpp"
 #include "tools/node/read_encoder_bundle.hpp"
 #include "tools/node/read_tokenizer_bundle.hpp"
+#include "transport/kserve/shape_choice.hpp"
 #ifdef TROUPE_CUDA
 #include "gpu/device/profile.hpp"
 #include "gpu/llm/cuda/decoder_shape.hpp"
@@ -49,6 +50,15 @@ void read_model_file(const model_spec& m, const cluster_spec& cluster) {
 #endif
 }
 
+/// Throws model_error.
+void check_padding(const padding_spec& padding, const model_spec& m) {
+  for (const auto& t : signature_of(source_of(m)).inputs)
+    if (const auto* pad = find_input(padding.inputs, t.name);
+        pad != nullptr && !can_pad_with(t.type, pad->value))
+      throw model_error(
+          fmt::format("'{}' is {}, which cannot be padded with {}", t.name, to_string(t.type), pad->value));
+}
+
 #ifdef TROUPE_CUDA
 /// Throws model_error.
 void check_on_cuda(const llm::model_config& whole, const llm_spec& m) {
@@ -69,7 +79,7 @@ std::string read_llm_folder(const llm_spec& m) {
   return texts->chat_problem;
 }
 
-/// Adds what `read` throws.
+/// Adds the problem that `read` throws, once.
 void note(std::vector<problem>& problems, const file_position& where, const char* key,
           const std::function<void()>& read) {
   try {
@@ -77,7 +87,9 @@ void note(std::vector<problem>& problems, const file_position& where, const char
   } catch (const std::bad_alloc&) {
     problems.push_back({where, fmt::format("{}: the model does not fit into memory", key)});
   } catch (const std::exception& e) {
-    problems.push_back({where, fmt::format("{}: {}", key, e.what())});
+    problem p{where, fmt::format("{}: {}", key, e.what())};
+    const auto known = [&](const problem& q) { return to_string(q) == to_string(p); };
+    if (std::ranges::none_of(problems, known)) problems.push_back(std::move(p));
   }
 }
 
@@ -99,6 +111,10 @@ model_file_findings check_model_files(const cluster_reading& cluster) {
     if (!of_encoders.contains(i))
       note(out.problems, cluster.model_places[i], "model.source",
            [&] { read_model_file(spec.models[i], spec); });
+  for (const auto& s : spec.shaped_models)
+    if (const auto first = s.shapes.front().value; s.padding && out.problems.empty())
+      note(out.problems, cluster.model_places[first], "model.pad",
+           [&] { check_padding(*s.padding, spec.models[first]); });
   for (size_t i = 0; i < spec.llms.size(); ++i)
     note(out.problems, cluster.llm_places[i], "llm.model", [&] {
       if (const auto why = read_llm_folder(spec.llms[i]); !why.empty())

@@ -18,7 +18,7 @@
 namespace troupe::formats {
 namespace {
 
-constexpr int max_scans = 100;  // each may go over the whole image; usual files have up to a dozen
+constexpr int max_scans = 20;  // each may go over the whole image; usual files have up to a dozen
 
 class jpeg_decoder {
  public:

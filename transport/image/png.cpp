@@ -29,6 +29,10 @@ class png_decoder {
     if (setjmp(back_) != 0) return false;
     png_set_read_fn(png_, this, read);
     png_set_user_limits(png_, 0x7fffffff, 0x7fffffff);  // the caller checks the size
+    // Texts and profiles inflate to any size, and are of no use here.
+    png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, unused_chunks, unused_chunk_count);
+    png_set_chunk_cache_max(png_, 1);
+    png_set_chunk_malloc_max(png_, 64u << 10);
     png_read_info(png_, info_);
     return true;
   }
@@ -61,7 +65,13 @@ class png_decoder {
   }
   std::string_view why() const { return why_; }
 
+  static constexpr const char* cut_short = "the file is cut short";
+
  private:
+  static constexpr int unused_chunk_count = 8;
+  /// Each name ends with a zero.
+  static constexpr png_byte unused_chunks[] = "tEXt\0zTXt\0iTXt\0iCCP\0sPLT\0eXIf\0hIST\0pCAL";
+
   [[noreturn]] static void fail(png_structp png, png_const_charp what) {
     auto& self = *static_cast<png_decoder*>(png_get_error_ptr(png));
     std::strncpy(self.why_, what, sizeof self.why_ - 1);
@@ -74,10 +84,6 @@ class png_decoder {
     left = left.subspan(bytes);
   }
 
- public:
-  static constexpr const char* cut_short = "the file is cut short";
-
- private:
   png_structp png_ = nullptr;
   png_infop info_ = nullptr;
   int passes_ = 1;

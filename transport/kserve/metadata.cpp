@@ -32,8 +32,7 @@ std::vector<tensor_spec> tensors_of(const json& list, bool batched) {
     if (batched) t.shape.erase(t.shape.begin());
     if (std::ranges::any_of(t.shape, [](int64_t d) { return d < 0; }))
       throw http_error{502, "the shape of " + json_quote(t.name) +
-                                " is open; name one of the model's shapes, such as NAME@64, which GET "
-                                "/v2/models lists"};
+                                " is open; ask for a model with one shape, in Troupe NAME@SHAPE"};
     tensors.push_back(std::move(t));
   }
   return tensors;

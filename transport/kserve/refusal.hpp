@@ -24,6 +24,12 @@ inline std::string shape_text(std::span<const int64_t> shape) {
   return fmt::format("[{}]", fmt::join(shape, ","));
 }
 
+inline std::string names_of(const std::vector<tensor_spec>& tensors) {
+  std::string names;
+  for (const auto& t : tensors) names += (names.empty() ? "" : ", ") + json_quote(t.name);
+  return names;
+}
+
 inline std::string shortened(std::string_view text) {
   return json_quote(text.size() <= 80 ? std::string(text) : std::string(text.substr(0, 77)) + "...");
 }

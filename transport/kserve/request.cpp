@@ -15,12 +15,6 @@ constexpr size_t longest_id = 1 << 10;  // kept with its request, and returned
 constexpr std::string_view use_binary = "send it as binary data (parameters.binary_data_size)";
 constexpr std::string_view want_binary = "ask for binary data (parameters.binary_data)";
 
-std::string names_of(const std::vector<tensor_spec>& tensors) {
-  std::string names;
-  for (const auto& t : tensors) names += (names.empty() ? "" : ", ") + json_quote(t.name);
-  return names;
-}
-
 std::optional<uint32_t> find(const std::vector<tensor_spec>& tensors, std::string_view name) {
   for (uint32_t i = 0; i < tensors.size(); ++i)
     if (tensors[i].name == name) return i;
@@ -75,7 +69,8 @@ class request_reader {
              names_of(signature_.inputs));
     const auto& t = signature_.inputs[0];
     const auto row = row_bytes(t);
-    if (takes_files(0) && files_->is_file(binary_)) {
+    const bool whole_rows = row > 0 && binary_.size() % row == 0;
+    if (takes_files(0) && !whole_rows && files_->is_file(binary_)) {
       take_rows(json_quote(t.name), 1);
       request_.inputs[0] = {binary_, true, true, row, infer_request::form::one_file};
       request_.input_bytes = row;

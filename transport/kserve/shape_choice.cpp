@@ -1,8 +1,10 @@
 #include "transport/kserve/shape_choice.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "transport/kserve/given_input.hpp"
 #include "transport/kserve/parameters.hpp"
@@ -39,16 +41,17 @@ bool same_row(const sent_shape& x, const tensor_spec& t, bool batched) {
 bool fits(const std::vector<sent_shape>& sent, const model_signature& s) {
   return std::ranges::all_of(sent, [&](const sent_shape& x) {
     const auto* t = find_tensor(s.inputs, x.name);
-    return t == nullptr || same_row(x, *t, s.batched);  // unknown names are refused with the request
+    return t != nullptr && same_row(x, *t, s.batched);
   });
 }
 
-/// The first input with a shape that none of the signatures has; else the first whose shapes differ.
-const sent_shape& to_blame(const std::vector<sent_shape>& sent, std::span<const model_signature> shapes) {
+/// The first input with a shape that none of the signatures has; else the first: the shapes do not belong
+/// together.
+const sent_shape& misfit_of(const std::vector<sent_shape>& sent, std::span<const model_signature> shapes) {
   for (const auto& x : sent) {
     const auto has = [&](const model_signature& s) {
       const auto* t = find_tensor(s.inputs, x.name);
-      return t == nullptr || same_row(x, *t, s.batched);
+      return t != nullptr && same_row(x, *t, s.batched);
     };
     if (std::ranges::none_of(shapes, has)) return x;
   }
@@ -81,25 +84,18 @@ struct block_copy {
   }
 };
 
-/// False if the type has no such value here.
-bool fill(const tensor_spec& t, double value, std::span<std::byte> into) {
+void fill(data_type type, double value, std::span<std::byte> into) {
   std::ranges::fill(into, std::byte{});
-  if (value == 0) return true;
-  bool filled = false;
-  with_type(t.type, [&]<class T>(T) {
-    if (value < static_cast<double>(std::numeric_limits<T>::lowest()) ||
-        value > static_cast<double>(std::numeric_limits<T>::max()))
-      return;
+  if (value == 0) return;
+  with_type(type, [&]<class T>(T) {
     const auto x = static_cast<T>(value);
     for (size_t at = 0; at < into.size(); at += sizeof x) std::memcpy(&into[at], &x, sizeof x);
-    filled = true;
   });
-  return filled;
 }
 
 }  // namespace
 
-http_result<std::vector<sent_shape>> read_sent_shapes(infer_body body) {
+http_result<std::vector<sent_shape>> read_sent_shapes(infer_body body, const model_signature& model) {
   if (body.json.empty())
     return http_error{400, "the model has several shapes: send JSON that names the shape of each input"};
   try {
@@ -112,7 +108,11 @@ http_result<std::vector<sent_shape>> read_sent_shapes(infer_body body) {
       }
       in.read_array([&] {
         auto x = read_input(in, out.size());
-        if (!x.has_shape) refuse("input {}: \"shape\" is missing", shortened(x.name));
+        if (find_tensor(model.inputs, x.name) == nullptr)
+          refuse("input {} is unknown; the model takes {}", shortened(x.name), names_of(model.inputs));
+        if (std::ranges::find(out, x.name, &sent_shape::name) != out.end())
+          refuse("input {} occurs twice", json_quote(x.name));
+        if (!x.has_shape) refuse("input {}: \"shape\" is missing", json_quote(x.name));
         out.push_back({std::move(x.name), std::move(x.shape)});
       });
     });
@@ -136,7 +136,7 @@ http_result<size_t> choose_shape(const std::vector<sent_shape>& sent,
                                  std::span<const model_signature> shapes) {
   for (size_t i = 0; i < shapes.size(); ++i)
     if (fits(sent, shapes[i])) return i;
-  const auto& wrong = to_blame(sent, shapes);
+  const auto& wrong = misfit_of(sent, shapes);
   std::string known;
   for (const auto& s : shapes)
     if (const auto* t = find_tensor(s.inputs, wrong.name))
@@ -147,10 +147,11 @@ http_result<size_t> choose_shape(const std::vector<sent_shape>& sent,
 
 http_result<padded_choice> choose_length(const std::vector<sent_shape>& sent,
                                          std::span<const model_signature> shapes, const padded_axis& by) {
-  const auto padded = std::ranges::find_if(sent, [&](const sent_shape& x) {
-    return find_input(std::vector(by.inputs.begin(), by.inputs.end()), x.name) != nullptr;
-  });
-  padded_choice out{0, shapes.front()};
+  const auto is_padded = [&](const std::string& name) {
+    return std::ranges::find(by.inputs, name, &input_constant::name) != by.inputs.end();
+  };
+  const auto padded = std::ranges::find_if(sent, is_padded, &sent_shape::name);
+  padded_choice out{0, shapes.front(), {}};
   if (padded == sent.end()) return out;  // missing inputs are refused with the request
   if (by.axis >= padded->dims.size())
     return http_error{400, fmt::format("input {}: shape {} given, which has no dimension {}",
@@ -164,35 +165,43 @@ http_result<padded_choice> choose_length(const std::vector<sent_shape>& sent,
   out.sent = shapes[out.shape];
   const size_t axis = by.axis - (out.sent.batched ? 1 : 0);
   for (auto& t : out.sent.inputs)
-    if (std::ranges::find(by.inputs, t.name, &input_constant::name) != by.inputs.end() &&
-        axis < t.shape.size())
-      t.shape[axis] = length;
-  for (size_t o = 0; o < out.sent.outputs.size(); ++o) {
+    if (is_padded(t.name) && axis < t.shape.size()) t.shape[axis] = length;
+  const auto open = open_signature(shapes);
+  for (uint32_t o = 0; o < open.outputs.size(); ++o) {
+    auto dims = open.outputs[o].shape;
     bool follows = true;
     for (size_t s = 0; s < shapes.size(); ++s) {
-      const auto& dims = shapes[s].outputs[o].shape;
-      follows = follows && axis < dims.size() && dims[axis] == by.lengths[s];
+      const auto& at = shapes[s].outputs[o].shape;
+      follows = follows && axis < at.size() && at[axis] == by.lengths[s];
     }
-    if (follows) out.sent.outputs[o].shape[axis] = length;
+    if (follows) out.sent.outputs[o].shape[axis] = dims[axis] = length;
+    if (std::ranges::find(dims, -1) != dims.end()) out.padded_outputs.push_back(o);
   }
   return out;
 }
 
-std::optional<http_error> pad_inputs(const model_signature& sent, const model_signature& runs, uint32_t rows,
-                                     const padded_axis& by, std::span<const std::byte> inputs,
-                                     std::span<std::byte> into) {
+bool can_pad_with(data_type type, double value) {
+  if (value == 0) return type != data_type::bytes;
+  bool exact = false;
+  with_type(type, [&]<class T>(T) {
+    exact = value >= static_cast<double>(std::numeric_limits<T>::lowest()) &&
+            value <= static_cast<double>(std::numeric_limits<T>::max()) &&
+            (std::is_floating_point_v<T> || value == std::floor(value));
+  });
+  return exact;
+}
+
+void pad_inputs(const model_signature& sent, const model_signature& runs, uint32_t rows,
+                const padded_axis& by, std::span<const std::byte> inputs, std::span<std::byte> into) {
   for (size_t i = 0; i < runs.inputs.size(); ++i) {
     const auto from = sent.whole(sent.inputs[i], rows), to = runs.whole(runs.inputs[i], rows);
     const auto room = into.first(row_bytes(to));
     into = into.subspan(room.size());
     const auto value = std::ranges::find(by.inputs, to.name, &input_constant::name);
-    if (value != by.inputs.end() && from.shape != to.shape && !fill(to, value->value, room))
-      return http_error{500, fmt::format("input {}: {} cannot be padded with {}", json_quote(to.name),
-                                         to_string(to.type), value->value)};
+    if (value != by.inputs.end() && from.shape != to.shape) fill(to.type, value->value, room);
     block_copy{from.shape, to.shape, size_of(to.type)}.copy(0, inputs.data(), room.data());
     inputs = inputs.subspan(row_bytes(from));
   }
-  return {};
 }
 
 std::vector<std::byte> cut_outputs(const model_signature& runs, const model_signature& sent, uint32_t rows,

@@ -15,12 +15,13 @@
 
 namespace troupe {
 
-/// An input of a request with its whole shape, which has not been compared with any model.
+/// An input of a request with its whole shape.
 struct sent_shape {
   std::string name;
   std::vector<int64_t> dims;
 };
-http_result<std::vector<sent_shape>> read_sent_shapes(infer_body body);
+/// Refuses inputs that `model` does not have, or that occur twice; its shapes are not looked at.
+http_result<std::vector<sent_shape>> read_sent_shapes(infer_body body, const model_signature& model);
 
 /// The signature with -1 where the signatures differ.
 model_signature open_signature(std::span<const model_signature> shapes);
@@ -36,18 +37,21 @@ struct padded_axis {
   std::span<const input_constant> inputs;  ///< that have this axis, with the value that they are padded with
 };
 struct padded_choice {
-  size_t shape = 0;      ///< the shortest that is long enough
-  model_signature sent;  ///< with the length of the request
+  size_t shape = 0;                      ///< the shortest that is long enough
+  model_signature sent;                  ///< with the length of the request
+  std::vector<uint32_t> padded_outputs;  ///< that depend on the length in another way, and cannot be cut
 };
-/// Outputs have the length of the request where they have those of the shapes.
+/// Outputs have the length of the request where they have those of the shapes in the same axis.
 http_result<padded_choice> choose_length(const std::vector<sent_shape>& sent,
                                          std::span<const model_signature> shapes, const padded_axis& by);
 
+/// An input of this type can be padded with the value: integers hold it exactly, FP16 and BF16 hold 0 only.
+bool can_pad_with(data_type type, double value);
+
 /// Writes the inputs of a request in the shapes of `sent` to `into`, in those of `runs`, with padding behind
-/// them. `into` has room for `rows` rows of them.
-std::optional<http_error> pad_inputs(const model_signature& sent, const model_signature& runs, uint32_t rows,
-                                     const padded_axis& by, std::span<const std::byte> inputs,
-                                     std::span<std::byte> into);
+/// them. `into` has room for `rows` rows of them. Requires: `can_pad_with` the values.
+void pad_inputs(const model_signature& sent, const model_signature& runs, uint32_t rows,
+                const padded_axis& by, std::span<const std::byte> inputs, std::span<std::byte> into);
 /// The outputs in the shapes of `sent`, from those of `runs`; nothing if their size is another one.
 std::vector<std::byte> cut_outputs(const model_signature& runs, const model_signature& sent, uint32_t rows,
                                    std::span<const std::byte> outputs);

@@ -3,20 +3,20 @@
 #ifdef __x86_64__
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
+#include "gpu/kernels/cpu/dense_job.hpp"
 #include "gpu/kernels/cpu/simd.hpp"
 
+// clang-format off
 #ifdef __clang__
-#define TROUPE_BEGIN_AMX                                                                          \
-  _Pragma(                                                                                        \
-      "clang attribute push(__attribute__((target(\"amx-tile,amx-bf16,avx512f,avx512bw,avx512dq," \
-      "avx512vl,avx2,fma,f16c\"))), apply_to = function)")
+#define TROUPE_BEGIN_AMX \
+  _Pragma("clang attribute push(__attribute__((target(\"amx-tile,amx-bf16,avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c\"))), apply_to = function)")
 #else
 #define TROUPE_BEGIN_AMX      \
   _Pragma("GCC push_options") \
       _Pragma("GCC target(\"amx-tile,amx-bf16,avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c\")")
 #endif
+// clang-format on
 
 namespace troupe::kernels {
 namespace {
@@ -36,12 +36,6 @@ struct packed_rows {
   const std::byte* block(size_t index) const { return data + index * steps * 2 * tile_bytes; }
 };
 
-std::byte* room_for_rows(size_t bytes) {
-  thread_local std::vector<std::byte> room;
-  if (room.size() < bytes) room.resize(bytes);
-  return room.data();
-}
-
 TROUPE_BEGIN_AMX
 
 struct alignas(64) tile_config {
@@ -58,6 +52,7 @@ void configure_tiles(size_t rows, bool two_blocks) {
   const auto last = static_cast<uint8_t>(rows);
   c.rows[2] = c.rows[3] = c.rows[5] = last;
   if (!two_blocks) c.rows[0] = c.rows[1] = c.rows[4] = last;
+  asm volatile("" : : "m"(c) : "memory");  // GCC 12 takes the next for a use of eight bytes
   _tile_loadconfig(&c);
 }
 
@@ -69,9 +64,10 @@ void split_row(const float* x, size_t count, std::byte* high, std::byte* low) {
                             : left > 0 ? avx512::load_part(x + 16 * half, left)
                                        : avx512::splat(0);
     const __m256i rounded = avx512::to_bf16(all);
-    // Infinity and NaN have no rest.
-    const __mmask16 finite = _mm512_cmp_ps_mask((all - all).v, (all - all).v, _CMP_ORD_Q);
-    const avx512::vec rest = {_mm512_maskz_sub_ps(finite, all.v, avx512::from_bf16(rounded).v)};
+    // Infinity, which the largest numbers are rounded to, and NaN have no rest.
+    const avx512::vec first = avx512::from_bf16(rounded), zero = first - first;
+    const __mmask16 finite = _mm512_cmp_ps_mask(zero.v, zero.v, _CMP_ORD_Q);
+    const avx512::vec rest = {_mm512_maskz_sub_ps(finite, all.v, first.v)};
     _mm256_store_si256(reinterpret_cast<__m256i*>(high) + half, rounded);
     _mm256_store_si256(reinterpret_cast<__m256i*>(low) + half, avx512::to_bf16(rest));
   }
@@ -113,7 +109,8 @@ inline void fetch(const std::byte* weights) {
     _mm_prefetch(weights + ahead_bytes + line, _MM_HINT_T0);
 }
 
-/// One block of rows and a panel, or two: a sum takes a while, and two panels have twice as many.
+/// One block of rows, and one panel or two. Each step waits for the sums of the one before; two panels halve
+/// the waits.
 template <bool TwoPanels>
 void run_block(const dense_args& a, const packed_rows& x, size_t block, size_t panel) {
   const std::byte *rows = x.block(block), *weights = a.w->panel(panel), *more = weights + a.w->panel_bytes();
@@ -209,8 +206,7 @@ void dense_amx(const dense_args& a) {
   const size_t in = a.w->in(), steps = a.w->padded_in() / tile_inputs, panels = a.w->panels();
   const size_t blocks = (a.rows + tile_rows - 1) / tile_rows;
   const bool worth_threads = a.rows * in * a.w->out() > size_t{1} << 19;
-  std::byte* room = room_for_rows(blocks * steps * 2 * tile_bytes + 64);
-  room += -reinterpret_cast<uintptr_t>(room) % 64;
+  std::byte* room = room_for_inputs(blocks * steps * 2 * tile_bytes);
   const packed_rows x{room, steps};
 #pragma omp parallel for schedule(static) if (worth_threads && blocks > 1)
   for (size_t b = 0; b < blocks; ++b) pack_block(a, b, steps, room + b * steps * 2 * tile_bytes);

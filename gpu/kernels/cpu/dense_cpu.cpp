@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cassert>
-#include <vector>
 
 #include "gpu/kernels/cpu/dense_amx.hpp"
 #include "gpu/kernels/cpu/dense_job.hpp"
@@ -14,13 +13,6 @@ namespace troupe::kernels {
 namespace {
 
 constexpr size_t panels_of_job = 4, inputs_of_job = 512;
-
-/// Buffer for the packed inputs of a call, reused by the thread's later calls.
-float* room_for(size_t floats) {
-  thread_local std::vector<float> room;
-  if (room.size() < floats) room.resize(floats);
-  return room.data();
-}
 
 }  // namespace
 
@@ -42,7 +34,7 @@ void dense(const dense_args& a) {
 
   float* packed = nullptr;  // null: a single row is read in place
   if (a.rows > 1) {
-    packed = room_for(a.rows * in);
+    packed = reinterpret_cast<float*>(room_for_inputs(a.rows * in * sizeof(float)));
     const size_t slices = (in + inputs_of_job - 1) / inputs_of_job;
 #pragma omp parallel for schedule(static) if (worth_threads && a.rows * in > size_t{1} << 16)
     for (size_t i = 0; i < slices * tall_jobs; ++i) {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "gpu/common/aligned_bytes.hpp"
 #include "gpu/kernels/dense.hpp"
 
 namespace troupe::kernels {
@@ -15,5 +16,12 @@ struct dense_job {
   size_t first_row = 0, rows = 0;  ///< at most dense_max_rows
   size_t first_panel = 0, panels = 0;
 };
+
+/// Memory of this thread for the packed inputs of a call, which its later calls reuse.
+inline std::byte* room_for_inputs(size_t bytes) {
+  thread_local aligned_bytes room;
+  if (room.size() < bytes) room = {}, room = aligned_bytes(bytes);
+  return room.data();
+}
 
 }  // namespace troupe::kernels

@@ -6,8 +6,12 @@
 #include <unistd.h>
 #endif
 
+#include <array>
 #include <atomic>
 #include <cassert>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
 
 namespace troupe::kernels {
 
@@ -48,11 +52,21 @@ bool has_isa(isa version) {
 
 namespace {
 
+/// The best that the processor has and TROUPE_ISA allows.
+isa best_isa() {
+  constexpr std::array<std::pair<std::string_view, isa>, 4> from_best{
+      {{"amx", isa::amx}, {"avx512", isa::avx512}, {"avx2", isa::avx2}, {"portable", isa::portable}}};
+  const char* named = std::getenv("TROUPE_ISA");
+  bool allowed = named == nullptr;
+  for (const auto& [name, version] : from_best) {
+    allowed = allowed || name == named;
+    if (allowed && has_isa(version)) return version;
+  }
+  return isa::portable;
+}
+
 std::atomic<isa>& chosen() {
-  static std::atomic<isa> version = has_isa(isa::amx)      ? isa::amx
-                                    : has_isa(isa::avx512) ? isa::avx512
-                                    : has_isa(isa::avx2)   ? isa::avx2
-                                                           : isa::portable;
+  static std::atomic<isa> version = best_isa();
   return version;
 }
 

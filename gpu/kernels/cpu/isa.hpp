@@ -1,5 +1,6 @@
 // The instruction set of the kernels on this processor: the best that it has, chosen once. A binary has up to
-// three versions of each kernel, and a fourth of dense layers with BF16 weights. Results may differ in the
+// three versions of each kernel, and a fourth of dense layers with BF16 weights, which keeps 16 bits of each
+// input's fraction. TROUPE_ISA in the environment names a lesser one. Results of the others may differ in the
 // last bits between versions, never within one.
 #pragma once
 #include <cstdint>
@@ -9,7 +10,7 @@ namespace troupe::kernels {
 enum class isa : uint8_t { portable, avx2, avx512, amx };
 
 /// AVX2 stands for AVX2, FMA and F16C; AVX-512 for F, BW, DQ and VL; AMX for these and tiles of BF16, which
-/// the system lets this process use. Whatever has no version for AMX runs that for AVX-512.
+/// the system lets this process use. Kernels without a version for AMX run that for AVX-512.
 bool has_isa(isa version);
 isa current_isa();
 /// For tests and comparisons: sets the version for all threads. Requires: `has_isa(version)`; no kernel is

@@ -20,10 +20,10 @@
 #define TROUPE_TILE [[gnu::noinline]]  // not inlined: many tiles in one function take minutes to compile
 
 #ifdef __clang__
-#define TROUPE_BEGIN_AVX512                                                                                  \
-  _Pragma(                                                                                                   \
-      "clang attribute push(__attribute__((target(\"avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c\"))), " \
-      "apply_to = function)")
+// clang-format off
+#define TROUPE_BEGIN_AVX512 \
+  _Pragma("clang attribute push(__attribute__((target(\"avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c\"))), apply_to = function)")
+// clang-format on
 #define TROUPE_BEGIN_AVX2 \
   _Pragma("clang attribute push(__attribute__((target(\"avx2,fma,f16c\"))), apply_to = function)")
 #define TROUPE_END_ISA _Pragma("clang attribute pop")

@@ -90,6 +90,16 @@ TEST_CASE("shaped_models: a request goes to the model of its shape, and its answ
   CHECK(shaped.choose(plain, {"", {}})->runs == plain);
 }
 
+TEST_CASE("shaped_models: a deployed model of the same name is none of the shapes") {
+  words_cluster f;
+  f.models.add(slot_with(0, {{1, 2}, {2, 4}}));
+  f.models.open({model_id{9}, "words", 10ms, 8, of_length(3), 1});
+  const shaped_models shaped{f.cluster, f.models};
+  const auto deployed = f.models.find("words");
+  CHECK(shaped.parts_of(deployed) == std::vector{deployed});
+  CHECK(shaped.choose(deployed, {ask_for(3), {}})->runs == deployed);
+}
+
 TEST_CASE("shaped_models: a request is padded, and takes the memory of the padded shape") {
   words_cluster f(true);
   f.models.add(slot_with(0, {{1, 2}, {2, 4}}));

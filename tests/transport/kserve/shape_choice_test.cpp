@@ -46,17 +46,25 @@ std::vector<T> values_of(std::span<const std::byte> bytes) {
 
 TEST_CASE("the shapes of a request are read without its values") {
   const auto sent = read_sent_shapes(
-      {R"({"id":"7","inputs":[{"name":"x","datatype":"FP32","shape":[2,4,4],"data":[1,"any"]}]})", {}});
+      {R"({"id":"7","inputs":[{"name":"x","datatype":"FP32","shape":[2,4,4],"data":[1,"any"]}]})", {}},
+      squares[0]);
   REQUIRE(sent);
   REQUIRE(sent->size() == 1);
   CHECK((*sent)[0].name == "x");
   CHECK((*sent)[0].dims == std::vector<int64_t>{2, 4, 4});
-  const auto refused = [](std::string_view json) { return read_sent_shapes({json, {}}).error().message; };
+  const auto refused = [](std::string_view json) {
+    return read_sent_shapes({json, {}}, squares[0]).error().message;
+  };
   CHECK(refused(R"({"inputs":[{"name":"x"}]})") == R"(input "x": "shape" is missing)");
   CHECK(refused("{}") == R"("inputs" is missing)");
   CHECK(refused(R"({"inputs":[{"name":"x","shape":[-1]}]})").find("is not a dimension") != std::string::npos);
+  CHECK(refused(R"({"inputs":[{"name":"y","shape":[1]}]})") ==
+        R"(input "y" is unknown; the model takes "x")");
+  CHECK(refused(R"({"inputs":[{"name":"x","shape":[1]},{"name":"x","shape":[1]}]})") ==
+        R"(input "x" occurs twice)");
   CHECK(refused("{").find("malformed JSON") != std::string::npos);
-  CHECK(read_sent_shapes({{}, "raw"}).error().message.find("several shapes") != std::string::npos);
+  CHECK(read_sent_shapes({{}, "raw"}, squares[0]).error().message.find("several shapes") !=
+        std::string::npos);
 }
 
 TEST_CASE("a request runs in the shape that it has, with any number of rows") {
@@ -68,7 +76,6 @@ TEST_CASE("a request runs in the shape that it has, with any number of rows") {
   CHECK(refused.error().message ==
         R"(input "x": shape [1,8,4] given; the model has the shapes [-1,4,4], [-1,8,8])");
   CHECK_FALSE(choose_shape({{"x", {8, 8}}}, squares));
-  CHECK(*choose_shape({{"unknown", {1}}}, squares) == 0);
 }
 
 TEST_CASE("inputs whose shapes do not belong together are refused") {
@@ -110,7 +117,7 @@ TEST_CASE("inputs are padded with their values, and outputs cut back") {
   const auto mask = packed<float>({1, 1, 1, 1, 1, 1});
   inputs.insert(inputs.end(), mask.begin(), mask.end());
   std::vector<std::byte> padded(2 * input_row_bytes(encoders[1]), std::byte{0xff});
-  REQUIRE_FALSE(pad_inputs(sent, encoders[1], 2, by_length, inputs, padded));
+  pad_inputs(sent, encoders[1], 2, by_length, inputs, padded);
   const auto all = std::span<const std::byte>(padded);
   CHECK(values_of<int64_t>(all.first(64)) == std::vector<int64_t>{1, 2, 3, 9, 4, 5, 6, 9});
   CHECK(values_of<float>(all.subspan(64)) == std::vector<float>{1, 1, 1, 0, 1, 1, 1, 0});
@@ -122,15 +129,49 @@ TEST_CASE("inputs are padded with their values, and outputs cut back") {
   CHECK(cut_outputs(encoders[1], sent, 2, packed<float>({1})).empty());
 }
 
-TEST_CASE("a value that the type does not have pads nothing") {
-  const model_signature runs{.inputs = {{"x", data_type::uint8, {4}}}, .outputs = {}};
-  const model_signature sent{.inputs = {{"x", data_type::uint8, {1}}}, .outputs = {}};
-  const std::vector<input_constant> negative{{"x", -1}}, largest{{"x", 255}};
-  const std::vector<std::byte> one(1, std::byte{7});
-  std::vector<std::byte> into(4);
-  const auto refused = pad_inputs(sent, runs, 1, {1, lengths, negative}, one, into);
-  REQUIRE(refused);
-  CHECK(refused->message == R"(input "x": UINT8 cannot be padded with -1)");
-  CHECK_FALSE(pad_inputs(sent, runs, 1, {1, lengths, largest}, one, into));
-  CHECK(into == std::vector<std::byte>{std::byte{7}, std::byte{255}, std::byte{255}, std::byte{255}});
+TEST_CASE("outputs that follow the length in another axis cannot be cut") {
+  const auto scores = [](int64_t n) {
+    return model_signature{.inputs = {{"ids", data_type::int64, {n}}},
+                           .outputs = {{"states", data_type::fp32, {n}},
+                                       {"scores", data_type::fp32, {n, n}},
+                                       {"half", data_type::fp32, {n / 2}}}};
+  };
+  const std::vector<model_signature> shapes{scores(2), scores(4)};
+  const auto chosen = choose_length({{"ids", {1, 3}}}, shapes, by_length);
+  REQUIRE(chosen);
+  CHECK(chosen->padded_outputs == std::vector<uint32_t>{1, 2});
+  CHECK(choose_length(ids_of(3), encoders, by_length)->padded_outputs.empty());
+}
+
+TEST_CASE("inputs without rows, and of any rank, are padded in their first axis") {
+  const auto of = [](int64_t n) {
+    return model_signature{.inputs = {{"wave", data_type::boolean, {n}}, {"frames", data_type::fp16, {n, 2}}},
+                           .outputs = {{"y", data_type::fp16, {n, 2}}},
+                           .batched = false};
+  };
+  const std::vector<model_signature> shapes{of(1), of(3)};
+  const std::vector<uint32_t> to{1, 3};
+  const std::vector<input_constant> inputs{{"wave", 1}, {"frames", 0}};
+  const padded_axis by{0, to, inputs};
+  const auto chosen = choose_length({{"wave", {2}}, {"frames", {2, 2}}}, shapes, by);
+  REQUIRE(chosen);
+  REQUIRE(chosen->shape == 1);
+  const std::vector<std::byte> sent{std::byte{0}, std::byte{1}, std::byte{1}, std::byte{2}, std::byte{3},
+                                    std::byte{4}, std::byte{5}, std::byte{6}, std::byte{7}, std::byte{8}};
+  std::vector<std::byte> into(3 + 12, std::byte{9});
+  pad_inputs(chosen->sent, shapes[1], 1, by, sent, into);
+  CHECK(values_of<uint8_t>(into) == std::vector<uint8_t>{0, 1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 0});
+  CHECK(values_of<uint8_t>(cut_outputs(shapes[1], chosen->sent, 1, std::span(into).subspan(3))) ==
+        std::vector<uint8_t>{1, 2, 3, 4, 5, 6, 7, 8});
+}
+
+TEST_CASE("a value pads the types that hold it") {
+  CHECK(can_pad_with(data_type::uint8, 255));
+  CHECK_FALSE(can_pad_with(data_type::uint8, 256));
+  CHECK_FALSE(can_pad_with(data_type::uint8, -1));
+  CHECK_FALSE(can_pad_with(data_type::int64, 0.5));
+  CHECK(can_pad_with(data_type::fp32, 0.5));
+  CHECK(can_pad_with(data_type::fp16, 0));
+  CHECK_FALSE(can_pad_with(data_type::bf16, 1));
+  CHECK_FALSE(can_pad_with(data_type::bytes, 0));
 }

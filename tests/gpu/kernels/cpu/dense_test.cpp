@@ -34,7 +34,7 @@ struct dense_case {
   packed_weights w;
 };
 
-/// Bound of the rounding error of a sum of n products of numbers up to 1. AMX takes 16 bits of each.
+/// Bound of the rounding error of a sum of n products of numbers up to 1. With AMX each has 16 bits.
 double bound(size_t n, element type) {
   const bool tiles = current_isa() == isa::amx && type == element::bf16;
   return (tiles ? 4e-6 : 0) * static_cast<double>(n) + 1e-7 * (4 + 2 * static_cast<double>(n));
@@ -135,6 +135,21 @@ TEST_CASE("NaN in other rows of dense does not change a row's bits") {
     CHECK(same_bits(before.data(), after.data(), 5 * 70));
     CHECK(same_bits(&before[6 * 70], &after[6 * 70], 8 * 70));
     CHECK(std::isnan(after[5 * 70]));
+  });
+}
+
+TEST_CASE("the largest numbers and infinity pass through dense") {
+  with_each_isa([] {
+    const std::vector<float> half(40, 0.5F);
+    const packed_weights w(half.data(), element::f32, element::bf16, 1, 40);
+    std::vector<float> x(40, 0);
+    float y = 0;
+    x[3] = 3.4e38F;
+    dense({x.data(), 40, &w, nullptr, &y, 1, 1});
+    CHECK(y > 1.6e38F);
+    x[3] = std::numeric_limits<float>::infinity();
+    dense({x.data(), 40, &w, nullptr, &y, 1, 1});
+    CHECK(y == std::numeric_limits<float>::infinity());
   });
 }
 
