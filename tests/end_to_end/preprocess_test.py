@@ -234,7 +234,7 @@ class Preprocess(unittest.TestCase):
             self.assertEqual(code, 400)
         texts = PngImagePlugin.PngInfo()
         for number in range(40):
-            texts.add_text(f"text {number}", "A" * 7_000_000, zip=True)
+            texts.add_itxt(f"text {number}", "A" * 7_000_000, zip=True)
         file = io.BytesIO()
         Image.new("RGB", (8, 8)).save(file, "PNG", pnginfo=texts)
         code, answer = self.cluster.infer("classifier", json_body([file.getvalue()]))
