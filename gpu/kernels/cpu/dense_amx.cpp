@@ -56,20 +56,28 @@ void configure_tiles(size_t rows, bool two_blocks) {
   _tile_loadconfig(&c);
 }
 
-/// Inputs `first` to `first` + 32 of a row.
+/// The two parts of 16 numbers, or of the first `count` and zeros.
+struct bf16_parts {
+  __m256i first, rest;
+};
+inline bf16_parts split(const float* x, int count) {
+  const avx512::vec all = count >= 16 ? avx512::load(x)
+                          : count > 0 ? avx512::load_part(x, count)
+                                      : avx512::splat(0);
+  const __m256i rounded = avx512::to_bf16(all);
+  // Infinity, which the largest numbers are rounded to, and NaN have no rest.
+  const avx512::vec first = avx512::from_bf16(rounded), zero = first - first;
+  const __mmask16 finite = _mm512_cmp_ps_mask(zero.v, zero.v, _CMP_ORD_Q);
+  const avx512::vec rest = {_mm512_maskz_sub_ps(finite, all.v, first.v)};
+  return {rounded, avx512::to_bf16(rest)};
+}
+
+/// `count` inputs of a row, at most 32.
 void split_row(const float* x, size_t count, std::byte* high, std::byte* low) {
   for (int half = 0; half < 2; ++half) {
-    const auto left = static_cast<int>(count) - 16 * half;
-    const avx512::vec all = left >= 16 ? avx512::load(x + 16 * half)
-                            : left > 0 ? avx512::load_part(x + 16 * half, left)
-                                       : avx512::splat(0);
-    const __m256i rounded = avx512::to_bf16(all);
-    // Infinity, which the largest numbers are rounded to, and NaN have no rest.
-    const avx512::vec first = avx512::from_bf16(rounded), zero = first - first;
-    const __mmask16 finite = _mm512_cmp_ps_mask(zero.v, zero.v, _CMP_ORD_Q);
-    const avx512::vec rest = {_mm512_maskz_sub_ps(finite, all.v, first.v)};
-    _mm256_store_si256(reinterpret_cast<__m256i*>(high) + half, rounded);
-    _mm256_store_si256(reinterpret_cast<__m256i*>(low) + half, avx512::to_bf16(rest));
+    const auto parts = split(x + 16 * half, static_cast<int>(count) - 16 * half);
+    _mm256_store_si256(reinterpret_cast<__m256i*>(high) + half, parts.first);
+    _mm256_store_si256(reinterpret_cast<__m256i*>(low) + half, parts.rest);
   }
 }
 
@@ -198,7 +206,99 @@ void run_job(const dense_args& a, const packed_rows& x, size_t first, size_t end
   _tile_release();
 }
 
+/// Packs one row as `run_few_rows` takes it.
+void pack_row(const float* x, size_t in, size_t steps, float* to) {
+  alignas(64) float first[16], rest[16];
+  for (size_t k = 0; k < steps * tile_inputs; k += 16) {
+    const auto parts = split(x + k, static_cast<int>(in) - static_cast<int>(k));
+    avx512::store(first, avx512::from_bf16(parts.first));
+    avx512::store(rest, avx512::from_bf16(parts.rest));
+    for (int i = 0; i < 16; i += 2, to += 4)
+      to[0] = first[i], to[1] = first[i + 1], to[2] = rest[i], to[3] = rest[i + 1];
+  }
+}
+
+/// One row or two, which wait for memory: without tiles, and with the same bits. Of 32 inputs a tile adds the
+/// products of the even ones in order, those of the odd ones, both sums, and the result to the sum before.
+/// P panels at once, so that more memory is on its way.
+/// x: [row][pair of inputs][first part of the even and the odd one, rests].
+template <int R, int P>
+void run_few_rows(const dense_args& a, const float* x, size_t steps, size_t panel) {
+  constexpr int halves = 2 * P;
+  constexpr size_t pairs = tile_inputs / 2, fetched_bytes = 3072;
+  constexpr unsigned no_denormals = 0x8040;  // FTZ and DAZ
+  const unsigned mode = _mm_getcsr();
+  _mm_setcsr(mode | no_denormals);
+  const std::byte* weights[P];
+  for (int p = 0; p < P; ++p) weights[p] = a.w->panel(panel + static_cast<size_t>(p));
+  avx512::vec sums[R][halves];
+  for (int r = 0; r < R; ++r)
+    for (int h = 0; h < halves; ++h) sums[r][h] = avx512::splat(0);
+  for (size_t step = 0; step < steps; ++step) {
+    avx512::vec parts[R][halves][4];
+#pragma GCC unroll 2
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 16
+      for (int i = 0; i < 4 * halves; ++i) parts[r][i / 4][i % 4] = avx512::splat(0);
+    }
+#pragma GCC unroll 1
+    for (size_t pair = 0; pair < pairs; ++pair) {
+      const size_t at = (step * pairs + pair) * panel_row_bytes;
+#pragma GCC unroll 4
+      for (int h = 0; h < halves; ++h) {
+        const std::byte* w = weights[h / 2] + at + 64 * (h % 2);
+        _mm_prefetch(w + fetched_bytes, _MM_HINT_T0);
+        const avx512::vec even = avx512::load_lower(reinterpret_cast<const uint32_t*>(w)),
+                          odd = avx512::load_upper(reinterpret_cast<const uint32_t*>(w));
+#pragma GCC unroll 2
+        for (int r = 0; r < R; ++r) {
+          const float* in = x + ((static_cast<size_t>(r) * steps + step) * pairs + pair) * 4;
+          auto& p = parts[r][h];
+          p[0] = avx512::fma(avx512::splat(in[0]), even, p[0]);
+          p[1] = avx512::fma(avx512::splat(in[1]), odd, p[1]);
+          p[2] = avx512::fma(avx512::splat(in[2]), even, p[2]);
+          p[3] = avx512::fma(avx512::splat(in[3]), odd, p[3]);
+        }
+      }
+    }
+#pragma GCC unroll 2
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 4
+      for (int h = 0; h < halves; ++h) {
+        const auto& p = parts[r][h];
+        sums[r][h] = sums[r][h] + (p[0] + p[1]);
+        sums[r][h] = sums[r][h] + (p[2] + p[3]);
+      }
+    }
+  }
+  _mm_setcsr(mode);
+  for (int p = 0; p < P; ++p) {
+    alignas(64) float out[2][256];
+    for (int r = 0; r < R; ++r)
+      for (int half = 0; half < 2; ++half) avx512::store(&out[half][16 * r], sums[r][2 * p + half]);
+    finish_block(a, 0, (panel + static_cast<size_t>(p)) * packed_weights::panel_outputs, out);
+  }
+}
+
+/// Some panels and all of one row or two.
+void run_few_rows_job(const dense_args& a, const float* x, size_t steps, size_t panel, size_t end) {
+  if (a.rows == 1)
+    for (; panel + 1 < end; panel += 2) run_few_rows<1, 2>(a, x, steps, panel);
+  for (; panel < end; ++panel)
+    a.rows == 1 ? run_few_rows<1, 1>(a, x, steps, panel) : run_few_rows<2, 1>(a, x, steps, panel);
+}
+
 TROUPE_END_ISA
+
+/// One row or two.
+void dense_few_rows(const dense_args& a, size_t steps, bool worth_threads) {
+  const size_t panels = a.w->panels(), floats = steps * tile_inputs * 2;
+  auto* x = reinterpret_cast<float*>(room_for_inputs(a.rows * floats * sizeof(float)));
+  for (size_t r = 0; r < a.rows; ++r) pack_row(a.x + r * a.x_stride, a.w->in(), steps, x + r * floats);
+#pragma omp parallel for schedule(dynamic) if (worth_threads)
+  for (size_t p = 0; p < panels; p += panels_at_once)
+    run_few_rows_job(a, x, steps, p, std::min(panels, p + panels_at_once));
+}
 
 }  // namespace
 
@@ -206,6 +306,7 @@ void dense_amx(const dense_args& a) {
   const size_t in = a.w->in(), steps = a.w->padded_in() / tile_inputs, panels = a.w->panels();
   const size_t blocks = (a.rows + tile_rows - 1) / tile_rows;
   const bool worth_threads = a.rows * in * a.w->out() > size_t{1} << 19;
+  if (a.rows <= 2) return dense_few_rows(a, steps, worth_threads);
   std::byte* room = room_for_inputs(blocks * steps * 2 * tile_bytes);
   const packed_rows x{room, steps};
 #pragma omp parallel for schedule(static) if (worth_threads && blocks > 1)
