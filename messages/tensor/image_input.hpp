@@ -1,4 +1,4 @@
-// An input of a model that gateways compute from image files: how.
+// The computation of a model's input from image files, which gateways do.
 #pragma once
 #include <array>
 #include <cstddef>

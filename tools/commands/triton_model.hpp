@@ -12,7 +12,7 @@ namespace troupe {
 
 struct triton_model {
   served_file model;
-  std::vector<std::string> notes;  ///< what of its configuration has no effect, a line each
+  std::vector<std::string> notes;  ///< a line for each field of its configuration without effect
 };
 
 /// The folder has a config.pbtxt, or a version with a model.onnx.

@@ -10,7 +10,7 @@
 
 namespace troupe {
 
-/// What to compute: a window of a resized image.
+/// A window of a resized image: only its pixels are computed.
 struct image_window {
   uint64_t width = 0, height = 0;  ///< of the whole resized image, at least 1
   uint64_t left = 0, top = 0;      ///< of the window, which lies inside

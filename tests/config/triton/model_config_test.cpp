@@ -138,4 +138,7 @@ TEST_CASE("model config: wrong values are named together, by place") {
   CHECK(read_text("dynamic_batching { default_queue_policy { default_timeout_microseconds: "
                   "18446744073709551615 } }")
             .config.timeout == 1h);
+  CHECK_FALSE(read_text("dynamic_batching { default_queue_policy { timeout_action: DELAY "
+                        "default_timeout_microseconds: 2000 } }")
+                  .config.timeout);
 }

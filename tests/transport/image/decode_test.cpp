@@ -96,7 +96,7 @@ TEST_CASE("a file that is cut short anywhere is refused") {
   for (const auto& [name, width, height] : listed_images()) {
     CAPTURE(name);
     const auto whole = image_bytes(name);
-    // what follows the pixels does not count: the end of the image, checksums and padding
+    // bytes behind the pixels do not count: the end of the image, checksums and padding
     for (size_t n = 0; n + 20 < whole.size(); n += n < 200 ? 1 : 13) {
       CAPTURE(n);
       CHECK(decode_problem(whole.substr(0, n)) != "");
