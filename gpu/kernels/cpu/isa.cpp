@@ -6,6 +6,7 @@
 #include <unistd.h>
 #endif
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cassert>
@@ -52,12 +53,14 @@ bool has_isa(isa version) {
 
 namespace {
 
-/// The best that the processor has and TROUPE_ISA allows.
+/// The best that the processor has and TROUPE_ISA allows. Other values of it count as none.
 isa best_isa() {
   constexpr std::array<std::pair<std::string_view, isa>, 4> from_best{
       {{"amx", isa::amx}, {"avx512", isa::avx512}, {"avx2", isa::avx2}, {"portable", isa::portable}}};
   const char* named = std::getenv("TROUPE_ISA");
-  bool allowed = named == nullptr;
+  bool allowed =
+      named == nullptr ||
+      std::ranges::find(from_best, named, &decltype(from_best)::value_type::first) == from_best.end();
   for (const auto& [name, version] : from_best) {
     allowed = allowed || name == named;
     if (allowed && has_isa(version)) return version;
