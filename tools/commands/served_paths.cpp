@@ -82,7 +82,12 @@ class plan_writer {
   explicit plan_writer(const serving_options& o) : options_(o) {}
 
   serving_plan write() {
-    for (const auto& flag : options_.shapes) shapes_.push_back(parse_shape_flag(flag));
+    for (const auto& flag : options_.shapes) {
+      auto shape = parse_shape_flag(flag);
+      if (find_input(shapes_, shape.name) != nullptr)
+        refuse(fmt::format("--shape {}=...: is given twice; give one shape of an input", shape.name));
+      shapes_.push_back(std::move(shape));
+    }
     for (const auto& p : options_.paths) {
       auto whole = fs::absolute(p).lexically_normal();
       if (!whole.has_filename()) whole = whole.parent_path();  // written with a slash at its end

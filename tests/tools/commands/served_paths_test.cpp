@@ -130,4 +130,5 @@ TEST_CASE("served paths: --shape gives an input that a file leaves open its shap
             "; give all of its dimensions, or all but the first if that is for batches");
   CHECK(error_of({file}, {"x=3x4", "z=1"}) == "--shape z=...: no ONNX model of the paths has an input 'z'");
   CHECK(error_of({file}, {"x"}) == "--shape x: must be NAME=..., the name of an input and a value");
+  CHECK(error_of({file}, {"x=3x4", "x=3x5"}) == "--shape x=...: is given twice; give one shape of an input");
 }
