@@ -80,6 +80,31 @@ class Sampler:
         return [ms for _, ms, _, reason in self.answers if reason in reasons]
 
 
+def overload(test, c, up, model="slow", bodies=(BODY,)):
+    """Five times the capacity, and the bounds that any machine keeps. Returns the counts of the load, and the sampler,
+    which sends the bodies in turn."""
+    nodes = [up.pid_of("head"), up.pid_of("worker")]
+    load(c, 5 * CAPACITY, 2)  # warm-up: memory that any overload needs
+    before = [resident_mb(p) for p in nodes]
+    with Sampler(c, model, bodies) as sampler:
+        seen = load(c, 5 * CAPACITY, SECONDS)
+    grew = max(resident_mb(p) - b for p, b in zip(nodes, before))
+    refused, shed = sampler.ms_of("queue_full"), sampler.ms_of("shed", "late")
+    print(f"offered {seen['offered_rps']:.0f}/s: goodput {seen['goodput_rps']:.0f}/s; of {len(sampler.answers)} sampled, "
+          f"{len(refused)} refused, in ms: median {quantile(refused, 0.5):.1f}, 99 % {quantile(refused, 0.99):.1f}; "
+          f"{len(shed)} given up after they had waited; memory grew by {grew:.1f} MB; {seen['drop_reasons']}",
+          file=sys.stderr)
+    test.assertEqual(seen["failed"], 0, seen)
+    test.assertGreater(seen["drop_reasons"].get("queue_full", 0), 0, "no overload: the test proves nothing")
+    for status, _, retry_after, reason in sampler.answers:
+        test.assertIn(status, (200, 429, 503), reason)
+        if status != 200:
+            test.assertGreaterEqual(int(retry_after), 1)
+    test.assertLess(grew, 64)
+    test.assertEqual(c.metric("troupe_ledger_balanced"), 1)
+    return seen, sampler
+
+
 class Overload(ClusterTest):
     def test_five_times_the_capacity(self):
         with overloaded() as c:
@@ -90,27 +115,9 @@ class Overload(ClusterTest):
                 below.append(seen["goodput_rps"])
                 print(f"offered {seen['offered_rps']:.0f}/s: goodput {seen['goodput_rps']:.0f}/s", file=sys.stderr)
             peak = max(1, *below)  # a stalled machine serves none
-            heads = [up.pid_of("head"), up.pid_of("worker")]
-            load(c, 5 * CAPACITY, 2)  # warm-up: memory that any overload needs
-            before = [resident_mb(p) for p in heads]
-            with Sampler(c) as sampler:
-                seen = load(c, 5 * CAPACITY, SECONDS)
-            grew = max(resident_mb(p) - b for p, b in zip(heads, before))
-            refused, shed = sampler.ms_of("queue_full"), sampler.ms_of("shed", "late")
-            print(f"offered {seen['offered_rps']:.0f}/s: goodput {seen['goodput_rps']:.0f}/s, "
-                  f"{seen['goodput_rps'] / peak:.3f} of the peak; of {len(sampler.answers)} sampled, {len(refused)} "
-                  f"refused, in ms: median {quantile(refused, 0.5):.1f}, 99 % {quantile(refused, 0.99):.1f}; "
-                  f"{len(shed)} given up after they had waited; "
-                  f"memory grew by {grew:.1f} MB; {seen['drop_reasons']}", file=sys.stderr)
-            self.assertEqual(seen["failed"], 0, seen)
-            dropped = sum(seen["drop_reasons"].values())
-            self.assertGreater(seen["drop_reasons"].get("queue_full", 0), 0, "no overload: the test proves nothing")
-            for status, _, retry_after, reason in sampler.answers:
-                self.assertIn(status, (200, 429, 503), reason)
-                if status != 200:
-                    self.assertGreaterEqual(int(retry_after), 1)
-            self.assertLess(grew, 64)
-            self.assertEqual(c.metric("troupe_ledger_balanced"), 1)
+            seen, sampler = overload(self, c, up)
+            print(f"goodput is {seen['goodput_rps'] / peak:.3f} of the peak", file=sys.stderr)
+            refused, dropped = sampler.ms_of("queue_full"), sum(seen["drop_reasons"].values())
             load(c, 0.5 * CAPACITY, 3)
             after = load(c, 0.5 * CAPACITY, 3)
             self.assertGreater(after["finished"], 0, "the overload is over, but not for the cluster")
