@@ -16,9 +16,10 @@ struct model_shapes {
   };
   std::vector<alternative> alternatives;  ///< one at least; without `shapes` and `pad` one without inputs
   std::optional<padding_spec> padding;
+  bool any_shape = false;  ///< requests in none of these run, too
 
   /// Requests choose among shapes.
-  bool several() const { return alternatives.size() > 1 || padding; }
+  bool several() const { return alternatives.size() > 1 || padding || any_shape; }
 };
 
 /// `batched`: the shapes are those of a row. Takes both keys.

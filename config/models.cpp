@@ -27,6 +27,13 @@ namespace {
 constexpr double hour_ms = 3.6e6;
 constexpr double max_constant = std::numeric_limits<double>::max();
 
+/// Requests run one by one, with the shapes that they have.
+void run_in_any_shape(model_spec& m) {
+  m.any_shape = true;
+  m.batched = false;
+  m.max_batch = 1;
+}
+
 class model_reader {
  public:
   /// `weights`: the fingerprint of each file is hashed in place of its path, for the hash of a cluster.
@@ -65,8 +72,8 @@ class model_reader {
     read_engine(s, m);
     read_inputs(s, m, out.shapes);
     read_preprocess(s, m, emulated_on_);
-    if (out.shapes.several() && s.has("preprocess"))
-      s.refuse("preprocess", "makes images of one shape; give one shape at most, and no pad");
+    if ((out.shapes.several() || m.any_shape) && s.has("preprocess"))
+      s.refuse("preprocess", "makes images of one shape; give one shape at most, no pad, and no any_shape");
     read_profile(s, m, slo_ms, slo_origin);
     const auto problems_before = problems_.problem_count();
     m.slo = s.milliseconds("slo_ms", 0.001, hour_ms, slo_ms);
@@ -75,7 +82,8 @@ class model_reader {
     if (m.batched)
       m.max_batch = static_cast<uint32_t>(s.integer("max_batch", 1, 65536, 64));
     else
-      s.unused("max_batch", "is 1 with batching = \"none\"; remove this key");
+      s.unused("max_batch", m.any_shape ? "is 1 with any_shape; remove this key"
+                                        : "is 1 with batching = \"none\"; remove this key");
     read_shapes(s, m);
     m.weight = s.number("weight", "a number", 0, 1e9, 1);
     m.domain = read_domain_of(s, domains_);
@@ -115,7 +123,7 @@ class model_reader {
 
   /// What the file says of inputs beyond the ONNX file.
   void read_inputs(section& s, model_spec& m, model_shapes& shapes) {
-    static constexpr std::array<const char*, 4> keys{"batching", "shapes", "pad", "constants"};
+    static constexpr std::array<const char*, 5> keys{"batching", "shapes", "pad", "any_shape", "constants"};
     if (m.path.empty()) {
       for (const auto* key : keys) s.unused(key, "only a model with a source has one");
       return;
@@ -130,9 +138,24 @@ class model_reader {
     if (!m.batched) m.max_batch = 1;
     shapes = read_model_shapes(s, m.batched);
     m.shapes = shapes.alternatives.front().inputs;
+    read_any_shape(s, m, shapes);
     if (auto* t = s.table("constants"))
       for (const auto& name : t->keys())
         m.constants.push_back({name, t->number(name, "a number", -max_constant, max_constant)});
+  }
+
+  /// The model itself takes any shape, or one beside those of its shapes.
+  void read_any_shape(section& s, model_spec& m, model_shapes& shapes) {
+    if (!s.flag("any_shape", false)) return;
+    if (m.engine == model_engine::native) s.refuse("any_shape", "needs OpenVINO; remove engine = \"native\"");
+    if (!emulated_on_.empty())
+      s.refuse("any_shape",
+               fmt::format("is for CPUs, and node '{}' has an emulated device; remove one", emulated_on_));
+    const bool alone = !shapes.padding && shapes.alternatives.size() == 1 && m.shapes.empty();
+    if (alone)
+      run_in_any_shape(m);
+    else
+      shapes.any_shape = true;
   }
 
   void read_profile(section& s, model_spec& m, std::optional<double>& slo_ms, std::string& slo_origin) {
@@ -255,13 +278,23 @@ namespace {
 
 /// A model for each shape.
 void add_shapes(const model_spec& m, model_shapes shapes, model_list& out) {
-  shaped_model_spec whole{m.name, {}, std::move(shapes.padding)};
+  shaped_model_spec whole{m.name, {}, {}, std::move(shapes.padding)};
+  const auto count = shapes.alternatives.size() + (shapes.any_shape ? 1 : 0);
+  const auto add = [&](const std::string& shape) -> model_spec& {
+    auto& one = out.models.emplace_back(m);
+    one.name = fmt::format("{}@{}", m.name, shape);
+    one.weight /= static_cast<double>(count);
+    return one;
+  };
   for (auto& a : shapes.alternatives) {
     whole.shapes.push_back(model_id{static_cast<uint32_t>(out.models.size())});
-    auto& one = out.models.emplace_back(m);
-    one.name = fmt::format("{}@{}", m.name, a.name);
-    one.shapes = std::move(a.inputs);
-    one.weight /= static_cast<double>(shapes.alternatives.size());
+    add(a.name).shapes = std::move(a.inputs);
+  }
+  if (shapes.any_shape) {
+    whole.any_shape = model_id{static_cast<uint32_t>(out.models.size())};
+    auto& any = add("any");
+    any.shapes.clear();
+    run_in_any_shape(any);
   }
   out.shaped.push_back(std::move(whole));
 }

@@ -155,7 +155,8 @@ void http_api::infer(http_request request, const path_parameters& path, http_rep
                                .asked = std::move(*asked),
                                .parsed_at = parts_.time.now(),
                                .timed = request.headers.find(timing_request_header).has_value(),
-                               .padded = chosen->padding != nullptr ? chosen->runs : nullptr});
+                               .padded = chosen->padding != nullptr ? chosen->runs : nullptr,
+                               .with_shapes = chosen->with_shapes});
   node.to_gateway(client_request{r});
 }
 

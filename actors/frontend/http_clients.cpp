@@ -1,6 +1,7 @@
 #include "actors/frontend/http_clients.hpp"
 
 #include "actors/frontend/request_timing.hpp"
+#include "messages/tensor/shaped_tensors.hpp"
 #include "transport/kserve/shape_choice.hpp"
 
 namespace troupe {
@@ -62,11 +63,16 @@ class http_clients::result_writer final : public response_writer {
 
   http_response write() override {
     const auto& w = of_.mapped();
-    const auto& sent = w.model->signature;
+    auto sent = w.model->signature;
+    auto output = how_.output;
     std::vector<std::byte> cut;
-    if (w.padded) cut = cut_outputs(w.padded->signature, sent, w.asked.rows, how_.output);
-    auto answer = format_infer({w.model->name, "1"}, w.asked, sent,
-                               w.padded ? std::span<const std::byte>(cut) : how_.output, how_.batch_rows);
+    if (w.padded) output = cut = cut_outputs(w.padded->signature, sent, w.asked.rows, output);
+    if (w.with_shapes)
+      if (auto shaped = read_shapes(sent.outputs, output)) {
+        sent.outputs = std::move(shaped->tensors);
+        output = shaped->values;
+      }
+    auto answer = format_infer({w.model->name, "1"}, w.asked, sent, output, how_.batch_rows);
     if (!answer) return http_error_response(answer.error().status, answer.error().message);
     http_response r;
     r.headers.add(request_id_header, std::to_string(of_.key().value));

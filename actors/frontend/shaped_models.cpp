@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "messages/tensor/shaped_tensors.hpp"
 #include "transport/kserve/shape_choice.hpp"
 
 namespace troupe {
@@ -12,6 +13,17 @@ std::vector<model_signature> signatures_of(const std::vector<catalog::view>& par
   std::vector<model_signature> out;
   for (const auto& p : parts) out.push_back(p->signature);
   return out;
+}
+
+/// A model that takes any shape, for a request with these.
+http_result<shaped_models::choice> take_any(const catalog::view& model, const std::string& name,
+                                            const std::vector<sent_shape>& sent) {
+  auto given = given_shapes(sent, model->signature);
+  if (!given) return given.error();
+  auto asked = std::make_shared<catalog::entry>(*model);
+  asked->name = name;
+  asked->signature = std::move(*given);
+  return shaped_models::choice{model, std::move(asked), nullptr, {}, true};
 }
 
 padded_axis axis_of(const padding_spec& p) { return {p.axis, p.lengths, p.inputs}; }
@@ -27,10 +39,12 @@ const shaped_model_spec* shaped_models::spec_of(const catalog::view& model) cons
   return std::ranges::find(at->shapes, model->model) != at->shapes.end() ? &*at : nullptr;
 }
 
-/// None if one was undeployed.
+/// None if one was undeployed. The one that takes any shape is the last.
 std::vector<catalog::view> shaped_models::parts_of(const shaped_model_spec& spec) const {
   std::vector<catalog::view> out;
-  for (const auto id : spec.shapes) {
+  auto ids = spec.shapes;
+  if (spec.any_shape) ids.push_back(*spec.any_shape);
+  for (const auto id : ids) {
     auto part = models_.find(parts_[id.value].name);
     if (!part || part->model != id) return {};
     out.push_back(std::move(part));
@@ -50,7 +64,7 @@ catalog::view shaped_models::whole_of(const shaped_model_spec& spec) const {
   whole->name = spec.name;
   for (const auto& p : parts) {
     whole->slots = std::min(whole->slots, p->slots);
-    whole->max_batch = std::min(whole->max_batch, p->max_batch);
+    if (p->model != spec.any_shape) whole->max_batch = std::min(whole->max_batch, p->max_batch);
   }
   const bool loaded = std::ranges::none_of(parts, [](const auto& p) { return p->signature.inputs.empty(); });
   whole->signature = loaded ? open_signature(signatures_of(parts)) : model_signature{};
@@ -72,18 +86,25 @@ std::vector<catalog::view> shaped_models::parts_of(const catalog::view& model) c
 http_result<shaped_models::choice> shaped_models::choose(const catalog::view& model,
                                                          const infer_body& body) const {
   const auto* spec = spec_of(model);
-  if (spec == nullptr) return choice{model, model};
-  const auto parts = parts_of(*spec);
-  const auto signatures = signatures_of(parts);
-  if (parts.empty() || std::ranges::any_of(signatures, [](const auto& s) { return s.inputs.empty(); }))
-    return http_error{503, "model '" + spec->name + "' is still loading"};
-  const auto sent = read_sent_shapes(body, signatures.front());
+  if (spec == nullptr && !has_free_dimension(model->signature)) return choice{model, model};
+  auto parts = spec == nullptr ? std::vector{model} : parts_of(*spec);
+  if (parts.empty() || std::ranges::any_of(parts, [](const auto& p) { return p->signature.inputs.empty(); }))
+    return http_error{503, "model '" + model->name + "' is still loading"};
+  const auto sent = read_sent_shapes(body, parts.front()->signature);
   if (!sent) return sent.error();
+  if (spec == nullptr) return take_any(model, model->name, *sent);
+  catalog::view any;
+  if (spec->any_shape) {
+    any = std::move(parts.back());
+    parts.pop_back();
+  }
+  const auto signatures = signatures_of(parts);
   std::vector<uint32_t> padded_outputs;
   size_t shape = 0;
   auto asked = std::make_shared<catalog::entry>();
   if (spec->padding) {
     auto chosen = choose_length(*sent, signatures, axis_of(*spec->padding));
+    if (!chosen && any) return take_any(any, spec->name, *sent);
     if (!chosen) return chosen.error();
     shape = chosen->shape;
     *asked = *parts[shape];
@@ -91,6 +112,7 @@ http_result<shaped_models::choice> shaped_models::choose(const catalog::view& mo
     padded_outputs = std::move(chosen->padded_outputs);
   } else {
     const auto chosen = choose_shape(*sent, signatures);
+    if (!chosen && any) return take_any(any, spec->name, *sent);
     if (!chosen) return chosen.error();
     shape = *chosen;
     *asked = *parts[shape];
@@ -101,11 +123,13 @@ http_result<shaped_models::choice> shaped_models::choose(const catalog::view& mo
 }
 
 uint64_t input_bytes_of(const infer_request& request, const shaped_models::choice& to) {
+  if (to.with_shapes) return shapes_bytes(to.asked->signature.inputs) + request.input_bytes;
   return to.padding == nullptr ? request.input_bytes : input_row_bytes(to.runs->signature) * request.rows;
 }
 
 std::optional<http_error> write_inputs(const infer_request& request, const shaped_models::choice& to,
                                        std::span<std::byte> into, const file_inputs& files) {
+  if (to.with_shapes) into = write_shapes(to.asked->signature.inputs, into);
   if (to.padding == nullptr) return write_inputs(request, to.asked->signature, into, &files);
   for (const auto& wanted : request.outputs)
     if (std::ranges::find(to.padded_outputs, wanted.output) != to.padded_outputs.end())

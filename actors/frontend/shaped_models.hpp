@@ -1,5 +1,5 @@
-// shaped_models are the models with several shapes, as clients see them: under one name, with -1 for the
-// dimensions that differ. Thread-safe.
+// shaped_models are the models with several shapes, or free dimensions, as clients see them: under one name,
+// with -1 for the dimensions that differ. Thread-safe.
 #pragma once
 #include <string_view>
 #include <vector>
@@ -28,6 +28,9 @@ class shaped_models {
     catalog::view asked;
     const padding_spec* padding = nullptr;      ///< null: both have the same shapes
     std::vector<uint32_t> padded_outputs = {};  ///< that cannot be cut back
+    /// `runs` has free dimensions: inputs and outputs travel with their shapes (shaped_tensors.hpp), and the
+    /// outputs of `asked` may be free.
+    bool with_shapes = false;
   };
   /// The choice for a request to `model`, which is loaded; `model` itself if it is none of these.
   http_result<choice> choose(const catalog::view& model, const infer_body& body) const;

@@ -55,7 +55,8 @@ std::unique_ptr<actor> model_queues::make(const deployment& line, outbox& out) c
   for (const auto& d : cluster_.domains) o.domain_names.push_back(d.name);
   if (line.wanted == deployment_state::deployed) o.leaving = line.leaving;
   o.revision = line.revision;
-  o.latency_given = m.latency != latency_model{};
+  o.latency_given = m.latency != latency_model{} || m.any_shape;
+  if (m.any_shape && m.latency == latency_model{}) o.max_learned_latency = m.slo / 2;
   o.decision_log = cluster_.policy.decision_log;
   if (arbiter_places_models(cluster_)) o.load_report = 500ms;
   if (cluster_.autoscale.mode != autoscale_mode::off)

@@ -179,6 +179,7 @@ void gpu_worker::finish(time_point now) {
   statistics_.on_ended(outcome, preempted);
   history_.add({b.order.model, static_cast<uint32_t>(b.parts.size()), b.rows(), outcome.started_at,
                 outcome.finished_at, outcome.stopped});
+  if (!preempted) orders_.keep_shaped_outputs(outcome);
   preempted ? answer_preempted(b, outcome) : answer(b, outcome);
   orders_.drop_front();
   unload_leaving_models();

@@ -1,6 +1,7 @@
 #include "actors/tensor/order_queue.hpp"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 namespace troupe {
@@ -20,7 +21,9 @@ bool order_queue::take(batch_order& o, const slot_models::row_bytes& row, const 
   for (size_t i = 0; i < b.parts.size(); ++i) {
     const auto& r = o.requests[i];
     auto& p = b.parts[i];
-    if (row.output > 0) {
+    if (row.free) {
+      p.shaped_output = std::make_unique<std::vector<std::byte>>();
+    } else if (row.output > 0) {
       auto taken = memory_.take(row.output * r.rows);
       if (!taken) {
         release_outputs(b);
@@ -29,7 +32,7 @@ bool order_queue::take(batch_order& o, const slot_models::row_bytes& row, const 
       p.output = *taken;
     }
     // A pull from a gateway that is not up would wait until it is.
-    if (r.input.size != row.input * r.rows || !up.contains(r.gateway))
+    if ((!row.free && r.input.size != row.input * r.rows) || !up.contains(r.gateway))
       p.error = failure::stale_memory;
     else if (r.input.size > 0)
       p.arrived = false;
@@ -70,6 +73,24 @@ void order_queue::on_pulled(const pulled& ended, time_point now) {
     p.error = failure::stale_memory;
   else
     p.input = *payload;
+}
+
+void order_queue::keep_shaped_outputs(batch_outcome& outcome) {
+  size_t ran = 0;
+  for (auto& p : front().parts) {
+    if (p.error != failure::none) continue;
+    const auto part = ran++;
+    if (!p.shaped_output || (!outcome.errors.empty() && !outcome.errors[part].empty())) continue;
+    const auto& bytes = *p.shaped_output;
+    if (const auto taken = memory_.take(bytes.size())) {
+      p.output = *taken;
+      std::ranges::copy(bytes, p.output.payload.begin());
+      continue;
+    }
+    outcome.errors.resize(std::max(outcome.errors.size(), front().work().parts.size()));
+    outcome.errors[part] = "no room for " + std::to_string(bytes.size()) +
+                           " bytes of outputs; raise limits.pool_mb of the cluster file";
+  }
 }
 
 void order_queue::release_outputs(const ordered_batch& b) {

@@ -39,6 +39,9 @@ class order_queue {
   batch_run& run() { return run_; }
   const batch_run& run() const { return run_; }
 
+  /// Copies the outputs of a model with free dimensions, which `outcome` ended, to the node's memory. A part
+  /// that finds no room gets an error in `outcome`.
+  void keep_shaped_outputs(batch_outcome& outcome);
   /// Keeps its outputs.
   void drop_front() { batches_.pop_front(); }
   /// Gives its outputs back.

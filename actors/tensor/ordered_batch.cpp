@@ -20,7 +20,7 @@ batch_work ordered_batch::work() const {
     if (p.error != failure::none) continue;
     const auto part_rows = order.requests[i].rows;
     out.rows += part_rows;
-    out.parts.push_back({part_rows, p.input, p.output.payload});
+    out.parts.push_back({part_rows, p.input, p.output.payload, p.shaped_output.get()});
   }
   return out;
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -16,6 +17,7 @@ struct ordered_batch {
     std::vector<std::byte> pulled;     ///< whole slot, with the check words around the payload
     std::span<const std::byte> input;  ///< within `pulled`, once verified
     offer output;
+    std::unique_ptr<std::vector<std::byte>> shaped_output;  ///< of a model with free dimensions
     failure error = failure::none;
     bool arrived = true;  ///< no pull is in flight
   };

@@ -15,6 +15,7 @@ class slot_models {
   /// Bytes per row, over all inputs and over all outputs.
   struct row_bytes {
     uint64_t input = 0, output = 0;
+    bool free = false;  ///< the model has free dimensions: each request gives its shapes, and has its bytes
   };
 
   /// The device has loaded these, and no others.
@@ -22,7 +23,8 @@ class slot_models {
     loaded_.clear();
     for (const auto& m : models) {
       if (m.model.value >= loaded_.size()) loaded_.resize(m.model.value + 1);
-      loaded_[m.model.value] = {input_row_bytes(m.signature), output_row_bytes(m.signature)};
+      loaded_[m.model.value] = {input_row_bytes(m.signature), output_row_bytes(m.signature),
+                                has_free_dimension(m.signature)};
     }
   }
   /// Null: not loaded, or leaving.

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace troupe {
 
@@ -12,6 +13,9 @@ struct batch_part {
   uint32_t rows = 1;
   std::span<const std::byte> input;
   std::span<std::byte> output;
+  /// Of a model with free dimensions, instead of `output`: it writes its outputs here, with their shapes
+  /// (shaped_tensors.hpp), as `input` has them.
+  std::vector<std::byte>* shaped_output = nullptr;
 };
 
 }  // namespace troupe

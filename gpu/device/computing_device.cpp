@@ -18,6 +18,8 @@ namespace troupe {
 namespace {
 
 constexpr duration measuring_time = 20ms;  // for each batch size
+/// Of a model with free dimensions. Its queue learns from the requests.
+constexpr latency_model before_any_request{1ms, duration{}};
 
 }  // namespace
 
@@ -61,9 +63,14 @@ struct computing_device::worker {
   /// On the caller's thread: batches of other models go on meanwhile.
   loaded_model load(model_id id, const model_source& source) {
     std::shared_ptr<batch_model> model = make(source);
-    const auto sizes = profiled_batch_sizes(source.max_batch);
-    for (const uint32_t rows : sizes) model->warm(rows);
-    const auto latency = source.latency == latency_model{} ? measure(*model, sizes) : source.latency;
+    auto latency = source.latency;
+    if (source.any_shape) {
+      if (latency == latency_model{}) latency = before_any_request;
+    } else {
+      const auto sizes = profiled_batch_sizes(source.max_batch);
+      for (const uint32_t rows : sizes) model->warm(rows);
+      if (latency == latency_model{}) latency = measure(*model, sizes);
+    }
     model->take_turns();
     loaded_model out{model->signature(), latency, model->memory_bytes(), model->layers()};
     const std::scoped_lock lock(mutex);

@@ -49,6 +49,7 @@ struct model_source {
   bool bf16 = false;                              ///< openvino: compute in bf16 instead of f32
   bool batched = true;                            ///< false: a row is a request with all its dimensions
   std::vector<input_shape> shapes = {};           ///< of dynamic inputs: of a row, or whole if not batched
+  bool any_shape = false;                         ///< free dimensions stay free; not batched, on CPUs
   std::vector<input_constant> constants = {};
 };
 

@@ -15,13 +15,15 @@ namespace troupe {
 namespace {
 
 /// What the native engine does not do to a model.
-bool only_openvino(const model_source& source) { return !source.batched || !source.constants.empty(); }
+bool only_openvino(const model_source& source) {
+  return !source.batched || source.any_shape || !source.constants.empty();
+}
 
 /// The reason why the native engine does not run the model; empty: it does. Throws unreadable_model.
 std::string native_problem(const model_source& source) {
   if (only_openvino(source))
     return fmt::format(
-        "{}: models without batches, and constants of inputs, need the engine openvino, or auto",
+        "{}: models without batches, any_shape, and constants of inputs need the engine openvino, or auto",
         source.path);
   try {
     plan_on_cpu(open_native(source), source.max_batch);

@@ -102,8 +102,18 @@ void check_batched(const ov::Output<const ov::Node>& input) {
 void check_static(const ov::Output<const ov::Node>& input) {
   if (input.get_partial_shape().is_static()) return;
   throw model_error(fmt::format(
-      "input '{}' has the shape {}; give the whole shape: --shape {}=..., or shapes in a cluster file",
+      "input '{}' has the shape {}; give the whole shape: --shape {}=..., or in a cluster file shapes, or "
+      "any_shape = true",
       name_of(input), text_of(input.get_partial_shape()), name_of(input)));
+}
+
+/// -1 for dimensions that are not static.
+std::vector<int64_t> open_dims(const std::string& what, const ov::PartialShape& shape) {
+  if (shape.rank().is_dynamic())
+    throw model_error(fmt::format("{} has no fixed number of dimensions, and Troupe needs one", what));
+  std::vector<int64_t> out;
+  for (const auto& d : shape) out.push_back(d.is_static() ? d.get_length() : -1);
+  return out;
 }
 
 void set_batch(ov::Model& model, const ov::Dimension& rows) {
@@ -151,12 +161,20 @@ std::vector<std::vector<int64_t>> output_rows(const ov::Model& model) {
   return out;
 }
 
+/// The shapes of the outputs where inputs have any shape.
+std::vector<std::vector<int64_t>> open_outputs(const ov::Model& model) {
+  std::vector<std::vector<int64_t>> out;
+  for (const auto& output : model.outputs())
+    out.push_back(open_dims(fmt::format("output '{}'", name_of(output)), output.get_partial_shape()));
+  return out;
+}
+
 /// What a request has of a tensor; throws model_error if no memory holds it.
 tensor_spec spec_of(const std::string& what, const std::string& name, const ov::element::Type& type,
                     std::vector<int64_t> row) {
   int64_t bytes = 8;  // at most, of an element
   for (const auto d : row)
-    if (d < 1 || __builtin_mul_overflow(bytes, d, &bytes) || bytes > max_row_bytes)
+    if (d != -1 && (d < 1 || __builtin_mul_overflow(bytes, d, &bytes) || bytes > max_row_bytes))
       throw model_error(fmt::format("{} has the impossible shape {}", what, fmt::join(row, "x")));
   return {name, type_of(what, type), std::move(row)};
 }
@@ -197,15 +215,17 @@ graph read_graph(const model_source& source, const std::string& content) {
     if (g.model->inputs().empty() || g.model->outputs().empty())
       throw model_error(fmt::format("has no {}", g.model->inputs().empty() ? "inputs" : "outputs"));
     const bool batched = g.signature.batched = source.batched;
-    for (const auto& input : g.model->inputs()) batched ? check_batched(input) : check_static(input);
-    auto shapes = batched ? output_rows(*g.model) : output_shapes(*g.model);
+    if (!source.any_shape)
+      for (const auto& input : g.model->inputs()) batched ? check_batched(input) : check_static(input);
+    auto shapes = source.any_shape ? open_outputs(*g.model)
+                  : batched        ? output_rows(*g.model)
+                                   : output_shapes(*g.model);
     for (const auto& input : g.model->inputs()) {
       const auto name = name_of(input);
-      const auto& shape = input.get_partial_shape();
-      std::vector<int64_t> dims;
-      for (size_t d = batched; d < shape.size(); ++d) dims.push_back(shape[d].get_length());
-      g.signature.inputs.push_back(
-          spec_of(fmt::format("input '{}'", name), name, input.get_element_type(), std::move(dims)));
+      const auto what = fmt::format("input '{}'", name);
+      auto dims = open_dims(what, input.get_partial_shape());
+      if (batched) dims.erase(dims.begin());
+      g.signature.inputs.push_back(spec_of(what, name, input.get_element_type(), std::move(dims)));
     }
     for (size_t i = 0; i < shapes.size(); ++i) {
       const auto output = g.model->output(i);

@@ -19,7 +19,8 @@ struct graph {
 
 /// A batched source needs inputs whose first dimension is dynamic and whose others are static, and outputs
 /// that have the same first dimension. Otherwise all dimensions are static, by the file or by the source's
-/// shapes, which reach the frontend before it converts the graph. `content`: of the file, changed; empty: the
+/// shapes, which reach the frontend before it converts the graph. With `any_shape` they may stay dynamic: -1
+/// in the signature, whose number of dimensions is fixed. `content`: of the file, changed; empty: the
 /// file is read. Throws model_error.
 graph read_graph(const model_source& source, const std::string& content);
 

@@ -12,6 +12,7 @@
 
 #include "gpu/common/model_error.hpp"
 #include "gpu/onnx/batch_parts.hpp"
+#include "messages/tensor/shaped_tensors.hpp"
 
 namespace troupe::vino {
 namespace {
@@ -22,9 +23,9 @@ ov::Core& core() {
   return one;
 }
 
-ov::CompiledModel compile(const graph& g, bool bf16, int threads) {
+ov::CompiledModel compile(const std::shared_ptr<ov::Model>& graph, bool bf16, int threads) {
   // without ACCURACY the plug-in may compute in bf16 and quantise activations
-  return core().compile_model(g.model, "CPU",
+  return core().compile_model(graph, "CPU",
                               ov::hint::execution_mode(bf16 ? ov::hint::ExecutionMode::PERFORMANCE
                                                             : ov::hint::ExecutionMode::ACCURACY),
                               ov::hint::inference_precision(bf16 ? ov::element::bf16 : ov::element::f32),
@@ -45,16 +46,25 @@ void check_range(const ov::Tensor& t, const std::string& input, const std::strin
 }  // namespace
 
 model::model(const model_source& source, const std::string& content, int threads)
-    : file_(source.path), batched_(source.batched) {
+    : file_(source.path),
+      batched_(source.batched),
+      any_shape_(source.any_shape),
+      bf16_(source.bf16),
+      threads_(threads) {
   auto g = read_graph(source, content);
+  graph_ = std::move(g.model);
   signature_ = std::move(g.signature);
   parameter_bytes_ = g.parameter_bytes;
   try {
-    compiled_ = compile(g, source.bf16, threads);
-    request_ = compiled_.create_infer_request();
+    prepare();
   } catch (const std::exception& e) {
     throw model_error(fmt::format("{}: OpenVINO cannot run it: {}", file_, brief(e)));
   }
+}
+
+void model::prepare() {
+  compiled_ = compile(graph_, bf16_, threads_);
+  request_ = compiled_.create_infer_request();
 }
 
 std::vector<ov::Tensor> model::tensors(uint32_t rows) const {
@@ -67,33 +77,79 @@ std::vector<ov::Tensor> model::tensors(uint32_t rows) const {
   return out;
 }
 
+/// Two defects of OpenVINO 2026.4 with shapes that do not fit together within the graph: with one thread
+/// `ov::InferRequest::infer` reports no failure and leaves the outputs of the request before, so this is the
+/// asynchronous call; and a compiled model fails again for the shapes of the last request that succeeded, so
+/// it is compiled anew.
 void model::infer(std::vector<ov::Tensor>& inputs) {
   try {
+    if (std::exchange(failed_, false)) prepare();
     for (size_t i = 0; i < inputs.size(); ++i) request_.set_input_tensor(i, inputs[i]);
-    request_.infer();
+    request_.start_async();
+    request_.wait();
   } catch (const std::exception& e) {
+    failed_ = true;
     throw model_error(fmt::format("{}: {}", file_, brief(e)));
   }
 }
 
 void model::warm(uint32_t rows) {
+  if (any_shape_) return;
   auto inputs = tensors(batched_ ? rows : 1);
   for (auto& t : inputs) std::memset(t.data(), 0, t.get_byte_size());
   infer(inputs);
 }
 
-bool model::run(uint32_t rows, std::span<const batch_part> parts, const std::atomic<bool>* stop) {
-  onnx::check_parts(signature_, file_, rows, parts);
-  if (!batched_ && rows != 1)
-    throw model_error(fmt::format("{}: it has no batches; {} requests came as one", file_, rows));
-  if (stop != nullptr && *stop) return false;
-  auto inputs = tensors(rows);
-  onnx::gather_inputs(signature_, parts, [&](size_t i) { return static_cast<std::byte*>(inputs[i].data()); });
+void model::check_integers(const std::vector<ov::Tensor>& inputs) const {
   for (size_t i = 0; i < inputs.size(); ++i) {
     const auto& [name, type, shape] = signature_.inputs[i];
     if (type == data_type::int64) check_range<int64_t>(inputs[i], name, file_);
     if (type == data_type::uint64) check_range<uint64_t>(inputs[i], name, file_);
   }
+}
+
+void model::run_shaped(const batch_part& part) {
+  const auto given = read_shapes(signature_.inputs, part.input);
+  if (!given || part.shaped_output == nullptr)
+    throw model_error(
+        fmt::format("{}: the inputs of the request do not have the shapes of the model", file_));
+  std::vector<ov::Tensor> inputs;
+  auto values = given->values;
+  for (size_t i = 0; i < given->tensors.size(); ++i) {
+    const auto& t = given->tensors[i];
+    auto& into =
+        inputs.emplace_back(compiled_.input(i).get_element_type(), ov::Shape(t.shape.begin(), t.shape.end()));
+    std::memcpy(into.data(), values.data(), into.get_byte_size());
+    values = values.subspan(into.get_byte_size());
+  }
+  check_integers(inputs);
+  infer(inputs);
+  auto tensors = signature_.outputs;
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const auto output = request_.get_output_tensor(i);
+    const auto shape = output.get_shape();
+    tensors[i].shape.assign(shape.begin(), shape.end());
+    bytes += output.get_byte_size();
+  }
+  part.shaped_output->resize(shapes_bytes(tensors) + bytes);
+  auto rest = write_shapes(tensors, *part.shaped_output);
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const auto output = request_.get_output_tensor(i);
+    if (output.get_byte_size() > 0) std::memcpy(rest.data(), output.data(), output.get_byte_size());
+    rest = rest.subspan(output.get_byte_size());
+  }
+}
+
+bool model::run(uint32_t rows, std::span<const batch_part> parts, const std::atomic<bool>* stop) {
+  if (!any_shape_) onnx::check_parts(signature_, file_, rows, parts);
+  if (!batched_ && (rows != 1 || parts.size() != 1))
+    throw model_error(fmt::format("{}: it has no batches; {} requests came as one", file_, rows));
+  if (stop != nullptr && *stop) return false;
+  if (any_shape_) return run_shaped(parts.front()), true;
+  auto inputs = tensors(rows);
+  onnx::gather_inputs(signature_, parts, [&](size_t i) { return static_cast<std::byte*>(inputs[i].data()); });
+  check_integers(inputs);
   infer(inputs);
   std::vector<ov::Tensor> outputs;
   for (size_t i = 0; i < signature_.outputs.size(); ++i) {

@@ -1,6 +1,7 @@
 // A model that OpenVINO runs on the CPU.
 #pragma once
 #include <memory>
+#include <openvino/core/model.hpp>
 #include <openvino/runtime/compiled_model.hpp>
 #include <openvino/runtime/infer_request.hpp>
 #include <string>
@@ -11,7 +12,8 @@
 
 namespace troupe::vino {
 
-/// Batches of all sizes run in one compiled graph. `stop` is seen before an inference, not within it.
+/// Batches of all sizes, and requests of all shapes, run in one compiled graph. `stop` is seen before an
+/// inference, not within it.
 class model final : public batch_model {
  public:
   /// `content`: as for `read_graph`. `threads`: of an inference. Throws model_error.
@@ -24,16 +26,23 @@ class model final : public batch_model {
   bool run(uint32_t rows, std::span<const batch_part> parts, const std::atomic<bool>* stop) override;
 
  private:
+  void prepare();
+  /// A request to a model with free dimensions.
+  void run_shaped(const batch_part& part);
+  void check_integers(const std::vector<ov::Tensor>& inputs) const;
   /// The inputs of a batch, or of a model without batches, as tensors of OpenVINO.
   std::vector<ov::Tensor> tensors(uint32_t rows) const;
   void infer(std::vector<ov::Tensor>& inputs);
 
   const std::string file_;
-  const bool batched_;
+  const bool batched_, any_shape_, bf16_;
+  const int threads_;
+  std::shared_ptr<ov::Model> graph_;  // which shares its parameters with what is compiled of it
   model_signature signature_;
   uint64_t parameter_bytes_;
   ov::CompiledModel compiled_;
   ov::InferRequest request_;
+  bool failed_ = false;  // the last inference
 };
 
 }  // namespace troupe::vino

@@ -243,6 +243,7 @@ struct padding_spec {
 struct shaped_model_spec {
   std::string name;
   std::vector<model_id> shapes;
+  std::optional<model_id> any_shape;  ///< for requests that none of these takes
   std::optional<padding_spec> padding;
 };
 

@@ -27,6 +27,7 @@ struct model_spec {
   bool bf16 = false;                              ///< openvino: compute in bf16 instead of f32
   bool batched = true;                            ///< false: requests run one by one, max_batch is 1
   std::vector<input_shape> shapes;                ///< of dynamic inputs: of a row, or whole if not batched
+  bool any_shape = false;                         ///< other dimensions stay free; not batched
   std::vector<input_constant> constants;
   std::vector<image_input> images;  ///< one at most
   duration slo{};
@@ -40,8 +41,9 @@ struct model_spec {
   uint64_t memory_bytes = 0;  ///< of its parameters on a device, for the placer; 0: unknown
   uint64_t batch_bytes = 0;   ///< likewise of its largest batch while it runs
 
-  TROUPE_MESSAGE(model_spec, name, path, engine, bf16, batched, shapes, constants, images, slo, origin,
-                 latency, max_batch, input_bytes, output_bytes, weight, domain, memory_bytes, batch_bytes)
+  TROUPE_MESSAGE(model_spec, name, path, engine, bf16, batched, shapes, any_shape, constants, images, slo,
+                 origin, latency, max_batch, input_bytes, output_bytes, weight, domain, memory_bytes,
+                 batch_bytes)
   bool operator==(const model_spec&) const = default;
 };
 

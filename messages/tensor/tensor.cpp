@@ -1,5 +1,6 @@
 #include "messages/tensor/tensor.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace troupe {
@@ -39,7 +40,17 @@ bool parse_data_type(std::string_view v2_name, data_type& out) {
 
 size_t size_of(data_type t) { return rows[static_cast<size_t>(t)].size; }
 
+bool has_free_dimension(const tensor_spec& t) {
+  return std::ranges::any_of(t.shape, [](int64_t d) { return d < 0; });
+}
+
+bool has_free_dimension(const model_signature& s) {
+  const auto is_free = [](const tensor_spec& t) { return has_free_dimension(t); };
+  return std::ranges::any_of(s.inputs, is_free) || std::ranges::any_of(s.outputs, is_free);
+}
+
 int64_t elements(const tensor_spec& t) {
+  if (has_free_dimension(t)) return 0;
   int64_t n = 1;
   for (auto d : t.shape) n *= d;
   return n;

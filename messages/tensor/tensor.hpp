@@ -34,7 +34,7 @@ bool parse_data_type(std::string_view v2_name, data_type& out);
 size_t size_of(data_type t);  ///< bytes per element; 0 for BYTES, whose elements have lengths of their own
 
 /// An input or output of a model. In a signature `shape` is that of one row: the leading batch dimension is
-/// left out.
+/// left out. -1: a free dimension, which each request gives.
 struct tensor_spec {
   std::string name;
   data_type type = data_type::fp32;
@@ -44,8 +44,9 @@ struct tensor_spec {
   bool operator==(const tensor_spec&) const = default;
 };
 
-int64_t elements(const tensor_spec& t);    ///< of one row
-uint64_t row_bytes(const tensor_spec& t);  ///< of one row
+bool has_free_dimension(const tensor_spec& t);
+int64_t elements(const tensor_spec& t);    ///< of one row; 0 if a dimension is free
+uint64_t row_bytes(const tensor_spec& t);  ///< likewise
 
 /// Inputs and outputs of a model. The input bytes of a request are its input tensors in this order, each with
 /// all its rows; outputs likewise.
@@ -64,6 +65,9 @@ struct model_signature {
   }
 };
 
+/// A model with free dimensions: each request runs alone, and its tensors travel with their shapes
+/// (shaped_tensors.hpp).
+bool has_free_dimension(const model_signature& s);
 uint64_t input_row_bytes(const model_signature& s);
 uint64_t output_row_bytes(const model_signature& s);
 

@@ -28,9 +28,16 @@ request_queue::request_queue(const options& o, std::unique_ptr<batching_policy> 
       policy_(std::move(policy)),
       ends_{decision_log(o.decision_log), load_counter(o.load_report), {}} {
   table_.remember(o.decision_log);
+  if (o.max_learned_latency == duration{}) return;
+  learned_.emplace(o.max_learned_latency);
+  policy_->set_latency(learned_->latency());
 }
 
 void request_queue::queue_up(uint32_t handle, time_point now) {
+  if (learned_) {
+    learned_->arrive();
+    policy_->set_latency(learned_->latency());
+  }
   const auto& r = table_[handle];
   const auto& times = options_.times;
   const auto& latency = policy_->latency();
@@ -145,6 +152,14 @@ void request_queue::set_policy(std::unique_ptr<batching_policy> policy, time_poi
   std::vector<queued_request> queued;
   old->remove_if([](const queued_request&) { return true; }, queued);
   for (const auto& t : queued) queue_again(t.handle, now);
+}
+
+void request_queue::learn(const in_flight_batch& b, duration took) {
+  if (!learned_) return;
+  uint64_t bytes = 0;
+  for (const auto handle : b.handles) bytes += table_[handle].input.size;
+  learned_->add(bytes, took);
+  policy_->set_latency(learned_->latency());
 }
 
 void request_queue::set_slots(const model_slots& s) {

@@ -11,6 +11,7 @@
 #include "policies/batching/decision_log.hpp"
 #include "policies/batching/dropped_requests.hpp"
 #include "policies/batching/in_flight_batches.hpp"
+#include "policies/batching/learned_latency.hpp"
 #include "policies/batching/load_counter.hpp"
 #include "policies/batching/model_placements.hpp"
 #include "policies/batching/poison_retry_queue.hpp"
@@ -37,6 +38,7 @@ class request_queue {
     bool latency_given = false;  ///< the policy keeps its latency; otherwise it takes the slots' measured one
     uint32_t decision_log = 0;   ///< capacity, in requests
     duration load_report{};      ///< interval; zero: never
+    duration max_learned_latency{};  ///< not zero: with `latency_given`, learnt from the batches that ran
   };
   /// A batch that leaves for a worker.
   struct batch {
@@ -89,6 +91,8 @@ class request_queue {
   /// Sets the slots to plan with. With none, the policy keeps its old slots and latency, and new requests are
   /// dropped.
   void set_slots(const model_slots& s);
+  /// A batch whose requests are still in the table took so long on its slot.
+  void learn(const in_flight_batch& b, duration took);
   void set_slo(duration slo) { options_.times.slo = slo; }
 
   batching_policy& policy() const { return *policy_; }
@@ -110,6 +114,7 @@ class request_queue {
   request_table table_;
   poison_retry_queue retries_;
   admission admission_;
+  std::optional<learned_latency> learned_;
   request_ends ends_;
   uint32_t slots_ = 0;
   uint32_t last_batch_rows_ = 1;

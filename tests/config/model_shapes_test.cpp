@@ -49,6 +49,43 @@ TEST_CASE("each shape of a model is a model of its own") {
   CHECK(spec.hash != with_keys("shapes = [ { x = [3, 320] }, { x = [3, 641] } ]\nmax_batch = 4").spec.hash);
 }
 
+TEST_CASE("a model of any shape has no batches") {
+  const auto cluster = with_keys("any_shape = true");
+  REQUIRE(listed(cluster.problems) == "");
+  CHECK(cluster.spec.shaped_models.empty());
+  const auto& m = cluster.spec.models[0];
+  CHECK(m.any_shape);
+  CHECK_FALSE(m.batched);
+  CHECK(m.max_batch == 1);
+  CHECK_FALSE(with_keys("any_shape = false").spec.models[0].any_shape);
+  CHECK(says("any_shape = true\nmax_batch = 4", "is 1 with any_shape"));
+  CHECK(says("any_shape = true\nengine = \"native\"", "needs OpenVINO"));
+  CHECK(says("any_shape = true\npreprocess = { decode = \"image\", resize = [4, 4] }", "no any_shape"));
+}
+
+TEST_CASE("beside the shapes of a model, one takes all others") {
+  const auto cluster = with_keys("shapes = { x = [3, 320] }\nany_shape = true\nmax_batch = 4\nweight = 6");
+  REQUIRE(listed(cluster.problems) == "");
+  const auto& spec = cluster.spec;
+  REQUIRE(spec.shaped_models.size() == 1);
+  const auto& whole = spec.shaped_models[0];
+  REQUIRE(whole.any_shape);
+  const auto &declared = spec.models[whole.shapes[0].value], &any = spec.models[whole.any_shape->value];
+  CHECK(declared.name == whole.name + "@3x320");
+  CHECK_FALSE(declared.any_shape);
+  CHECK(declared.max_batch == 4);
+  CHECK(declared.weight == 3);
+  CHECK(any.name == whole.name + "@any");
+  CHECK(any.any_shape);
+  CHECK(any.shapes.empty());
+  CHECK(any.max_batch == 1);
+  CHECK(any.weight == 3);
+  const auto padded =
+      with_keys("any_shape = true\npad = { axis = 1, to = [4, 8], inputs = { ids = 0 } }").spec;
+  CHECK(padded.shaped_models[0].shapes.size() == 2);
+  CHECK(padded.models[padded.shaped_models[0].any_shape->value].any_shape);
+}
+
 TEST_CASE("padding makes a shape for each length") {
   const auto cluster =
       with_keys("pad = { axis = 1, to = [64, 16], inputs = { input_ids = 1, attention_mask = 0 } }");

@@ -42,9 +42,9 @@ def overloaded():
                    env=MEASURED)
 
 
-def load(c, rate, seconds):
-    done = subprocess.run([processes.PROGRAM, "load", c.url, "--rate", str(rate), "--duration", str(seconds), "--json"],
-                          capture_output=True, text=True, timeout=10 * seconds + 60)
+def load(c, rate, seconds, *flags):
+    done = subprocess.run([processes.PROGRAM, "load", c.url, "--rate", str(rate), "--duration", str(seconds), "--json",
+                           *flags], capture_output=True, text=True, timeout=10 * seconds + 60)
     return json.loads(done.stdout)["total"]
 
 
@@ -80,14 +80,14 @@ class Sampler:
         return [ms for _, ms, _, reason in self.answers if reason in reasons]
 
 
-def overload(test, c, up, model="slow", bodies=(BODY,)):
+def overload(test, c, up, model="slow", bodies=(BODY,), flags=()):
     """Five times the capacity, and the bounds that any machine keeps. Returns the counts of the load, and the sampler,
-    which sends the bodies in turn."""
+    which sends the bodies in turn. `flags` are for the command load."""
     nodes = [up.pid_of("head"), up.pid_of("worker")]
-    load(c, 5 * CAPACITY, 2)  # warm-up: memory that any overload needs
+    load(c, 5 * CAPACITY, 2, *flags)  # warm-up: memory that any overload needs
     before = [resident_mb(p) for p in nodes]
     with Sampler(c, model, bodies) as sampler:
-        seen = load(c, 5 * CAPACITY, SECONDS)
+        seen = load(c, 5 * CAPACITY, SECONDS, *flags)
     grew = max(resident_mb(p) - b for p, b in zip(nodes, before))
     refused, shed = sampler.ms_of("queue_full"), sampler.ms_of("shed", "late")
     print(f"offered {seen['offered_rps']:.0f}/s: goodput {seen['goodput_rps']:.0f}/s; of {len(sampler.answers)} sampled, "

@@ -4,8 +4,12 @@
 #include <iostream>
 #include <memory>
 
+#include "gpu/common/model_error.hpp"
 #include "tools/commands/chat.hpp"
 #include "tools/commands/command_line.hpp"
+#include "tools/common/exit_code.hpp"
+#include "tools/common/input_flags.hpp"
+#include "tools/common/standard_streams.hpp"
 #include "tools/load/client.hpp"
 #include "tools/load/completions.hpp"
 
@@ -17,6 +21,7 @@ struct load_arguments {
   completion_load_options completions;
   double duration_s = 10;
   std::string arrivals = "poisson";
+  std::vector<std::string> shapes;
   bool completes = false;
   bool rate_given = false;
   double ttft_slo_ms = 0, tpot_slo_ms = 0;
@@ -27,6 +32,12 @@ int run(load_arguments& a) {
   o.length = from_ms(a.duration_s * 1000);
   if (!a.completes) {
     parse_arrival_kind(a.arrivals, o.arrivals.kind);
+    try {
+      for (const auto& text : a.shapes) o.shapes.push_back(parse_shape_flag(text));
+    } catch (const model_error& e) {
+      report("load: {}", e.what());
+      return exit_bad_input;
+    }
     return run_load(o);
   }
   auto& c = a.completions;
@@ -111,6 +122,8 @@ void add_load(CLI::App& app, cli_job& chosen) {
   load->add_option("--rows", a->load.rows, "Rows per request")
       ->check(whole_in(1, 65536))
       ->capture_default_str();
+  load->add_option("--shape", a->shapes,
+                   "Shape of a row of an input with free dimensions, as x=3x320x320 (may be repeated)");
   load->add_option("--slo-ms", a->load.slo_ms, "Tighter latency objective for all requests, in ms")
       ->check(finite_in(0.001, hour_ms));
   load->add_option("--input", a->load.input,

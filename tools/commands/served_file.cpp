@@ -17,6 +17,7 @@ model_source source_of(const served_file& m, bool batched) {
   model_source s;
   s.path = m.file.string();
   s.batched = batched;
+  s.any_shape = m.any_shape;
   if (m.max_batch) s.max_batch = *m.max_batch;
   s.shapes = m.shapes;
   return s;
@@ -65,25 +66,34 @@ void give_shapes(served_file& m, const onnx::model_interface& declared, std::spa
 }
 
 model_signature choose_batching(served_file& m) {
-  if (m.batched) return signature_of(source_of(m, *m.batched));
-  try {
-    auto signature = signature_of(source_of(m, true));
-    m.batched = true;
-    return signature;
-  } catch (const model_error& with_batches) {
+  struct way {
+    bool batched, any_shape;
+  };
+  std::vector<way> ways{{true, false}, {false, false}, {false, true}};
+  if (m.any_shape)
+    ways = {{false, true}};
+  else if (m.batched)
+    ways = {{*m.batched, false}};
+  else if (!m.shapes.empty())
+    ways.pop_back();
+  std::string why;
+  for (const auto& [batched, any_shape] : ways) {
     try {
-      auto signature = signature_of(source_of(m, false));
-      m.batched = false;
+      m.any_shape = any_shape;
+      auto signature = signature_of(source_of(m, batched));
+      m.batched = batched;
       return signature;
-    } catch (const model_error&) {
-      throw model_error(with_batches.what());
+    } catch (const model_error& e) {
+      if (why.empty()) why = e.what();
     }
   }
+  throw model_error(why);
 }
 
 std::string to_toml(const served_file& m) {
   auto out = fmt::format("[[model]]\nname = {}\nsource = {}\nslo_ms = {}\n", in_quotes(m.name),
                          in_quotes(m.file.string()), m.slo_ms);
+  if (m.any_shape) return out + "any_shape = true\n";
   if (!*m.batched) out += "batching = \"none\"\n";
   if (*m.batched && m.max_batch) out += fmt::format("max_batch = {}\n", *m.max_batch);
   std::vector<std::string> shapes;

@@ -20,6 +20,7 @@ struct served_file {
   std::optional<uint32_t> max_batch = {};  ///< none: the cluster file's default
   std::optional<bool> batched = {};        ///< none: by `choose_batching`
   std::vector<input_shape> shapes = {};    ///< of a row, or whole if not batched
+  bool any_shape = false;                  ///< requests run one by one, each in its own shape
 };
 
 /// Gives the inputs of the model their shapes of `--shape`, and adds the names of these to `used`. A shape
@@ -28,8 +29,9 @@ struct served_file {
 void give_shapes(served_file& m, const onnx::model_interface& declared, std::span<const input_shape> flags,
                  std::set<std::string>& used);
 
-/// Sets `batched` if it is not set: rows in batches if an engine runs them, otherwise requests one by one.
-/// Returns the signature. Throws model_error if no engine runs the model.
+/// Sets `batched` if it is not set: rows in batches if an engine runs them, otherwise requests one by one, or
+/// in any shape if dimensions are free. Returns the signature. Throws model_error if no engine runs the
+/// model.
 model_signature choose_batching(served_file& m);
 
 /// Its table in the cluster file. Requires: `batched` is set.

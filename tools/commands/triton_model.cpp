@@ -70,9 +70,9 @@ class triton_model_reader {
     for (const auto& t : config_.outputs) find_declared("output", t, declared.outputs);
     finish();
     give_shapes(m, declared, shapes, used);
-    check_free_dimensions();
-    finish();
-    check_outputs(choose_batching(m));
+    const bool rows = m.batched.value_or(false);
+    free_dimensions();
+    check_outputs(choose_batching(m), rows);
     finish();
     return std::move(out_);
   }
@@ -188,29 +188,35 @@ class triton_model_reader {
     if (open) m.shapes.push_back({t.name, std::move(whole)});
   }
 
-  void check_free_dimensions() {
-    for (const auto& s : out_.model.shapes) {
-      if (std::ranges::count(s.dims, triton::free_dimension) == 0) continue;
-      const auto t = std::ranges::find(config_.inputs, s.name, &config_tensor::name);
-      refuse(t->where,
-             fmt::format(
-                 "input: '{}' has the free dimensions {}; a model is served with one shape: give dims "
-                 "without -1, or --shape {}=...{}",
-                 s.name, shape_text(s.dims), s.name,
-                 *out_.model.batched ? "" : ", or max_batch_size if the first dimension is that of a batch"));
-    }
+  /// A model with free dimensions, besides those of batches, takes any shape.
+  void free_dimensions() {
+    auto& m = out_.model;
+    const auto open = std::ranges::find_if(m.shapes, [](const input_shape& s) {
+      return std::ranges::count(s.dims, triton::free_dimension) > 0;
+    });
+    if (open == m.shapes.end()) return;
+    const auto t = std::ranges::find(config_.inputs, open->name, &config_tensor::name);
+    out_.notes.push_back(to_string(problem{
+        t->where, fmt::format("input: '{}' has the free dimensions {}: each request runs alone, in its own "
+                              "shape; dims without -1, or --shape {}=..., make batches of one shape",
+                              open->name, shape_text(open->dims), open->name)}));
+    m.any_shape = true;
+    m.shapes.clear();
   }
 
-  void check_outputs(const model_signature& signature) {
+  /// `rows`: the configuration leaves out the dimension for batches.
+  void check_outputs(const model_signature& signature, bool rows) {
     for (const auto& t : config_.outputs) {
       const auto own = std::ranges::find(signature.outputs, t.name, &tensor_spec::name);
       if (own == signature.outputs.end() || t.dims.empty()) continue;
-      const bool fits = t.dims.size() == own->shape.size() &&
-                        std::equal(t.dims.begin(), t.dims.end(), own->shape.begin(),
-                                   [](auto given, auto d) { return given < 0 || given == d; });
+      auto dims = own->shape;
+      if (rows && !signature.batched && !dims.empty()) dims.erase(dims.begin());
+      const bool fits = t.dims.size() == dims.size() &&
+                        std::equal(t.dims.begin(), t.dims.end(), dims.begin(),
+                                   [](auto given, auto d) { return given < 0 || d < 0 || given == d; });
       if (!fits)
         refuse(t.where, fmt::format("output: '{}' has the shape {} here and {} in {}", t.name,
-                                    shape_text(t.dims), shape_text(own->shape), out_.model.file.string()));
+                                    shape_text(t.dims), shape_text(dims), out_.model.file.string()));
     }
     if (config_.outputs.empty()) return;
     for (const auto& own : signature.outputs)

@@ -1,6 +1,7 @@
 #include "tools/load/client.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <atomic>
@@ -13,6 +14,7 @@
 #include <span>
 #include <thread>
 
+#include "messages/tensor/shaped_tensors.hpp"
 #include "tools/client/http_client.hpp"
 #include "tools/client/http_key.hpp"
 #include "tools/common/exit_code.hpp"
@@ -57,11 +59,11 @@ std::vector<std::string> served_models(http_client& client, const load_options& 
     for (const auto& m : j["models"])
       if (m.is_object() && m.contains("name") && m["name"].is_string()) names.push_back(m["name"]);
   if (names.empty()) throw load_error("GET /v2/models lists no model; give one with --model");
-  // A model with several shapes: each of them is listed, too, and can be asked.
+  // A model with several shapes: each of them is listed, too, and can be asked, but for the one of any shape.
   std::set<std::string> shaped;
   for (const auto& n : names)
     if (const auto at = n.find('@'); at != std::string::npos) shaped.insert(n.substr(0, at));
-  std::erase_if(names, [&](const std::string& n) { return shaped.contains(n); });
+  std::erase_if(names, [&](const std::string& n) { return shaped.contains(n) || n.ends_with("@any"); });
   return names;
 }
 
@@ -132,6 +134,19 @@ std::vector<std::byte> repeated(const std::vector<char>& file, int64_t times) {
   return bytes;
 }
 
+/// Gives the inputs the shapes of `given`. Throws load_input_error if a dimension stays free.
+void fix_shapes(const std::string& model, model_signature& s, const std::vector<input_shape>& given) {
+  for (auto& t : s.inputs) {
+    if (!has_free_dimension(t) || t.type == data_type::bytes) continue;
+    const auto* shape = find_input(given, t.name);
+    if (shape == nullptr || !fits(t, shape->dims))
+      throw load_input_error(fmt::format(
+          "model {}: input '{}' has the shape [{}]{}, with free dimensions; give them all: --shape {}=...",
+          model, t.name, fmt::join(t.shape, ","), s.batched ? " of a row" : "", t.name));
+    t.shape = shape->dims;
+  }
+}
+
 /// `file`: the content of o.input, if that is not empty.
 std::vector<written_body> make_bodies(const load_options& o, const std::vector<char>& file, const target& t,
                                       uint64_t index) {
@@ -170,6 +185,7 @@ target make_target(const load_options& o, const std::vector<char>& file, http_cl
   auto metadata = parse_model_metadata(get(client, o, path, "is the model served there?"));
   if (!metadata) throw load_error(fmt::format("GET {}: {}", path, metadata.error().message));
   t.metadata = std::move(*metadata);
+  fix_shapes(name, t.metadata.signature, o.shapes);
   const double slo_ms = o.slo_ms > 0 ? o.slo_ms : t.metadata.limits.slo_ms;
   if (slo_ms > 0) t.slo = from_ms(slo_ms);
   t.bodies = make_bodies(o, file, t, index);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "messages/tensor/model_inputs.hpp"
 #include "policies/workload/arrivals.hpp"
 #include "tools/load/report.hpp"
 #include "transport/http/message.hpp"
@@ -19,6 +20,7 @@ struct load_options {
   duration length = 10s;
   std::vector<std::string> models;  ///< empty: all served models
   uint32_t rows = 1;                ///< per request
+  std::vector<input_shape> shapes;  ///< of inputs with free dimensions: of a row
   double slo_ms = 0;                ///< sent to the server with each request; 0: the model's own
   uint64_t seed = 1;                ///< of arrivals and inputs
   std::string input;  ///< file of raw input rows, in the signature's order, or of one BYTES element; empty:

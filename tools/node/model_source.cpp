@@ -14,6 +14,7 @@ model_source source_of(const model_spec& m) {
   s.bf16 = m.bf16;
   s.batched = m.batched;
   s.shapes = m.shapes;
+  s.any_shape = m.any_shape;
   s.constants = m.constants;
   return s;
 }

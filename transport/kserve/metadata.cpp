@@ -27,19 +27,15 @@ std::vector<tensor_spec> tensors_of(const json& list, bool batched) {
                   .shape = x.at("shape").get<std::vector<int64_t>>()};
     const auto type = x.at("datatype").get<std::string>();
     if (!parse_data_type(type, t.type)) throw http_error{502, "unknown datatype " + json_quote(type)};
-    if (batched && (t.shape.empty() || t.shape[0] != -1))
-      throw http_error{502, "the first dimension of " + json_quote(t.name) + " is not -1"};
     if (batched) t.shape.erase(t.shape.begin());
-    if (std::ranges::any_of(t.shape, [](int64_t d) { return d < 0; }))
-      throw http_error{502, "the shape of " + json_quote(t.name) +
-                                " is open; ask for a model with one shape, in Troupe NAME@SHAPE"};
     tensors.push_back(std::move(t));
   }
   return tensors;
 }
 
-bool has_batches(const json& inputs) {
-  return std::ranges::any_of(inputs, [](const json& x) {
+/// All tensors have a free first dimension.
+bool has_batches(const json& tensors) {
+  return std::ranges::all_of(tensors, [](const json& x) {
     const auto& shape = x.at("shape");
     return !shape.empty() && shape[0] == -1;
   });
@@ -66,7 +62,7 @@ http_result<model_metadata> parse_model_metadata(std::string_view body) {
     m.model.name = j.at("name").get<std::string>();
     if (const auto& versions = j.at("versions"); !versions.empty())
       m.model.version = versions[0].get<std::string>();
-    m.signature.batched = has_batches(j.at("inputs"));
+    m.signature.batched = has_batches(j.at("inputs")) && has_batches(j.at("outputs"));
     m.signature.inputs = tensors_of(j.at("inputs"), m.signature.batched);
     m.signature.outputs = tensors_of(j.at("outputs"), m.signature.batched);
     if (const auto p = j.find("parameters"); p != j.end())

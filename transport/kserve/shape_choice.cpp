@@ -6,6 +6,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "messages/tensor/shaped_tensors.hpp"
 #include "transport/kserve/given_input.hpp"
 #include "transport/kserve/parameters.hpp"
 #include "transport/kserve/refusal.hpp"
@@ -29,6 +30,14 @@ void open_where_different(std::vector<tensor_spec>& open, const std::vector<tens
     for (size_t i = 0; i < dims.size(); ++i)
       if (i >= others.size() || dims[i] != others[i]) dims[i] = -1;
   }
+}
+
+/// Leaves out the first dimensions, which are for rows.
+void drop_rows(model_signature& s) {
+  for (auto* tensors : {&s.inputs, &s.outputs})
+    for (auto& t : *tensors)
+      if (!t.shape.empty()) t.shape.erase(t.shape.begin());
+  s.batched = true;
 }
 
 /// `x` has the shape of input `t`, with any number of rows.
@@ -97,7 +106,7 @@ void fill(data_type type, double value, std::span<std::byte> into) {
 
 http_result<std::vector<sent_shape>> read_sent_shapes(infer_body body, const model_signature& model) {
   if (body.json.empty())
-    return http_error{400, "the model has several shapes: send JSON that names the shape of each input"};
+    return http_error{400, "the model takes several shapes: send JSON that names the shape of each input"};
   try {
     json_reader in(body.json);
     std::vector<sent_shape> out;
@@ -125,11 +134,24 @@ http_result<std::vector<sent_shape>> read_sent_shapes(infer_body body, const mod
 
 model_signature open_signature(std::span<const model_signature> shapes) {
   auto open = shapes.front();
-  for (const auto& s : shapes.subspan(1)) {
+  for (auto s : shapes.subspan(1)) {
+    if (open.batched && !s.batched) drop_rows(s);
     open_where_different(open.inputs, s.inputs);
     open_where_different(open.outputs, s.outputs);
   }
   return open;
+}
+
+http_result<model_signature> given_shapes(const std::vector<sent_shape>& sent, const model_signature& model) {
+  auto out = model;
+  for (const auto& x : sent) {
+    const auto t = std::ranges::find(out.inputs, x.name, &tensor_spec::name);
+    if (!fits(*t, x.dims) || std::ranges::find(x.dims, 0) != x.dims.end())
+      return http_error{400, fmt::format("input {}: shape {} given, {} expected, where -1 is any number",
+                                         json_quote(x.name), shape_text(x.dims), shape_text(t->shape))};
+    t->shape = x.dims;
+  }
+  return out;
 }
 
 http_result<size_t> choose_shape(const std::vector<sent_shape>& sent,

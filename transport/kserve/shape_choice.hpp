@@ -20,11 +20,14 @@ struct sent_shape {
   std::string name;
   std::vector<int64_t> dims;
 };
-/// Refuses inputs that `model` does not have, or that occur twice; its shapes are not looked at.
+/// Refuses inputs that `model` does not have, or that occur twice; its shapes are not looked at. A body
+/// without JSON names no shapes, and is refused.
 http_result<std::vector<sent_shape>> read_sent_shapes(infer_body body, const model_signature& model);
 
-/// The signature with -1 where the signatures differ.
+/// The signature with -1 where the signatures differ. With or without a dimension for rows, as the first one.
 model_signature open_signature(std::span<const model_signature> shapes);
+/// The signature of a model with free dimensions, with those of the request in the inputs.
+http_result<model_signature> given_shapes(const std::vector<sent_shape>& sent, const model_signature& model);
 
 /// The index of the signature with the shapes of the request, for any number of rows.
 http_result<size_t> choose_shape(const std::vector<sent_shape>& sent,

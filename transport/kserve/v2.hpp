@@ -118,7 +118,8 @@ struct model_limits {
 };
 std::string format_model_metadata(const model_identity& model, std::string_view platform,
                                   const model_signature& signature, const model_limits& limits = {});
-/// The client's view of it; an error (502: the server's fault) if it is malformed.
+/// The client's view of it, perhaps with free dimensions; an error (502: the server's fault) if it is
+/// malformed.
 struct model_metadata {
   model_identity model;
   model_signature signature;

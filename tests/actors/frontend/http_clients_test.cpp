@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "actors/frontend/request_timing.hpp"
+#include "messages/tensor/shaped_tensors.hpp"
 
 using namespace troupe;
 
@@ -55,6 +56,31 @@ struct front {
 };
 
 }  // namespace
+
+TEST_CASE("http_clients: outputs that come with their shapes are answered in these") {
+  front f;
+  auto e = std::make_shared<catalog::entry>();
+  e->name = "m";
+  e->signature = {.inputs = {}, .outputs = {{"y", data_type::fp32, {-1, 2}}}, .batched = false};
+  auto client = std::make_shared<slow_exchange>();
+  infer_request asked;
+  asked.rows = 1;
+  asked.outputs = {{0, false, 0}};
+  f.clients.expect(request_id{1},
+                   {.reply = http_reply(client), .model = e, .asked = std::move(asked), .with_shapes = true});
+  auto tensors = e->signature.outputs;
+  tensors[0].shape = {2, 2};
+  std::vector<std::byte> pulled(shapes_bytes(tensors) + 16);
+  const std::vector<float> values{1, 2, 3, 4};
+  std::memcpy(write_shapes(tensors, pulled).data(), values.data(), 16);
+  outcome how;
+  how.output = pulled;
+  f.clients.answer(request_id{1}, how, std::move(pulled));
+  REQUIRE(client->writer);
+  const auto r = client->writer->write();
+  CHECK(r.status == 200);
+  CHECK(r.body.find(R"("shape":[2,2],"data":[1,2,3,4])") != std::string::npos);
+}
 
 TEST_CASE("http_clients: the gateway passes the output on, and the connection's thread writes the body") {
   front f;

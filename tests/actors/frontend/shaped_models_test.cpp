@@ -5,6 +5,7 @@
 #include <string>
 
 #include "actors/frontend/image_inputs.hpp"
+#include "messages/tensor/shaped_tensors.hpp"
 
 using namespace troupe;
 
@@ -33,7 +34,7 @@ struct words_cluster {
     cluster.models[0].name = "plain";
     cluster.models[1].name = "words@2";
     cluster.models[2].name = "words@4";
-    cluster.shaped_models = {{"words", {model_id{1}, model_id{2}}, {}}};
+    cluster.shaped_models = {{"words", {model_id{1}, model_id{2}}, {}, {}}};
     if (padded) cluster.shaped_models[0].padding = padding_spec{1, {2, 4}, {{"ids", 5}}};
   }
   cluster_spec cluster;
@@ -117,4 +118,63 @@ TEST_CASE("shaped_models: a request is padded, and takes the memory of the padde
   REQUIRE_FALSE(write_inputs(*request, *chosen, into, image_inputs(*chosen->asked)));
   CHECK(static_cast<int>(into[16]) == 3);
   CHECK(static_cast<int>(into[24]) == 5);
+}
+
+TEST_CASE("shaped_models: a request in no shape of the model goes to the one that takes any") {
+  words_cluster f;
+  f.cluster.models.emplace_back().name = "words@any";
+  f.cluster.shaped_models[0].any_shape = model_id{3};
+  catalog models{{{model_id{1}, "words@2", 10ms, 8, {}, 0},
+                  {model_id{2}, "words@4", 10ms, 8, {}, 0},
+                  {model_id{3}, "words@any", 10ms, 1, {}, 0}}};
+  auto slot = slot_with(0, {{1, 2}, {2, 4}, {3, -1}});
+  auto& any = slot.models[2];
+  any.max_batch = 1;
+  any.signature = {.inputs = {{"ids", data_type::int64, {-1, -1}}},
+                   .outputs = {{"states", data_type::fp32, {-1, -1}}},
+                   .batched = false};
+  models.add(slot);
+  const shaped_models shaped{f.cluster, models};
+  const auto whole = shaped.find("words");
+  REQUIRE(whole);
+  CHECK(whole->max_batch == 8);
+  CHECK(whole->signature.batched);
+  CHECK(whole->signature.inputs[0].shape == std::vector<int64_t>{-1});
+  CHECK(shaped.choose(whole, {ask_for(4), {}})->runs->model == model_id{2});
+  const auto text = ask_for(3);
+  const auto chosen = shaped.choose(whole, {text, {}});
+  REQUIRE(chosen);
+  CHECK(chosen->runs->model == model_id{3});
+  CHECK(chosen->with_shapes);
+  CHECK(chosen->asked->name == "words");
+  const auto request = parse_infer({text, {}}, chosen->asked->signature, chosen->asked->max_batch);
+  REQUIRE(request);
+  REQUIRE(input_bytes_of(*request, *chosen) == 3 * 8 + 3 * 8);
+  std::vector<std::byte> into(48);
+  REQUIRE_FALSE(write_inputs(*request, *chosen, into, image_inputs(*chosen->asked)));
+  const auto read = read_shapes(any.signature.inputs, into);
+  REQUIRE(read);
+  CHECK(read->tensors[0].shape == std::vector<int64_t>{1, 3});
+  CHECK(static_cast<int>(read->values[16]) == 3);
+  CHECK(
+      shaped
+          .choose(whole, {R"({"inputs":[{"name":"ids","datatype":"INT64","shape":[3],"data":[1,2,3]}]})", {}})
+          .error()
+          .message == R"(input "ids": shape [3] given, [-1,-1] expected, where -1 is any number)");
+}
+
+TEST_CASE("shaped_models: a model with free dimensions alone takes any shape") {
+  words_cluster f;
+  auto slot = slot_with(0, {{0, -1}});
+  slot.models[0].signature.batched = false;
+  slot.models[0].signature.inputs[0].shape = {-1, -1};
+  f.models.add(slot);
+  const shaped_models shaped{f.cluster, f.models};
+  const auto plain = f.models.find("plain");
+  const auto chosen = shaped.choose(plain, {ask_for(5), {}});
+  REQUIRE(chosen);
+  CHECK(chosen->with_shapes);
+  CHECK(chosen->runs == plain);
+  CHECK(chosen->asked->signature.inputs[0].shape == std::vector<int64_t>{1, 5});
+  CHECK(shaped.choose(plain, {"", "raw"}).error().message.find("send JSON") != std::string::npos);
 }

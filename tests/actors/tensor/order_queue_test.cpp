@@ -198,3 +198,35 @@ TEST_CASE("order queue: its limit counts the batch that runs") {
   q.orders.run().start();
   CHECK(q.orders.full());
 }
+
+TEST_CASE("order queue: outputs with shapes of their own get memory of their size when the batch has run") {
+  queue_of_orders q;
+  auto r = q.ask(1);
+  r.input = q.source.take(12)->region;
+  auto o = q.order(1, {r});
+  REQUIRE(q.orders.take(o, {0, 0, true}, q.up, worker_of(0), at(0)));
+  q.end_pull();
+  auto& b = q.orders.front();
+  CHECK(b.parts[0].error == failure::none);
+  CHECK_FALSE(b.parts[0].output.region);
+  const auto work = b.work();
+  REQUIRE(work.parts[0].shaped_output != nullptr);
+  work.parts[0].shaped_output->assign(24, std::byte{7});
+  batch_outcome outcome;
+  q.orders.keep_shaped_outputs(outcome);
+  CHECK(outcome.errors.empty());
+  CHECK(b.parts[0].output.region.size == 24);
+  CHECK(b.parts[0].output.payload[23] == std::byte{7});
+}
+
+TEST_CASE("order queue: outputs that find no room fail their request") {
+  queue_of_orders q(0);
+  auto o = q.order(1, {q.ask(1)});
+  REQUIRE(q.orders.take(o, {0, 0, true}, q.up, worker_of(0), at(0)));
+  q.end_pull();
+  q.orders.front().work().parts[0].shaped_output->resize(24);
+  batch_outcome outcome;
+  q.orders.keep_shaped_outputs(outcome);
+  REQUIRE(outcome.errors.size() == 1);
+  CHECK(outcome.errors[0] == "no room for 24 bytes of outputs; raise limits.pool_mb of the cluster file");
+}

@@ -1,5 +1,6 @@
 #include "policies/batching/request_queue.hpp"
 
+#include "policies/batching/batch_returns.hpp"
 #include "tests/policies/batching/a_request_queue.hpp"
 
 using namespace troupe;
@@ -135,4 +136,47 @@ TEST_CASE("a request_queue plans with the slots' latency, unless it is given") {
   request_queue given({{}, 100, true, 0, {}}, std::make_unique<deferred>(paper(), shedding::timeout));
   given.set_slots({2, 2, {3ms, 4ms}, false});
   CHECK(given.policy().latency() == latency_model{1ms, 5ms});
+}
+
+TEST_CASE("request queue: without a measurement, the latency is learnt from the batches that ran") {
+  request_queue::options o;
+  o.max_queued_rows = 100;
+  o.latency_given = true;
+  o.max_learned_latency = 6ms;
+  request_queue q(o, std::make_unique<deferred>(paper(), shedding::timeout));
+  q.set_slots({1, 1, {3ms, 2ms}, false});
+  CHECK(q.policy().latency() == latency_model{1ms, {}});
+  auto r = a_request(1, 0);
+  r.input.size = 1000;
+  in_flight_batch ran;
+  ran.handles = {q.keep(r, ms(0))};
+  batch_done done;
+  done.started_at = ms(0);
+  done.finished_at = ms(4);
+  finish_batch(q, ran, done, ms(4));
+  CHECK(q.policy().latency() == latency_model{4ms, {}});
+  q.set_slots({2, 2, {3ms, 2ms}, true});
+  CHECK(q.policy().latency() == latency_model{4ms, {}});
+}
+
+TEST_CASE("request queue: a slow request does not make the queue refuse all others for good") {
+  request_queue::options o;
+  o.max_queued_rows = 100;
+  o.latency_given = true;
+  o.max_learned_latency = 11ms;
+  request_queue q(o, std::make_unique<deferred>(paper(), shedding::timeout));
+  q.set_slots({1, 1, {}, false});
+  in_flight_batch ran;
+  ran.handles = {q.keep(a_request(1, 0), ms(0))};
+  q.learn(ran, 50ms);
+  auto hurried = a_request(2, 100);
+  hurried.deadline = ms(105);
+  const auto admitted = [&] {
+    const auto before = q.policy().queued_requests();
+    q.queue_up(q.keep(hurried, ms(100)), ms(100));
+    return q.policy().queued_requests() > before;
+  };
+  CHECK_FALSE(admitted());
+  for (int i = 0; i < 62; ++i) CHECK_FALSE(admitted());
+  CHECK(admitted());
 }

@@ -117,11 +117,19 @@ TEST_CASE("served paths: a repository of Triton is the models of its folders, be
   CHECK(names(plan_serving({.paths = {(folder / "m/").string()}})) == std::vector<std::string>{"m"});
 }
 
+TEST_CASE("served paths: a file with free dimensions takes any shape") {
+  const temporary_folder folder;
+  const auto file = folder / "words.onnx";
+  write_relu(file, {-1, -1, 4});
+  const auto plan = plan_serving({.paths = {file}});
+  CHECK(plan.cluster_file.find("any_shape = true") != std::string::npos);
+  CHECK(spec_of(plan).models[0].any_shape);
+}
+
 TEST_CASE("served paths: --shape gives an input that a file leaves open its shape") {
   const temporary_folder folder;
   const auto file = folder / "net.onnx";
   write_relu(file, {-1, -1, 4});
-  CHECK(error_of({file}).find("only the first dimension may be dynamic") != std::string::npos);
   const auto spec = spec_of(plan_serving({.paths = {file}, .shapes = {"x=3x4"}}));
   CHECK(spec.models[0].batched);
   CHECK(spec.models[0].shapes == std::vector<input_shape>{{"x", {3, 4}}});

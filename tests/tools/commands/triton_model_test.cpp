@@ -94,20 +94,29 @@ TEST_CASE("triton model: what the configuration and the graph disagree about is 
         "m/config.pbtxt:1:1: name: is 'n', and the model's folder 'm'; rename one");
 }
 
-TEST_CASE("triton model: a dimension that stays free needs --shape") {
-  const repository r({-1, -1}, "max_batch_size: 8\ninput { name: \"x\" dims: [ -1 ] }");
-  CHECK(r.error() ==
-        "m/config.pbtxt:2:9: input: 'x' has the free dimensions [-1]; a model is served with one shape: give "
-        "dims "
-        "without -1, or --shape x=...");
+TEST_CASE(
+    "triton model: with a dimension that stays free, each request runs alone, unless --shape gives it") {
+  const repository r({-1, -1},
+                     "max_batch_size: 8\ninput { name: \"x\" dims: [ -1 ] }\n"
+                     "output { name: \"y\" dims: [ -1 ] }");
+  const auto any = r.read();
+  CHECK(any.model.any_shape);
+  REQUIRE(any.notes.size() == 1);
+  CHECK(any.notes[0].ends_with(
+      "m/config.pbtxt:2:9: input: 'x' has the free dimensions [-1]: each request runs alone, in its own "
+      "shape; dims without -1, or --shape x=..., make batches of one shape"));
+  CHECK(to_toml(any.model).ends_with("any_shape = true\n"));
+  CHECK_FALSE(r.read({{"x", {7}}}).model.any_shape);
   CHECK(r.read({{"x", {7}}}).model.shapes == std::vector<input_shape>{{"x", {7}}});
   CHECK(r.error({{"x", {1, 7}}}) ==
         "--shape x=1x7: m/1/model.onnx is served in batches; give the shape of a row, without the first "
         "dimension");
-  CHECK(repository({-1, 4}, "input { name: \"x\" dims: [ -1, 4 ] }").error() ==
-        "m/config.pbtxt:1:9: input: 'x' has the free dimensions [-1,4]; a model is served with one shape: "
-        "give dims "
-        "without -1, or --shape x=..., or max_batch_size if the first dimension is that of a batch");
+  CHECK(repository({-1, 4}, "input { name: \"x\" dims: [ -1, 4 ] }").read().model.any_shape);
+  CHECK(repository({-1, -1, 4},
+                   "max_batch_size: 8 input { name: \"x\" dims: [ -1, 4 ] } "
+                   "output { name: \"y\" dims: [ 5 ] }")
+            .error()
+            .ends_with("output: 'y' has the shape [5] here and [-1,4] in m/1/model.onnx"));
 }
 
 TEST_CASE("triton model: without max_batch_size, dims say whether there is a dimension for batches") {

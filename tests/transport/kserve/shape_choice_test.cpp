@@ -67,6 +67,35 @@ TEST_CASE("the shapes of a request are read without its values") {
         std::string::npos);
 }
 
+TEST_CASE("a model with free dimensions takes the shapes of the request where they fit") {
+  const model_signature open{.inputs = {{"x", data_type::fp32, {-1, 3, -1}}},
+                             .outputs = {{"y", data_type::fp32, {-1, 4}}},
+                             .batched = false};
+  const auto given = given_shapes({{"x", {2, 3, 9}}}, open);
+  REQUIRE(given);
+  CHECK(given->inputs[0].shape == std::vector<int64_t>{2, 3, 9});
+  CHECK(given->outputs[0].shape == std::vector<int64_t>{-1, 4});
+  const auto refused = [&](std::vector<int64_t> dims) {
+    return given_shapes({{"x", std::move(dims)}}, open).error().message;
+  };
+  CHECK(refused({2, 4, 9}) ==
+        R"(input "x": shape [2,4,9] given, [-1,3,-1] expected, where -1 is any number)");
+  CHECK_FALSE(refused({2, 3}).empty());
+  CHECK_FALSE(refused({0, 3, 9}).empty());
+}
+
+TEST_CASE("the open signature of shapes for rows, and of one for whole requests, is one for rows") {
+  const model_signature any{
+      .inputs = {{"x", data_type::fp32, {-1, -1, -1}}},
+      .outputs = {{"boxes", data_type::fp32, {-1, -1}}, {"score", data_type::fp32, {-1, 1}}},
+      .batched = false};
+  const auto open = open_signature(std::vector{square(4), any});
+  CHECK(open.batched);
+  CHECK(open.inputs[0].shape == std::vector<int64_t>{-1, -1});
+  CHECK(open.outputs[0].shape == std::vector<int64_t>{-1});
+  CHECK(open.outputs[1].shape == std::vector<int64_t>{1});
+}
+
 TEST_CASE("a request runs in the shape that it has, with any number of rows") {
   CHECK(*choose_shape({{"x", {1, 4, 4}}}, squares) == 0);
   CHECK(*choose_shape({{"x", {7, 8, 8}}}, squares) == 1);

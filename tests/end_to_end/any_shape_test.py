@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""Models with free dimensions: each request runs alone in its own shape, beside the declared shapes of a model or without any.
+Answers are onnxruntime's for the request; outputs may depend on values.
+
+Needs the Python of tests/requirements.txt and OpenVINO.
+"""
+import concurrent.futures
+import itertools
+import json
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
+import cluster
+import processes
+from cluster import Cluster, ClusterTest
+from overload_test import SLO_MS, overload
+from package_models_test import DETECTOR, distance, picture
+from processes import MEASURED
+from shapes_test import WIDTH, WORDS, body_of, words_of, write_words
+
+
+def write_positive(path):
+    """x [length] to the indices of its positive values [1, count]."""
+    graph = helper.make_graph(
+        [helper.make_node("Greater", ["x", "zero"], ["positive"]), helper.make_node("NonZero", ["positive"], ["indices"])],
+        "positive", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["length"])],
+        [helper.make_tensor_value_info("indices", TensorProto.INT64, [1, "count"])],
+        [helper.make_tensor("zero", TensorProto.FLOAT, [], [0.0])])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+
+
+def write_slow(path):
+    """ids [length] to numbers [512]: some 5 ms for 64 ids on one thread."""
+    random = np.random.default_rng(3)
+    node, width = helper.make_node, 512
+    names = [f"h{i}" for i in range(17)]
+    graph = helper.make_graph(
+        [node("Gather", ["table", "ids"], [names[0]])] +
+        [node("MatMul", [a, "mixing"], [b]) for a, b in itertools.pairwise(names)] +
+        [node("ReduceMean", [names[-1]], ["y"], axes=[0], keepdims=0)],
+        "slow", [helper.make_tensor_value_info("ids", TensorProto.INT64, ["length"])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [width])],
+        [numpy_helper.from_array(random.standard_normal((WORDS, width)).astype(np.float32), "table"),
+         numpy_helper.from_array((random.standard_normal((width, width)) / 23).astype(np.float32), "mixing")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+
+
+class AnyShape(ClusterTest):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.words, cls.positive = Path(folder.name, "words.onnx"), Path(folder.name, "positive.onnx")
+        write_words(cls.words)
+        write_positive(cls.positive)
+        cls.cluster = Cluster(model_text=f"""[[model]]
+name = "words"
+source = "{cls.words}"
+slo_ms = 20000
+max_batch = 8
+shapes = [ {{ ids = [4], mask = [4] }}, {{ ids = [8], mask = [8] }} ]
+any_shape = true
+[[model]]
+name = "detector"
+source = "{DETECTOR}"
+slo_ms = 20000
+any_shape = true
+[[model]]
+name = "positive"
+source = "{cls.positive}"
+slo_ms = 20000
+any_shape = true
+""")
+        cls.addClassCleanup(cls.cluster.__exit__)
+        cls.cluster.start()
+
+    def check(self, model, file, inputs, within=1e-5):
+        code, answer = self.cluster.infer(model, body_of(inputs))
+        self.assertEqual(code, 200, answer)
+        self.assertEqual(answer["model_name"], model)
+        session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
+        for got, expected in zip(answer["outputs"], session.run(None, inputs), strict=True):
+            self.assertEqual(tuple(got["shape"]), expected.shape)
+            self.assertLess(distance(np.array(got["data"]), expected.ravel().astype(np.float64)), within)
+
+    def statistics(self, model):
+        listed = json.loads(self.cluster.get(f"/v2/models/{model}/stats")[1])["model_stats"]
+        return {m["name"]: m["inference_count"] for m in listed}
+
+    def test_declared_shapes_run_in_their_models_and_all_others_alone(self):
+        before = self.statistics("words")
+        for length, rows in ((4, 3), (8, 1), (5, 2), (1, 1), (100, 7)):
+            self.check("words", self.words, words_of(length, rows))
+        after = self.statistics("words")
+        self.assertEqual({name: after[name] - before[name] for name in after},
+                         {"words@4_4": 3, "words@8_8": 1, "words@any": 3})
+
+    def test_metadata_say_minus_one(self):
+        shapes = lambda model, key: [t["shape"] for t in json.loads(self.cluster.get(f"/v2/models/{model}")[1])[key]]
+        self.assertEqual(shapes("words", "inputs"), [[-1, -1], [-1, -1]])
+        self.assertEqual(shapes("words", "outputs"), [[-1, -1, WIDTH], [-1, WIDTH]])
+        self.assertEqual(shapes("words@any", "inputs"), [[-1, -1], [-1, -1]])
+        self.assertEqual([len(s) for s in shapes("detector", "inputs")], [4])
+        self.assertEqual(shapes("positive", "outputs"), [[1, -1]])
+
+    def test_pictures_of_any_size(self):
+        for height, width in ((96, 160), (64, 64), (128, 96)):
+            self.check("detector", DETECTOR, {"x": picture("TO", height, width, 5)[None]}, within=1e-4)
+
+    def test_an_output_may_depend_on_values(self):
+        for values in ([1, -1, 2], [-1.5], list(range(1, 200))):
+            self.check("positive", self.positive, {"x": np.array(values, np.float32)})
+
+    def test_many_shapes_at_once(self):
+        lengths = [1 + 3 * i for i in range(48)]
+        with concurrent.futures.ThreadPoolExecutor(16) as pool:
+            list(pool.map(lambda n: self.check("words", self.words, words_of(n, 1 + n % 3, n)), lengths))
+
+    def test_wrong_shapes_are_refused(self):
+        for inputs, reason in (({"x": np.zeros((2, 2), np.float32)}, "shape [2,2] given, [-1] expected"),
+                               ({"x": np.zeros(0, np.float32)}, "shape [0] given")):
+            code, answer = self.cluster.infer("positive", body_of(inputs))
+            self.assertEqual(code, 400, answer)
+            self.assertIn(reason, answer["error"])
+
+    def test_shapes_that_do_not_belong_together_fail_alone(self):
+        """OpenVINO's synchronous call answers such a request with the outputs of the one before."""
+        uneven = words_of(3) | {"mask": np.ones((1, 7), np.float32)}
+        for before in (words_of(14, 2), words_of(3)):
+            self.check("words", self.words, before)
+            for _ in range(2):
+                code, answer = self.cluster.infer("words", body_of(uneven))
+                self.assertEqual(code, 500)
+                self.assertIn("words.onnx: ", answer["error"])
+            self.check("words", self.words, before)
+
+    def test_load_gives_the_free_dimensions(self):
+        load = lambda *flags: subprocess.run(
+            [processes.PROGRAM, "load", self.cluster.url, "--model", "positive", "--rate", "50", "--duration", "1", "--json",
+             *flags], capture_output=True, text=True, timeout=60)
+        answer = load()
+        self.assertEqual(answer.returncode, 2, answer.stdout + answer.stderr)
+        self.assertIn("--shape x=", answer.stderr)
+        answer = load("--shape", "x=40")
+        self.assertEqual(answer.returncode, 0, answer.stdout + answer.stderr)
+        self.assertGreater(json.loads(answer.stdout)["total"]["finished"], 20)
+
+    def test_far_more_than_the_capacity(self):
+        slow = self.words.with_name("slow.onnx")
+        write_slow(slow)
+        model = f"""[[model]]
+name = "slow"
+source = "{slow}"
+slo_ms = {SLO_MS}
+any_shape = true
+"""
+        random = np.random.default_rng(5)
+        bodies = [body_of({"ids": random.integers(0, WORDS, n)}) for n in random.integers(48, 80, 64)]
+        with Cluster(model_text=model, policy="", limits="node_timeout_ms = 20000", env=MEASURED) as c:
+            seen, sampler = overload(self, c, c.start(), "slow", bodies, ("--shape", "ids=64"))
+            self.assertGreater(seen["goodput_rps"], 0)
+            self.assertIn(200, {status for status, *_ in sampler.answers})
+
+
+if __name__ == "__main__":
+    cluster.main()

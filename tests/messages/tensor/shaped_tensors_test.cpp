@@ -1,0 +1,68 @@
+#include "messages/tensor/shaped_tensors.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace troupe;
+
+namespace {
+
+const std::vector<tensor_spec> declared{{"x", data_type::fp32, {-1, 3}}, {"n", data_type::uint8, {}}};
+
+/// x [rows, 3] and n, with zeros as values.
+std::vector<std::byte> written(int64_t rows, size_t values) {
+  auto tensors = declared;
+  tensors[0].shape[0] = rows;
+  std::vector<std::byte> out(shapes_bytes(tensors) + values);
+  CHECK(write_shapes(tensors, out).size() == values);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("shaped_tensors: the shapes that are written are read again, and the values follow them") {
+  const auto bytes = written(2, 25);
+  CHECK(shapes_bytes(declared) == 8 * 4);
+  const auto read = read_shapes(declared, bytes);
+  REQUIRE(read);
+  CHECK(read->tensors[0].name == "x");
+  CHECK(read->tensors[0].shape == std::vector<int64_t>{2, 3});
+  CHECK(read->tensors[1].shape.empty());
+  CHECK(read->values.size() == 25);
+  CHECK(read->values.data() == bytes.data() + 32);
+}
+
+TEST_CASE("shaped_tensors: a tensor may have no element") {
+  const auto read = read_shapes(declared, written(0, 1));
+  REQUIRE(read);
+  CHECK(read->tensors[0].shape == std::vector<int64_t>{0, 3});
+}
+
+TEST_CASE("shaped_tensors: bytes that are no such tensors are refused") {
+  CHECK_FALSE(read_shapes(declared, written(2, 24)));
+  CHECK_FALSE(read_shapes(declared, written(2, 26)));
+  CHECK_FALSE(read_shapes(declared, written(-1, 1)));
+  CHECK_FALSE(read_shapes(declared, written(int64_t{1} << 62, 1)));
+  const auto whole = written(2, 25);
+  CHECK_FALSE(read_shapes(declared, std::span(whole).first(31)));
+  CHECK_FALSE(read_shapes(declared, {}));
+  const std::vector<tensor_spec> of_four{{"x", data_type::fp32, {-1, 4}}, declared[1]};
+  CHECK_FALSE(read_shapes(of_four, written(2, 25)));
+  const std::vector<tensor_spec> flat{{"x", data_type::fp32, {-1}}, declared[1]};
+  CHECK_FALSE(read_shapes(flat, written(2, 25)));
+}
+
+TEST_CASE("shaped_tensors: a shape fits if it has the dimensions that are not free") {
+  const std::vector<int64_t> row{7, 3}, other{7, 4}, flat{3};
+  CHECK(fits(declared[0], row));
+  CHECK_FALSE(fits(declared[0], other));
+  CHECK_FALSE(fits(declared[0], flat));
+  CHECK(fits(declared[1], {}));
+}
+
+TEST_CASE("shaped_tensors: a signature with a free dimension has no size of its own") {
+  const model_signature open{.inputs = declared, .outputs = {{"y", data_type::fp32, {4}}}};
+  CHECK(has_free_dimension(open));
+  CHECK(elements(declared[0]) == 0);
+  CHECK(input_row_bytes(open) == 1);
+  CHECK_FALSE(has_free_dimension(model_signature{.inputs = {declared[1]}, .outputs = open.outputs}));
+}
