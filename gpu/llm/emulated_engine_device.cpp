@@ -12,9 +12,14 @@
 namespace troupe::llm {
 namespace {
 
-uint64_t mixed(uint64_t value, uint64_t hash) { return fnv1a(std::as_bytes(std::span(&value, 1)), hash); }
-
 constexpr uint64_t base_print = 1;
+
+/// The blocks of a row's sequence.
+std::span<const uint32_t> blocks_of(const llm_step& step, uint32_t row) {
+  const auto first = step.block_start[step.row_sequence[row]],
+             end = step.block_start[step.row_sequence[row] + 1];
+  return std::span(step.blocks).subspan(first, end - first);
+}
 
 }  // namespace
 
@@ -43,7 +48,7 @@ emulated_engine_device::emulated_engine_device(const clock& c, emulated_engine_o
   facts_.layers = facts_.layers_ready = options_.layers;
   facts_.end_of_text = options_.end_of_text;
   facts_.steps_ahead = options_.steps_ahead;
-  words_.resize(uint64_t{facts_.blocks} * facts_.block_tokens);
+  cache_ = {facts_.blocks, facts_.block_tokens};
   e.what = engine_event::kind::loaded;
   e.facts = facts_;
   report(long_ago, std::move(e));
@@ -102,12 +107,11 @@ void emulated_engine_device::remember(const llm_step& step, running& into) {
     const auto adapter = print_of(step.segment_adapters[i]);
     for (auto row = step.segment_end[i]; row < step.segment_end[i + 1]; ++row) {
       const auto position = step.positions[row];
-      const auto first = step.block_start[step.row_sequence[row]];
-      const uint64_t block = step.blocks[first + position / facts_.block_tokens];
+      const auto place = cache_.place(blocks_of(step, row), position);
       const auto which = static_cast<uint64_t>(tokens_[row]);
       const auto word = mixed(adapter, mixed(position, mixed(which, fnv_start)));
-      into.words.emplace_back(block * facts_.block_tokens + position % facts_.block_tokens, word);
-      words_[into.words.back().first] = word;
+      into.words.emplace_back(place, word);
+      cache_.write(place, word);
     }
   }
 }
@@ -115,12 +119,8 @@ void emulated_engine_device::remember(const llm_step& step, running& into) {
 chosen_token emulated_engine_device::choose(const llm_step& step, uint32_t row,
                                             const token_sampling& sampling) const {
   const auto segment = std::ranges::upper_bound(step.segment_end, row) - step.segment_end.begin() - 1;
-  auto hash = mixed(print_of(step.segment_adapters[static_cast<size_t>(segment)]), fnv_start);
-  const auto* blocks = step.blocks.data() + step.block_start[step.row_sequence[row]];
-  for (uint64_t p = 0; p <= step.positions[row]; ++p)
-    hash = mixed(
-        words_[blocks[p / facts_.block_tokens] * uint64_t{facts_.block_tokens} + p % facts_.block_tokens],
-        hash);
+  auto hash = cache_.hash(blocks_of(step, row), step.positions[row] + uint64_t{1},
+                          mixed(print_of(step.segment_adapters[static_cast<size_t>(segment)]), fnv_start));
   if (sampling.params->temperature > 0) hash = mixed(sampling.seed, hash);
   if (sampling.params->has_penalties()) {
     uint64_t seen = 0;  // a sum: independent of the order
@@ -166,7 +166,7 @@ bool emulated_engine_device::poll(time_point now, engine_event& out) {
 void emulated_engine_device::end_step(engine_event& e) {
   const auto ran = std::move(under_way_.front());
   under_way_.pop_front();
-  for (const auto& [place, word] : ran.words) words_[place] = word;
+  for (const auto& [place, word] : ran.words) cache_.write(place, word);
   for (const auto& [adapter, print] : ran.adapters)
     if (print_of(adapter) != print) {
       e.what = engine_event::kind::step_failed;
@@ -224,7 +224,7 @@ uint64_t emulated_engine_device::print_of(adapter_id id) const {
   return known == slots_.end() || !known->second.ready ? 0 : known->second.print;
 }
 
-std::span<std::byte> emulated_engine_device::kv_memory() { return std::as_writable_bytes(std::span(words_)); }
+std::span<std::byte> emulated_engine_device::kv_memory() { return cache_.memory(); }
 
 void emulated_engine_device::stop() {
   events_.clear();

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "gpu/llm/emulated_kv_cache.hpp"
 #include "gpu/llm/engine_device.hpp"
 #include "messages/llm/step_latency.hpp"
 
@@ -37,7 +38,7 @@ struct emulated_engine_options {
 /// thread: the owner polls at `poll_at`.
 ///
 /// The KV cache holds a word for each position: a hash of its token, its position and its adapter. The next
-/// token of a sequence is a hash of the words at all of its positions (read through the step's block table),
+/// token of a sequence is a hash over the words at all of its positions (through the step's block table),
 /// of the adapter in its slot, of the seed if it is drawn, and of the counts if there are penalties. So
 /// errors in blocks, slots, counts, or in the tokens of a resumed sequence change the tokens. Biases change
 /// nothing. A step writes its words when it starts, and again when it is done. So blocks that are released
@@ -65,7 +66,7 @@ class emulated_engine_device final : public engine_device {
   };
   struct running {
     time_point ends;
-    std::vector<std::pair<size_t, uint64_t>> words;         // written by the step, by index in `words_`
+    std::vector<std::pair<size_t, uint64_t>> words;         // written by the step, by place in `cache_`
     std::vector<std::pair<adapter_id, uint64_t>> adapters;  // with their prints
   };
 
@@ -81,7 +82,7 @@ class emulated_engine_device final : public engine_device {
   const clock& clock_;
   const emulated_engine_options options_;
   engine_facts facts_;
-  std::vector<uint64_t> words_;  // [blocks, block_tokens]
+  emulated_kv_cache cache_;
   std::map<adapter_id, slot> slots_;
   std::multimap<time_point, engine_event> events_;  // events of the same time in their order
   std::deque<running> under_way_;

@@ -1,0 +1,44 @@
+#include "gpu/llm/emulated_kv_cache.hpp"
+
+namespace troupe::llm {
+namespace {
+
+/// The share of a word in the sum of its block.
+uint64_t share(uint64_t word, uint64_t offset) { return mixed(word, offset + 1); }
+
+}  // namespace
+
+emulated_kv_cache::emulated_kv_cache(uint32_t blocks, uint32_t block_tokens)
+    : block_tokens_(block_tokens), words_(size_t{blocks} * block_tokens) {
+  if (blocks > 0) sums_.assign(blocks, sum_of(0));
+}
+
+uint64_t emulated_kv_cache::sum_of(uint32_t block) const {
+  uint64_t sum = 0;
+  for (uint64_t i = 0; i < block_tokens_; ++i) sum += share(words_[size_t{block} * block_tokens_ + i], i);
+  return sum;
+}
+
+void emulated_kv_cache::write(size_t place, uint64_t word) {
+  if (!sums_.empty()) {
+    const auto offset = place % block_tokens_;
+    sums_[place / block_tokens_] += share(word, offset) - share(words_[place], offset);
+  }
+  words_[place] = word;
+}
+
+uint64_t emulated_kv_cache::hash(std::span<const uint32_t> blocks, uint64_t end, uint64_t start) const {
+  auto hash = start;
+  const auto full = end / block_tokens_;
+  for (uint64_t b = 0; b < full; ++b)
+    hash = mixed(sums_.empty() ? sum_of(blocks[b]) : sums_[blocks[b]], hash);
+  for (uint64_t p = full * block_tokens_; p < end; ++p) hash = mixed(words_[place(blocks, p)], hash);
+  return hash;
+}
+
+std::span<std::byte> emulated_kv_cache::memory() {
+  sums_ = {};
+  return std::as_writable_bytes(std::span(words_));
+}
+
+}  // namespace troupe::llm
