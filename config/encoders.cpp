@@ -4,9 +4,11 @@
 #include <cmath>
 
 #include "config/fingerprint.hpp"
+#include "config/onnx_file.hpp"
 #include "config/sections.hpp"
 #include "config/text_file.hpp"
 #include "gpu/checkpoint/encoder_config.hpp"
+#include "gpu/checkpoint/encoder_folder.hpp"
 #include "gpu/common/model_error.hpp"
 
 namespace troupe {
@@ -29,10 +31,12 @@ uint32_t max_batch_of(uint32_t tokens, uint32_t max_batch) {
   return std::max(1U, std::min(max_batch, max_batch * longest_usual_length / tokens));
 }
 
-/// Of the files that decide the lengths and the answers. Weights are left out, as of a language model: other
-/// weights usually have another config.json, too.
+/// Of the files that decide the lengths and the answers. Safetensors are left out, as of a language model:
+/// other weights usually have another config.json, too. An ONNX file is also the network.
 std::string fingerprint_of_encoder(const std::filesystem::path& folder) {
   fingerprint print;
+  if (const auto onnx = encoder_onnx_file(folder); !onnx.empty())
+    print.add(fingerprint_of(onnx, max_onnx_bytes).content);
   for (const auto* file : {"config.json", "tokenizer.json", "tokenizer_config.json", "modules.json",
                            "sentence_bert_config.json", "1_Pooling/config.json"})
     print.add(fingerprint_of(folder / file).content);
@@ -47,10 +51,9 @@ class encoder_reader {
   void read(section& s, encoder_reading& out) {
     auto& e = out.encoders.emplace_back();
     e.name = s.path_name("name");
-    const auto max_tokens = read_folder(s, e);
     model_spec m;
+    const auto max_tokens = read_folder(s, e, m.engine);
     m.path = e.path;
-    m.engine = model_engine::native;
     m.slo = s.milliseconds("slo_ms", 0.001, max_slo_ms, default_slo_ms);
     const auto max_batch = static_cast<uint32_t>(s.integer("max_batch", 1, 4096, 32));
     m.weight = s.number("weight", "a number", 0, 1e9, 1);
@@ -71,7 +74,7 @@ class encoder_reader {
 
  private:
   /// The most tokens of a text; 0: unknown, and refused.
-  uint32_t read_folder(section& s, encoder_spec& e) {
+  uint32_t read_folder(section& s, encoder_spec& e, model_engine& engine) {
     const auto folder = s.text("model", {}, "the folder of an encoder, relative to this file");
     if (folder.empty()) return 0;
     e.path = absolute_path(directory_ / folder);
@@ -79,7 +82,9 @@ class encoder_reader {
     record.value = e.path;
     record.meaning = fingerprint_of_encoder(e.path);
     try {
-      return read_encoder_config(e.path).max_tokens;
+      const auto config = read_encoder_config(e.path);
+      engine = config.onnx.empty() ? model_engine::native : model_engine::automatic;
+      return config.max_tokens;
     } catch (const model_error& problem) {
       s.refuse("model", problem.what());
       return 0;

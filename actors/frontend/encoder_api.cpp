@@ -227,9 +227,9 @@ catalog::view encoder_api::model_for(const chosen& to, size_t tokens) const {
   for (const auto& l : to.spec->lengths) {
     if (l.tokens < tokens) continue;
     auto model = parts_.node.models().find(parts_.cluster.models[l.model.value].name);
-    const bool loaded = model && !model->signature.inputs.empty();
     // the same file on all nodes; a worker with another one must not make inputs of another size
-    if (loaded && model->signature.inputs.front().shape == std::vector<int64_t>{l.tokens}) return model;
+    const auto fits = [&](const tensor_spec& t) { return t.shape == std::vector<int64_t>{l.tokens}; };
+    if (model && std::ranges::all_of(model->signature.inputs, fits)) return model;
   }
   return {};
 }
@@ -243,12 +243,10 @@ openai::result<encoder_api::prepared_text> encoder_api::prepare(const chosen& to
         fmt::format("model '{}' has no worker now for texts of {} tokens", to.spec->name, text.ids.size()),
         {},
         "no_capacity"};
-  const auto tokens = static_cast<uint32_t>(model->signature.inputs.front().shape.front());
-  const auto inputs = encoder_inputs({&text, 1}, tokens, to.of->config.padding, to.of->config.types > 1);
-  const auto bytes = std::as_bytes(std::span{inputs});
-  auto room = parts_.node.pool().take(bytes.size());
+  const auto inputs = encoder_inputs({&text, 1}, to.of->config.padding, model->signature);
+  auto room = parts_.node.pool().take(inputs.size());
   if (!room) return completion_refusal(outcome::dropped(drop_reason::queue_full));
-  std::memcpy(room->payload.data(), bytes.data(), bytes.size());
+  std::memcpy(room->payload.data(), inputs.data(), inputs.size());
   request r;
   r.model = model->model;
   r.input = room->region;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string_view>
 
+#include "gpu/checkpoint/encoder_folder.hpp"
 #include "gpu/checkpoint/json_object.hpp"
 #include "gpu/checkpoint/mapped_file.hpp"
 #include "gpu/common/model_error.hpp"
@@ -18,12 +19,15 @@ namespace {
 
 using llm::json_object;
 
-constexpr size_t max_config_bytes = 16 << 20;
+constexpr size_t max_config_bytes = 16 << 20, max_tokenizer_bytes = 256 << 20;
 // Far beyond every existing model. Larger values are damage, and would be allocated.
 constexpr uint64_t max_layers = 1024, max_heads = 1024, widest = 1 << 20, max_vocabulary = 1 << 24,
                    max_positions = 1 << 20, max_types = 1024, max_labels = 1 << 16;
+constexpr uint32_t usual_positions = 512;  // of a network whose config.json does not say
 
-constexpr std::array<std::string_view, 4> families{"bert", "roberta", "xlm-roberta", "camembert"};
+// Positions begin behind that of the padding.
+constexpr std::array<std::string_view, 6> kin_of_roberta{"roberta", "xlm-roberta",    "camembert",
+                                                         "mpnet",   "xlm-roberta-xl", "roberta-prelayernorm"};
 
 llm::ordered_json read_json(const std::filesystem::path& file) {
   return llm::parse_object(llm::read_text(file, max_config_bytes), file.string());
@@ -153,37 +157,49 @@ void read_limits(const std::filesystem::path& folder, encoder_config& e) {
   limit("tokenizer_config.json", "model_max_length");
 }
 
-}  // namespace
-
-bool is_encoder_folder(const std::filesystem::path& path) {
-  const auto file = path / "config.json";
-  if (!is_file(file)) return false;
-  std::string text;
-  try {
-    text = llm::read_text(file, max_config_bytes);
-  } catch (const model_error&) {
-    return false;
-  }
-  const auto config = parse_json(text);
-  if (!config.is_object() || !config.contains("model_type") || !config["model_type"].is_string())
-    return false;
-  return std::ranges::count(families, config["model_type"].get_ref<const std::string&>()) > 0;
+/// A positive number; 0: config.json lacks it, or has something else.
+uint32_t size_if_stated(const llm::ordered_json& config, const char* key, uint64_t max) {
+  const auto value = config.find(key);
+  if (value == config.end() || !value->is_number_unsigned()) return 0;
+  const auto n = value->get<uint64_t>();
+  return n <= max ? static_cast<uint32_t>(n) : 0;
 }
 
-encoder_config read_encoder_config(const std::filesystem::path& folder) {
-  const auto file = (folder / "config.json").string();
-  const auto text = read_json(file);
+/// The id of the token behind shorter texts, by its usual names; 0 if there is none.
+uint32_t padding_of_tokenizer(const std::filesystem::path& folder) {
+  const auto file = folder / "tokenizer.json";
+  const auto text = parse_json(llm::read_text(file, max_tokenizer_bytes));
+  if (!text.is_object() || !text.contains("added_tokens") || !text["added_tokens"].is_array()) return 0;
+  for (const auto& t : text["added_tokens"]) {
+    const auto* entry = t.is_object() ? &t : nullptr;
+    if (entry == nullptr || !entry->contains("content") || !entry->contains("id")) continue;
+    const auto& [name, id] = std::pair((*entry)["content"], (*entry)["id"]);
+    if ((name == "[PAD]" || name == "<pad>") && id.is_number_unsigned() && id < max_vocabulary)
+      return id.get<uint32_t>();
+  }
+  return 0;
+}
+
+/// The parts of config.json that the graph of an ONNX file does not say; the file may be missing.
+void read_beside_onnx(const std::filesystem::path& folder, const llm::ordered_json& text, encoder_config& e) {
+  const auto type = text.contains("model_type") && text["model_type"].is_string()
+                        ? text["model_type"].get<std::string>()
+                        : std::string();
+  e.roberta = std::ranges::count(kin_of_roberta, type) > 0;
+  e.vocabulary = size_if_stated(text, "vocab_size", max_vocabulary);
+  const bool names_padding = text.contains("pad_token_id") && text["pad_token_id"].is_number_unsigned();
+  e.padding =
+      names_padding ? size_if_stated(text, "pad_token_id", max_vocabulary) : padding_of_tokenizer(folder);
+  e.positions = size_if_stated(text, "max_position_embeddings", max_positions);
+  e.first_position = e.roberta ? e.padding + 1 : 0;
+  const bool stated = e.positions > e.first_position + 2;
+  e.max_tokens = stated ? e.positions - e.first_position : usual_positions;
+}
+
+/// The parts that config.json and the files beside it say of any network.
+void read_answer(const std::filesystem::path& folder, const llm::ordered_json& text, const std::string& file,
+                 encoder_config& e) {
   const json_object config(text, file);
-  encoder_config e;
-  e.folder = folder.string();
-  const auto type = config.text("model_type");
-  if (std::ranges::count(families, type) == 0)
-    config.fail("model_type", fmt::format("is '{}': supported encoders are bert, roberta, xlm-roberta and "
-                                          "camembert",
-                                          type));
-  e.roberta = type != "bert";
-  read_shape(config, e);
-  read_kinds(config, e);
   if (classifies(text)) {
     e.pooling = encoder_pooling::classifier;
     e.labels = labels_of(config);
@@ -192,6 +208,32 @@ encoder_config read_encoder_config(const std::filesystem::path& folder) {
     read_modules(folder, e);
   }
   read_limits(folder, e);
+}
+
+}  // namespace
+
+encoder_config read_encoder_config(const std::filesystem::path& folder) {
+  encoder_config e;
+  e.folder = folder.string();
+  e.onnx = encoder_onnx_file(folder).string();
+  if (e.onnx.empty()) require_tokenizer(folder);
+  const auto file = (folder / "config.json").string();
+  const bool missing = !e.onnx.empty() && !is_file(file);
+  const auto text = missing ? llm::ordered_json::object() : read_json(file);
+  if (!e.onnx.empty()) {
+    read_beside_onnx(folder, text, e);
+  } else {
+    const json_object config(text, file);
+    const auto type = config.text("model_type");
+    if (!is_encoder_family(type))
+      config.fail("model_type", fmt::format("is '{}': supported encoders are bert, roberta, xlm-roberta and "
+                                            "camembert, and others as an ONNX file, model.onnx",
+                                            type));
+    e.roberta = type != "bert";
+    read_shape(config, e);
+    read_kinds(config, e);
+  }
+  read_answer(folder, text, file, e);
   return e;
 }
 

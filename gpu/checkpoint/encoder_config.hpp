@@ -1,5 +1,5 @@
 // The configuration of an encoder's folder: BERT, RoBERTa or XLM-R as Transformers and Sentence Transformers
-// store them.
+// store them, or an ONNX file with the same files beside it.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -14,8 +14,11 @@ enum class encoder_pooling : uint8_t {
   classifier  ///< scores of the first one, by a head
 };
 
+/// Of an ONNX file the fields are 0 that only its graph says: `layers` to `intermediate`, `types`, and, if
+/// config.json lacks it, `vocabulary`.
 struct encoder_config {
   std::string folder;
+  std::string onnx;      ///< the file that runs; empty: the folder's safetensors
   bool roberta = false;  ///< positions begin behind that of the padding; no types of tokens
   uint32_t layers = 0;
   uint32_t hidden = 0;
@@ -39,12 +42,10 @@ struct encoder_config {
   uint32_t width() const { return reranks() ? labels : hidden; }
 };
 
-/// Whether `path` is a folder whose config.json names a family that `read_encoder_config` reads.
-bool is_encoder_folder(const std::filesystem::path& path);
-
 /// config.json and, of Sentence Transformers, modules.json, 1_Pooling/config.json and
 /// sentence_bert_config.json. A model for sequence classification is a classifier; without modules.json,
-/// other models get the mean, of length 1. Throws model_error, which names file, key and fix.
+/// other models get the mean, of length 1. Beside an ONNX file (gpu/checkpoint/encoder_folder.hpp)
+/// config.json may be missing, and its network may be any. Throws model_error, which names file, key and fix.
 encoder_config read_encoder_config(const std::filesystem::path& folder);
 
 }  // namespace troupe

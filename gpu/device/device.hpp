@@ -41,10 +41,10 @@ inline std::vector<std::string> not_loaded(const batch_work& work) {
 /// What to load: a model file, or for an emulated device only its profile and shapes.
 struct model_source {
   std::string name;
-  std::string path;                               ///< ONNX file; empty: emulated only
-  model_signature signature = {};                 ///< for an emulated device without a file
-  latency_model latency = {};                     ///< given by the cluster file; both zero: measure it
-  uint32_t max_batch = 64;                        ///< plans are warmed for batch sizes up to this
+  std::string path;                ///< ONNX file, or the folder of an encoder; empty: emulated only
+  model_signature signature = {};  ///< for an emulated device without a file
+  latency_model latency = {};      ///< given by the cluster file; both zero: measure it
+  uint32_t max_batch = 64;         ///< plans are warmed for batch sizes up to this
   model_engine engine = model_engine::automatic;  ///< on CPUs
   bool bf16 = false;                              ///< openvino: compute in bf16 instead of f32
   bool batched = true;                            ///< false: a row is a request with all its dimensions

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "gpu/checkpoint/encoder_config.hpp"
+#include "gpu/checkpoint/encoder_folder.hpp"
 #include "gpu/common/model_error.hpp"
 #include "gpu/device/native_model.hpp"
 #include "gpu/device/openvino.hpp"
@@ -39,10 +39,10 @@ std::string native_problem(const model_source& source) {
 
 model_engine choose_engine(const model_source& source) {
   std::string problem;
-  if (is_encoder_folder(source.path)) {
+  if (is_encoder_folder(source.path) && encoder_onnx_file(source.path).empty()) {
     if (source.engine != model_engine::openvino) return model_engine::native;
-    throw model_error(
-        fmt::format("{}: OpenVINO reads ONNX files; the engine native runs this encoder", source.path));
+    throw model_error(fmt::format(
+        "{}: OpenVINO reads ONNX files; the engine native runs this encoder's safetensors", source.path));
   }
   if (source.engine != model_engine::openvino) {
     problem = native_problem(source);

@@ -1,7 +1,7 @@
 // The choice of an engine for a model on CPUs. Sources with the engine `automatic` take the native engine if
 // it runs the file: all operators are supported, and all dimensions but the batch are static. Others, and
 // those that take any shape, go to OpenVINO. The file and `max_batch` decide, so nodes with the same build
-// choose the same.
+// choose the same. Encoders with safetensors run on the native engine, those with an ONNX file as other files.
 #pragma once
 #include "gpu/device/batch_model.hpp"
 #include "gpu/device/cpu_device.hpp"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "gpu/checkpoint/encoder_folder.hpp"
 #include "gpu/common/model_error.hpp"
 #include "gpu/device/native_model.hpp"
 #include "gpu/onnx/executor.hpp"
@@ -14,7 +15,7 @@ namespace troupe {
 
 namespace {
 
-/// Of a file, or of the files of a folder. Throws model_error.
+/// Of a file, or of the files of an encoder's folder. Throws model_error.
 std::filesystem::file_time_type written_at(const std::string& path) {
   std::error_code error;
   auto newest = std::filesystem::last_write_time(path, error);
@@ -22,6 +23,9 @@ std::filesystem::file_time_type written_at(const std::string& path) {
   if (!std::filesystem::is_directory(path, error)) return newest;
   for (const auto& file : std::filesystem::directory_iterator(path, error))
     if (const auto written = file.last_write_time(error); !error) newest = std::max(newest, written);
+  if (const auto onnx = encoder_onnx_file(path); !onnx.empty())  // perhaps in a folder of its own
+    if (const auto written = std::filesystem::last_write_time(onnx, error); !error)
+      newest = std::max(newest, written);
   return newest;
 }
 

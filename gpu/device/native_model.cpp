@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "gpu/checkpoint/encoder_folder.hpp"
 #include "gpu/common/model_error.hpp"
+#include "gpu/device/encoder_source.hpp"
 #include "gpu/encoder/encoder_graph.hpp"
+#include "gpu/encoder/onnx_encoder.hpp"
 #include "gpu/onnx/loader.hpp"
 #include "gpu/onnx/model.hpp"
 
@@ -15,17 +18,8 @@ namespace troupe {
 namespace {
 
 onnx::graph encoder_for(const model_source& source) {
-  const auto config = read_encoder_config(source.path);
-  const auto* ids = find_input(source.shapes, "input_ids");
-  if (ids == nullptr || ids->dims.size() != 1)
-    throw model_error(fmt::format(
-        "{}: is an encoder for texts of any length; say how many tokens: shapes = {{ input_ids = [128] }}",
-        source.path));
-  const auto tokens = ids->dims.front();
-  if (tokens < 1 || tokens > config.max_tokens)
-    throw model_error(fmt::format("{}: texts of {} tokens: the model takes 1 to {}", source.path, tokens,
-                                  config.max_tokens));
-  return encoder_graph(config, static_cast<uint32_t>(tokens));
+  const auto [config, tokens] = read_encoder_source(source);
+  return config.onnx.empty() ? encoder_graph(config, tokens) : onnx_encoder_graph(config, tokens);
 }
 
 /// Sets the shape of a row.

@@ -7,8 +7,11 @@
 #include <filesystem>
 #include <string_view>
 
+#include "gpu/checkpoint/encoder_folder.hpp"
 #include "gpu/common/model_error.hpp"
+#include "gpu/device/encoder_source.hpp"
 #include "gpu/device/openvino_component.hpp"
+#include "gpu/encoder/onnx_encoder.hpp"
 #include "gpu/onnx/fixed_inputs.hpp"
 #include "messages/common/version.hpp"
 
@@ -54,9 +57,22 @@ const openvino_component& openvino() {
   return component;
 }
 
-/// As the component takes it.
-std::string content_of(const model_source& source) {
-  return source.constants.empty() ? "" : onnx::fix_inputs(source.path, source.constants, source.shapes);
+/// A source as the component takes it.
+struct prepared_source {
+  model_source source;
+  std::string content;
+};
+
+prepared_source prepare(const model_source& source) {
+  if (is_encoder_folder(source.path)) {
+    const auto [config, tokens] = read_encoder_source(source);
+    prepared_source out{source, onnx_encoder_content(config, tokens)};
+    out.source.path = config.onnx;
+    out.source.shapes.clear();  // the content says them
+    return out;
+  }
+  return {source,
+          source.constants.empty() ? "" : onnx::fix_inputs(source.path, source.constants, source.shapes)};
 }
 
 }  // namespace
@@ -64,12 +80,15 @@ std::string content_of(const model_source& source) {
 bool openvino_is_installed() { return !find_component().empty(); }
 
 model_signature openvino_signature(const model_source& source) {
-  return openvino().signature(source, content_of(source));
+  const auto [prepared, content] = prepare(source);
+  return openvino().signature(prepared, content);
 }
 
 model_maker on_openvino(int threads) {
-  return
-      [threads](const model_source& source) { return openvino().open(source, content_of(source), threads); };
+  return [threads](const model_source& source) {
+    const auto [prepared, content] = prepare(source);
+    return openvino().open(prepared, content, threads);
+  };
 }
 
 }  // namespace troupe

@@ -1,22 +1,39 @@
 #include "gpu/encoder/encoder_inputs.hpp"
 
 #include <algorithm>
-#include <cstddef>
+#include <cstring>
+#include <string_view>
 
 namespace troupe {
+namespace {
 
-std::vector<int64_t> encoder_inputs(std::span<const llm::encoded_text> texts, uint32_t tokens,
-                                    uint32_t padding, bool types) {
-  const auto cells = static_cast<std::ptrdiff_t>(texts.size() * tokens);
-  std::vector<int64_t> out(static_cast<size_t>(cells) * (types ? 3 : 2));
-  auto ids = out.begin();
-  std::fill_n(ids, cells, padding);
-  for (const auto& t : texts) {
-    const auto length = static_cast<std::ptrdiff_t>(t.ids.size());
-    std::ranges::copy(t.ids, ids);
-    std::fill_n(ids + cells, length, 1);
-    if (types) std::ranges::copy(t.types, ids + 2 * cells);
-    ids += tokens;
+int64_t value_at(std::string_view input, const llm::encoded_text& text, size_t place, uint32_t padding) {
+  const bool there = place < text.ids.size();
+  if (input == "input_ids") return there ? int64_t{text.ids[place]} : int64_t{padding};
+  if (input == "attention_mask") return there ? 1 : 0;
+  return there ? text.types[place] : 0;
+}
+
+template <class Integer>
+void write(std::byte* to, std::span<const llm::encoded_text> texts, uint32_t padding, const tensor_spec& t) {
+  const auto tokens = static_cast<size_t>(t.shape.front());
+  for (const auto& text : texts)
+    for (size_t i = 0; i < tokens; ++i, to += sizeof(Integer)) {
+      const auto value = static_cast<Integer>(value_at(t.name, text, i, padding));
+      std::memcpy(to, &value, sizeof value);
+    }
+}
+
+}  // namespace
+
+std::vector<std::byte> encoder_inputs(std::span<const llm::encoded_text> texts, uint32_t padding,
+                                      const model_signature& signature) {
+  std::vector<std::byte> out(texts.size() * input_row_bytes(signature));
+  auto* to = out.data();
+  for (const auto& t : signature.inputs) {
+    t.type == data_type::int32 ? write<int32_t>(to, texts, padding, t)
+                               : write<int64_t>(to, texts, padding, t);
+    to += texts.size() * row_bytes(t);
   }
   return out;
 }

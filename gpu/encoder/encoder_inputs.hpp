@@ -1,17 +1,19 @@
-// The inputs of an encoder's graph (encoder_graph.hpp) for encoded texts.
+// The inputs of an encoder for encoded texts.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "gpu/tokenizer/encoder_tokenizer.hpp"
+#include "messages/tensor/tensor.hpp"
 
 namespace troupe {
 
-/// `input_ids`, `attention_mask` and, if `types`, `token_type_ids`, one after the other, each [texts,
-/// tokens]. Shorter texts end in `padding`, which the mask leaves out. Requires: no text has more than
-/// `tokens`.
-std::vector<int64_t> encoder_inputs(std::span<const llm::encoded_text> texts, uint32_t tokens,
-                                    uint32_t padding, bool types);
+/// The inputs of the signature, one after the other, each [texts, tokens]: `input_ids`, `attention_mask` and
+/// `token_type_ids`, of INT64 or INT32. Shorter texts end in `padding`, which the mask leaves out. Requires:
+/// no text has more tokens than the inputs.
+std::vector<std::byte> encoder_inputs(std::span<const llm::encoded_text> texts, uint32_t padding,
+                                      const model_signature& signature);
 
 }  // namespace troupe

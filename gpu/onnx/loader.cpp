@@ -215,8 +215,10 @@ class reader {
 
 }  // namespace
 
+graph graph_of(const proto::ModelProto& model, const std::string& file) { return reader(file).read(model); }
+
 graph load_graph(const std::filesystem::path& path) {
-  return reader(path.string()).read(read_model_proto(path));
+  return graph_of(read_model_proto(path), path.string());
 }
 
 graph parse_graph(std::span<const std::byte> bytes, const std::string& file) {
@@ -224,7 +226,7 @@ graph parse_graph(std::span<const std::byte> bytes, const std::string& file) {
   if (bytes.size() > max_file_bytes || !model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     throw model_error(fmt::format("{}: {}", file, not_a_model));
   }
-  return reader(file).read(model);
+  return graph_of(model, file);
 }
 
 }  // namespace troupe::onnx

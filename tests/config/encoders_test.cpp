@@ -1,6 +1,7 @@
 #include <filesystem>
 
 #include "tests/config/cluster_text.hpp"
+#include "tests/temporary_folder.hpp"
 
 using namespace troupe;
 
@@ -58,6 +59,22 @@ TEST_CASE("the lengths of an encoder are sorted, and at most what the model take
   CHECK(problems_of(with_encoder("lengths = [16, 16]")) == "encoder.lengths: has a number twice");
   CHECK(problems_of(with_encoder("lengths = [16.5]")) ==
         "encoder.lengths: has a number of tokens that is not whole");
+}
+
+TEST_CASE("an encoder's ONNX file belongs to the cluster's hash, and either engine may run it") {
+  const temporary_folder folder;
+  folder.write("tokenizer.json", "{}");
+  folder.write("model.onnx", "a");
+  const auto text = on_cpus() + "[[encoder]]\nname = \"words\"\nmodel = \"" + folder.path.string() + "\"\n";
+  const auto first = read(text);
+  REQUIRE(listed(first.problems) == "");
+  CHECK(first.spec.models[0].engine == model_engine::automatic);
+  CHECK(first.spec.encoders[0].lengths.back().tokens == 512);
+  folder.write("model.onnx", "b");
+  CHECK(read(text).spec.hash != first.spec.hash);
+  CHECK(with_encoder("").spec.models[0].engine == model_engine::native);
+  std::filesystem::remove(folder / "tokenizer.json");
+  CHECK(problems_of(read(text)).find("has model.onnx and no tokenizer.json") != std::string::npos);
 }
 
 TEST_CASE("what is no encoder, and devices that run none, are refused") {

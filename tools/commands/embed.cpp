@@ -11,7 +11,7 @@
 #include "gpu/checkpoint/encoder_config.hpp"
 #include "gpu/common/model_error.hpp"
 #include "gpu/common/request_refused.hpp"
-#include "gpu/device/cpu_device.hpp"
+#include "gpu/device/engine_choice.hpp"
 #include "gpu/encoder/encoder_inputs.hpp"
 #include "gpu/tokenizer/encoder_tokenizer.hpp"
 #include "messages/common/json_text.hpp"
@@ -61,7 +61,7 @@ int embed(const embed_options& options) {
       throw model_error(fmt::format("{}: is a classifier, which scores texts and has no embeddings of them",
                                     options.model));
     const auto words = llm::read_encoder_tokenizer(options.model);
-    if (words->vocabulary() > config.vocabulary)
+    if (config.vocabulary > 0 && words->vocabulary() > config.vocabulary)
       throw model_error(fmt::format("{}: the tokenizer has {} tokens, and the model {}", options.model,
                                     words->vocabulary(), config.vocabulary));
     for (const auto& t : options.texts) {
@@ -73,7 +73,7 @@ int embed(const embed_options& options) {
     source.path = options.model;
     source.max_batch = 1;
     source.shapes = {{"input_ids", {tokens}}};
-    model = on_cpu({.threads = options.threads})(source);
+    model = on_chosen_engine({.threads = options.threads})(source);
   } catch (const model_error& e) {
     report("{}", e.what());
     return exit_bad_input;
@@ -81,9 +81,10 @@ int embed(const embed_options& options) {
     report("{}", e.what());
     return exit_bad_input;
   }
-  const auto inputs = encoder_inputs(texts, tokens, config.padding, config.types > 1);
-  std::vector<float> numbers(texts.size() * config.width());
-  const batch_part part{static_cast<uint32_t>(texts.size()), std::as_bytes(std::span{inputs}),
+  const auto inputs = encoder_inputs(texts, config.padding, model->signature());
+  const auto width = static_cast<size_t>(elements(model->signature().outputs.front()));
+  std::vector<float> numbers(texts.size() * width);
+  const batch_part part{static_cast<uint32_t>(texts.size()), inputs,
                         std::as_writable_bytes(std::span{numbers})};
   try {
     model->run(part.rows, {&part, 1}, nullptr);
@@ -93,7 +94,7 @@ int embed(const embed_options& options) {
   }
   std::vector<embedding> all;
   for (size_t i = 0; i < texts.size(); ++i)
-    all.push_back({std::move(texts[i]), std::span{numbers}.subspan(i * config.width(), config.width())});
+    all.push_back({std::move(texts[i]), std::span{numbers}.subspan(i * width, width)});
   options.json ? print_json(options.model, all) : print_lines(options.texts, all);
   return exit_done;
 }

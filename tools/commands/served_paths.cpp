@@ -10,6 +10,7 @@
 
 #include "config/problem.hpp"
 #include "gpu/checkpoint/encoder_config.hpp"
+#include "gpu/checkpoint/encoder_folder.hpp"
 #include "gpu/common/model_error.hpp"
 #include "tools/commands/served_file.hpp"
 #include "tools/commands/triton_model.hpp"

@@ -3,11 +3,32 @@
 #include <fmt/format.h>
 
 #include "gpu/common/model_error.hpp"
+#include "gpu/device/engine_choice.hpp"
+#include "gpu/encoder/onnx_encoder.hpp"
 
 namespace troupe {
+namespace {
+
+/// Of an ONNX file: numbers of an answer, and perhaps the vocabulary.
+void complete(encoder_bundle& b, uint32_t max_tokens) {
+  auto& e = b.config;
+  auto width = onnx_encoder_width(e);
+  if (width == 0) {
+    model_source source;
+    source.path = e.folder;
+    source.max_batch = 1;
+    source.shapes = {{"input_ids", {max_tokens}}};
+    width = static_cast<uint32_t>(elements(signature_of(source).outputs.front()));
+  }
+  (e.reranks() ? e.labels : e.hidden) = width;
+  if (e.vocabulary == 0) e.vocabulary = b.tokenizer->vocabulary();
+}
+
+}  // namespace
 
 encoder_bundle read_encoder_bundle(const std::filesystem::path& folder, uint32_t max_tokens) {
   encoder_bundle out{read_encoder_config(folder), llm::read_encoder_tokenizer(folder)};
+  if (!out.config.onnx.empty()) complete(out, max_tokens);
   if (out.tokenizer->vocabulary() > out.config.vocabulary)
     throw model_error(
         fmt::format("{}: tokenizer.json has {} tokens, and the model {}: copy the one that "

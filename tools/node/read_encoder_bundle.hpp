@@ -1,4 +1,4 @@
-// Reads the configuration and the tokenizer of an encoder, without its weights.
+// Reads the configuration and the tokenizer of an encoder.
 #pragma once
 #include <cstdint>
 #include <filesystem>

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gpu/checkpoint/encoder_config.hpp"
+#include "gpu/checkpoint/encoder_folder.hpp"
 #include "gpu/common/model_error.hpp"
 #include "gpu/device/cpu_device.hpp"
 #include "gpu/device/engine_choice.hpp"

@@ -96,6 +96,20 @@ TEST_CASE("served paths: encoders have lengths up to what they take, and say wha
   CHECK(spec.models[spec.encoders[1].lengths[0].model.value].name == "cross-encoder@32");
 }
 
+TEST_CASE("served paths: an ONNX file beside a tokenizer is an encoder, the file alone a tensor model") {
+  const temporary_folder folder;
+  write_relu(folder / "words/onnx/model.onnx", {-1, 2});
+  folder.write("words/tokenizer.json", "{}");
+  folder.write("words/config.json", R"({"model_type": "roformer"})");
+  const auto plan =
+      plan_serving({.paths = {(folder / "words").string(), (folder / "words/onnx/model.onnx").string()}});
+  CHECK(names(plan) == std::vector<std::string>{"model", "words"});
+  CHECK(plan.models[0].task == served_task::tensors);
+  CHECK(plan.models[1].task == served_task::embeddings);
+  folder.write("words/config.json", R"({"architectures": ["RoFormerForSequenceClassification"]})");
+  CHECK(plan_serving({.paths = {(folder / "words").string()}}).models[0].task == served_task::scores);
+}
+
 TEST_CASE("served paths: a repository of Triton is the models of its folders, beside ONNX files") {
   const temporary_folder folder;
   write_relu(folder / "m/1/model.onnx", {-1, -1});
