@@ -23,6 +23,7 @@ constexpr size_t max_config_bytes = 16 << 20, max_tokenizer_bytes = 256 << 20;
 // Far beyond every existing model. Larger values are damage, and would be allocated.
 constexpr uint64_t max_layers = 1024, max_heads = 1024, widest = 1 << 20, max_vocabulary = 1 << 24,
                    max_positions = 1 << 20, max_types = 1024, max_labels = 1 << 16;
+constexpr uint32_t mpnet_buckets = 32, max_mpnet_tokens = 4096;  // biases are its square
 constexpr uint32_t usual_positions = 512;  // of a network whose config.json does not say
 
 // Positions begin behind that of the padding.
@@ -50,34 +51,65 @@ uint32_t size_of(const json_object& config, const char* key, uint64_t max) {
   return static_cast<uint32_t>(config.integer(key, 1, max));
 }
 
-void read_shape(const json_object& config, encoder_config& e) {
-  e.layers = size_of(config, "num_hidden_layers", max_layers);
-  e.hidden = size_of(config, "hidden_size", widest);
-  e.heads = size_of(config, "num_attention_heads", max_heads);
+encoder_family family_of(const std::string& model_type) {
+  if (model_type == "mpnet") return encoder_family::mpnet;
+  if (model_type == "distilbert") return encoder_family::distilbert;
+  return model_type == "bert" ? encoder_family::bert : encoder_family::roberta;
+}
+
+/// Keys of config.json.
+struct encoder_keys {
+  const char *layers, *hidden, *heads, *intermediate, *activation;
+};
+constexpr encoder_keys usual_keys{"num_hidden_layers", "hidden_size", "num_attention_heads",
+                                  "intermediate_size", "hidden_act"};
+constexpr encoder_keys distilbert_keys{"n_layers", "dim", "n_heads", "hidden_dim", "activation"};
+
+void read_shape(const json_object& config, const encoder_keys& keys, encoder_config& e) {
+  e.layers = size_of(config, keys.layers, max_layers);
+  e.hidden = size_of(config, keys.hidden, widest);
+  e.heads = size_of(config, keys.heads, max_heads);
   if (e.hidden % e.heads != 0)
-    config.fail("hidden_size",
-                fmt::format("is {}: it must be a multiple of the {} heads", e.hidden, e.heads));
-  e.intermediate = size_of(config, "intermediate_size", widest);
+    config.fail(keys.hidden, fmt::format("is {}: it must be a multiple of the {} heads", e.hidden, e.heads));
+  e.intermediate = size_of(config, keys.intermediate, widest);
   e.vocabulary = size_of(config, "vocab_size", max_vocabulary);
   e.positions = size_of(config, "max_position_embeddings", max_positions);
-  e.types = static_cast<uint32_t>(config.integer("type_vocab_size", 1, max_types, e.roberta ? 1 : 2));
-  e.padding = static_cast<uint32_t>(config.integer("pad_token_id", 0, e.vocabulary - 1, e.roberta ? 1 : 0));
-  e.norm_epsilon = static_cast<float>(config.number("layer_norm_eps", 1e-15, 1, 1e-12));
-  e.first_position = e.roberta ? e.padding + 1 : 0;
+}
+
+/// Types and positions of tokens, by family.
+void read_tokens(const json_object& config, encoder_config& e) {
+  const bool roberta = e.family == encoder_family::roberta, mpnet = e.family == encoder_family::mpnet;
+  if (roberta || e.family == encoder_family::bert)
+    e.types = static_cast<uint32_t>(config.integer("type_vocab_size", 1, max_types, roberta ? 1 : 2));
+  e.padding =
+      static_cast<uint32_t>(config.integer("pad_token_id", 0, e.vocabulary - 1, roberta || mpnet ? 1 : 0));
+  if (roberta) e.first_position = e.padding + 1;
+  if (mpnet) e.first_position = 2;  // whatever the padding
   if (e.positions <= e.first_position + 2)
     config.fail("max_position_embeddings", fmt::format("is {}: too few for a text", e.positions));
   e.max_tokens = e.positions - e.first_position;
 }
 
-void read_kinds(const json_object& config, encoder_config& e) {
-  e.activation = config.text("hidden_act", std::string("gelu"));
+void read_kinds(const json_object& config, const encoder_keys& keys, encoder_config& e) {
+  if (e.family != encoder_family::distilbert)  // whose value is fixed
+    e.norm_epsilon = static_cast<float>(config.number("layer_norm_eps", 1e-15, 1, 1e-12));
+  e.activation = config.text(keys.activation, std::string("gelu"));
   if (e.activation == "gelu_pytorch_tanh" || e.activation == "gelu_fast") e.activation = "gelu_new";
   if (e.activation != "gelu" && e.activation != "gelu_new" && e.activation != "relu")
-    config.fail("hidden_act", fmt::format("is '{}': supported are gelu, gelu_new, gelu_pytorch_tanh and relu",
-                                          e.activation));
+    config.fail(
+        keys.activation,
+        fmt::format("is '{}': supported are gelu, gelu_new, gelu_pytorch_tanh and relu", e.activation));
   if (const auto p = config.text("position_embedding_type", std::string("absolute")); p != "absolute")
     config.fail("position_embedding_type", fmt::format("is '{}': only 'absolute' is supported", p));
   if (config.flag("is_decoder", false)) config.fail("is_decoder", "is true: encoders only");
+  if (e.family != encoder_family::mpnet) return;
+  if (const auto n = config.integer("relative_attention_num_buckets", 1, max_positions, mpnet_buckets);
+      n != mpnet_buckets)
+    config.fail("relative_attention_num_buckets",
+                fmt::format("is {}: only {} is supported", n, mpnet_buckets));
+  if (e.max_tokens > max_mpnet_tokens)
+    config.fail("max_position_embeddings", fmt::format("is {}: at most {} with attention by distances",
+                                                       e.positions, max_mpnet_tokens + 2));
 }
 
 uint32_t labels_of(const json_object& config) {
@@ -185,13 +217,12 @@ void read_beside_onnx(const std::filesystem::path& folder, const llm::ordered_js
   const auto type = text.contains("model_type") && text["model_type"].is_string()
                         ? text["model_type"].get<std::string>()
                         : std::string();
-  e.roberta = std::ranges::count(kin_of_roberta, type) > 0;
   e.vocabulary = size_if_stated(text, "vocab_size", max_vocabulary);
   const bool names_padding = text.contains("pad_token_id") && text["pad_token_id"].is_number_unsigned();
   e.padding =
       names_padding ? size_if_stated(text, "pad_token_id", max_vocabulary) : padding_of_tokenizer(folder);
   e.positions = size_if_stated(text, "max_position_embeddings", max_positions);
-  e.first_position = e.roberta ? e.padding + 1 : 0;
+  e.first_position = std::ranges::count(kin_of_roberta, type) > 0 ? e.padding + 1 : 0;
   const bool stated = e.positions > e.first_position + 2;
   e.max_tokens = stated ? e.positions - e.first_position : usual_positions;
 }
@@ -226,12 +257,15 @@ encoder_config read_encoder_config(const std::filesystem::path& folder) {
     const json_object config(text, file);
     const auto type = config.text("model_type");
     if (!is_encoder_family(type))
-      config.fail("model_type", fmt::format("is '{}': supported encoders are bert, roberta, xlm-roberta and "
-                                            "camembert, and others as an ONNX file, model.onnx",
+      config.fail("model_type", fmt::format("is '{}': supported encoders are bert, roberta, xlm-roberta, "
+                                            "camembert, mpnet and distilbert, and others as an ONNX file, "
+                                            "model.onnx",
                                             type));
-    e.roberta = type != "bert";
-    read_shape(config, e);
-    read_kinds(config, e);
+    e.family = family_of(type);
+    const auto& keys = e.family == encoder_family::distilbert ? distilbert_keys : usual_keys;
+    read_shape(config, keys, e);
+    read_tokens(config, e);
+    read_kinds(config, keys, e);
   }
   read_answer(folder, text, file, e);
   return e;

@@ -1,4 +1,4 @@
-// The configuration of an encoder's folder: BERT, RoBERTa or XLM-R as Transformers and Sentence Transformers
+// The configuration of an encoder's folder: networks as Transformers and Sentence Transformers
 // store them, or an ONNX file with the same files beside it.
 #pragma once
 #include <cstdint>
@@ -14,18 +14,26 @@ enum class encoder_pooling : uint8_t {
   classifier  ///< scores of the first one, by a head
 };
 
+/// Networks of safetensors.
+enum class encoder_family : uint8_t {
+  bert,
+  roberta,    ///< also XLM-R and CamemBERT: positions begin behind that of the padding
+  mpnet,      ///< likewise; attention also depends on distances; no types of tokens
+  distilbert  ///< no types of tokens
+};
+
 /// Of an ONNX file the fields are 0 that only its graph says: `layers` to `intermediate`, `types`, and, if
 /// config.json lacks it, `vocabulary`.
 struct encoder_config {
   std::string folder;
-  std::string onnx;      ///< the file that runs; empty: the folder's safetensors
-  bool roberta = false;  ///< positions begin behind that of the padding; no types of tokens
+  std::string onnx;  ///< the file that runs; empty: the folder's safetensors
+  encoder_family family = encoder_family::bert;
   uint32_t layers = 0;
   uint32_t hidden = 0;
   uint32_t heads = 0;
   uint32_t intermediate = 0;
   uint32_t vocabulary = 0;
-  uint32_t types = 1;           ///< of tokens
+  uint32_t types = 0;           ///< of tokens; 0: the network knows none
   uint32_t first_position = 0;  ///< row of the position embedding of the first token
   uint32_t positions = 0;       ///< rows of the position embedding
   uint32_t max_tokens = 0;      ///< of a text, with those around it

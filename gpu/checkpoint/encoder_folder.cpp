@@ -16,7 +16,8 @@ namespace {
 
 constexpr size_t max_bytes_of_config = 16 << 20;
 
-constexpr std::array<std::string_view, 4> encoder_families{"bert", "roberta", "xlm-roberta", "camembert"};
+constexpr std::array<std::string_view, 6> encoder_families{"bert",      "roberta", "xlm-roberta",
+                                                           "camembert", "mpnet",   "distilbert"};
 constexpr std::array<std::string_view, 3> writers_of_texts{"ForCausalLM", "ForConditionalGeneration",
                                                            "LMHeadModel"};
 

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "gpu/checkpoint/tensor_files.hpp"
+#include "gpu/encoder/encoder_names.hpp"
+#include "gpu/encoder/relative_positions.hpp"
 
 namespace troupe {
 namespace {
@@ -24,6 +26,7 @@ class graph_builder {
  public:
   graph_builder(const encoder_config& e, uint32_t tokens)
       : e_(e),
+        names_(names_of(e.family)),
         files_(e.folder),
         tokens_(tokens),
         heads_(e.heads),
@@ -31,7 +34,7 @@ class graph_builder {
         width_(e.hidden / e.heads) {
     graph_.file = e.folder;
     graph_.opset = onnx_opset;
-    for (const auto* name : {"", "bert.", "roberta."})
+    for (const auto* name : {"", "bert.", "roberta.", "mpnet.", "distilbert."})
       if (files_.has(std::string(name) + "embeddings.word_embeddings.weight")) prefix_ = name;
   }
 
@@ -40,7 +43,9 @@ class graph_builder {
     auto x = embeddings();
     const auto mask = node("Cast", {"attention_mask"}, {{"to", onnx_float}});
     const auto padding = attention_bias(mask);
-    for (uint32_t i = 0; i < e_.layers; ++i) x = layer(fmt::format("encoder.layer.{}.", i), x, padding);
+    const auto distances = e_.family == encoder_family::mpnet ? distance_bias() : std::string();
+    for (uint32_t i = 0; i < e_.layers; ++i)
+      x = layer(fmt::format("{}{}.", names_.layers, i), x, padding, distances);
     const auto out = e_.reranks() ? scores(x) : embedding(x, mask);
     graph_.outputs.push_back(out);
     return std::move(graph_);
@@ -60,7 +65,7 @@ class graph_builder {
   void add_inputs() {
     for (const auto* name : {"input_ids", "attention_mask", "token_type_ids"})
       graph_.inputs.push_back({name, data_type::int64, {-1, int64_t{tokens_}}});
-    if (e_.types == 1) graph_.inputs.pop_back();
+    if (e_.types <= 1) graph_.inputs.pop_back();
   }
   std::string constant(const std::string& name, shape dims, std::span<const float> values) {
     graph_.constants.emplace(name,
@@ -129,24 +134,34 @@ class graph_builder {
   std::string embeddings() {
     const auto words = weight("embeddings.word_embeddings.weight", {e_.vocabulary, e_.hidden});
     auto x = node("Gather", {constant("words", {e_.vocabulary, hidden_}, words), "input_ids"});
-    const auto types = weight("embeddings.token_type_embeddings.weight", {e_.types, e_.hidden});
-    const auto positions = weight("embeddings.position_embeddings.weight", {e_.positions, e_.hidden});
-    auto here = positions;
-    if (e_.types == 1) {
-      for (size_t i = 0; i < here.size(); ++i) here[i] += types[i % e_.hidden];
-    } else {
-      const auto table = constant("types", {e_.types, hidden_}, types);
-      x = node("Add", {x, node("Gather", {table, "token_type_ids"})});
+    auto positions = weight("embeddings.position_embeddings.weight", {e_.positions, e_.hidden});
+    if (e_.types > 0) {
+      const auto types = weight("embeddings.token_type_embeddings.weight", {e_.types, e_.hidden});
+      if (e_.types == 1)
+        for (size_t i = 0; i < positions.size(); ++i) positions[i] += types[i % e_.hidden];
+      else
+        x = node("Add",
+                 {x, node("Gather", {constant("types", {e_.types, hidden_}, types), "token_type_ids"})});
     }
-    x = node("Add", {x, first_positions(constant("positions", {e_.positions, hidden_}, here))});
+    x = node("Add", {x, first_positions(constant("positions", {e_.positions, hidden_}, positions))});
     return normalised(x, "embeddings.LayerNorm");
   }
 
   /// [tokens, hidden], cut out when a plan is made: so the parameters are the same for all lengths.
   std::string first_positions(const std::string& table) {
     const auto first = integers({int64_t{e_.first_position}});
-    const auto length = node("Slice", {node("Shape", {"input_ids"}), integers({1}), integers({2})});
-    return node("Slice", {table, first, node("Add", {length, first}), integers({0})});
+    return node("Slice", {table, first, node("Add", {length(), first}), integers({0})});
+  }
+  std::string length() { return node("Slice", {node("Shape", {"input_ids"}), integers({1}), integers({2})}); }
+
+  /// [1, heads, tokens, tokens], cut out of those of the longest text, likewise.
+  std::string distance_bias() {
+    const auto table = weight("encoder.relative_attention_bias.weight", {relative_buckets, e_.heads});
+    const int64_t most = e_.max_tokens;
+    const auto all =
+        constant("distances", {1, heads_, most, most}, relative_biases(table, e_.heads, e_.max_tokens));
+    const auto end = node("Concat", {length(), length()}, {{"axis", int64_t{0}}});
+    return node("Slice", {all, integers({0, 0}), end, integers({2, 3})});
   }
 
   /// [rows, 1, 1, tokens]: 0 for tokens, very negative for padding.
@@ -156,18 +171,21 @@ class graph_builder {
     return reshaped(bias, {all_rows, 1, 1, tokens_});
   }
 
-  std::string layer(const std::string& name, const std::string& x, const std::string& padding) {
-    const auto attended = attention(name + "attention.", x, padding);
-    const auto out = dense(attended, {{name + "attention.output.dense"}}, e_.hidden, e_.hidden);
-    const auto middle = normalised(node("Add", {out, x}), name + "attention.output.LayerNorm");
-    const auto wide = activated(dense(middle, {{name + "intermediate.dense"}}, e_.intermediate, e_.hidden));
-    const auto narrow = dense(wide, {{name + "output.dense"}}, e_.hidden, e_.intermediate);
-    return normalised(node("Add", {narrow, middle}), name + "output.LayerNorm");
+  /// `distances`: a bias of attention, or empty.
+  std::string layer(const std::string& name, const std::string& x, const std::string& padding,
+                    const std::string& distances) {
+    const auto attended = attention(name, x, padding, distances);
+    const auto out = dense(attended, {{name + names_.attended}}, e_.hidden, e_.hidden);
+    const auto middle = normalised(node("Add", {out, x}), name + names_.attention_norm);
+    const auto wide = activated(dense(middle, {{name + names_.wide}}, e_.intermediate, e_.hidden));
+    const auto narrow = dense(wide, {{name + names_.narrow}}, e_.hidden, e_.intermediate);
+    return normalised(node("Add", {narrow, middle}), name + names_.norm);
   }
 
-  std::string attention(const std::string& name, const std::string& x, const std::string& padding) {
+  std::string attention(const std::string& name, const std::string& x, const std::string& padding,
+                        const std::string& distances) {
     const float scale = 1 / std::sqrt(static_cast<float>(width_));
-    const auto together = dense(x, {{name + "self.query", scale}, {name + "self.key"}, {name + "self.value"}},
+    const auto together = dense(x, {{name + names_.query, scale}, {name + names_.key}, {name + names_.value}},
                                 e_.hidden, e_.hidden);
     graph_.nodes.push_back({{},
                             "Split",
@@ -178,8 +196,9 @@ class graph_builder {
       return transposed(reshaped(name + part, {all_rows, tokens_, heads_, width_}), order);
     };
     const auto q = by_head("q", {0, 2, 1, 3}), k = by_head("k", {0, 2, 3, 1}), v = by_head("v", {0, 2, 1, 3});
-    const auto scores = node("Add", {node("MatMul", {q, k}), padding});
-    const auto weights = node("Softmax", {scores}, {{"axis", int64_t{-1}}});
+    auto product = node("MatMul", {q, k});
+    if (!distances.empty()) product = node("Add", {product, distances});
+    const auto weights = node("Softmax", {node("Add", {product, padding})}, {{"axis", int64_t{-1}}});
     return reshaped(transposed(node("MatMul", {weights, v}), {0, 2, 1, 3}), {all_rows, tokens_, hidden_});
   }
 
@@ -222,15 +241,19 @@ class graph_builder {
 
   std::string scores(const std::string& x) {
     auto pooled = first_token(x);
-    const bool two = files_.has("classifier.dense.weight");  // RoBERTa's head
-    const auto inner = two ? std::string("classifier.dense") : prefix_ + "pooler.dense";
+    const bool distil = e_.family == encoder_family::distilbert;
+    const bool two = files_.has("classifier.dense.weight");  // the head of RoBERTa and MPNet
+    const auto inner = distil ? std::string("pre_classifier")
+                       : two  ? "classifier.dense"
+                              : prefix_ + "pooler.dense";
     prefix_.clear();
-    pooled = node("Tanh", {dense(pooled, {{inner}}, e_.hidden, e_.hidden)});
+    pooled = node(distil ? "Relu" : "Tanh", {dense(pooled, {{inner}}, e_.hidden, e_.hidden)});
     const auto out = dense(pooled, {{two ? "classifier.out_proj" : "classifier"}}, e_.labels, e_.hidden);
     return node("Identity", {out}, {}, "logits");
   }
 
   const encoder_config& e_;
+  const encoder_names& names_;
   llm::tensor_files files_;
   std::string prefix_;
   const uint32_t tokens_;

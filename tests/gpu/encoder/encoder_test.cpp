@@ -15,7 +15,9 @@
 #include "gpu/common/model_error.hpp"
 #include "gpu/device/cpu_device.hpp"
 #include "gpu/device/engine_choice.hpp"
+#include "gpu/device/model_library.hpp"
 #include "gpu/encoder/encoder_graph.hpp"
+#include "gpu/onnx/model.hpp"
 
 using namespace troupe;
 using nlohmann::json;
@@ -73,22 +75,60 @@ double distance(const std::vector<float>& a, const std::vector<float>& b) {
 
 }  // namespace
 
-TEST_CASE("encoder: XLM-R with cls pooling gives what Transformers gives, at any length of the batch") {
+namespace {
+
+/// At each length all texts are one batch. They have two inputs, and the padding 1.
+void check_golden_embeddings(const char* folder, int64_t longest_length) {
   std::vector<text_row> rows;
   std::vector<std::vector<float>> expected;
-  for (const auto& g : golden("xlmr")) {
+  for (const auto& g : golden(folder)) {
     rows.push_back({g["ids"], {}});
     expected.push_back(g["embedding"]);
   }
   size_t longest = 0;
   for (const auto& r : rows) longest = std::max(longest, r.ids.size());
-  for (const int64_t tokens : {static_cast<int64_t>(longest), int64_t{126}}) {
-    const auto model = loaded("xlmr", tokens);
+  for (const int64_t tokens : {static_cast<int64_t>(longest), longest_length}) {
+    const auto model = loaded(folder, tokens);
     CHECK(model->signature().inputs.size() == 2);
     const auto got = answers(*model, rows, 1);
     for (size_t i = 0; i < rows.size(); ++i) CHECK(distance(got[i], expected[i]) < 1e-4);
     CHECK(answers(*model, {rows[0]}, 1)[0] == got[0]);
   }
+}
+
+}  // namespace
+
+TEST_CASE("encoder: XLM-R with cls pooling gives what Transformers gives, at any length of the batch") {
+  check_golden_embeddings("xlmr", 126);
+}
+
+TEST_CASE("encoder: MPNet, whose attention depends on distances, gives what Transformers gives") {
+  check_golden_embeddings("mpnet", 256);
+}
+
+TEST_CASE("encoder: lengths of MPNet share their weights") {
+  model_library library;
+  model_source s;
+  s.path = (encoders / "mpnet").string();
+  s.shapes = {{"input_ids", {32}}};
+  const auto few = library.model_on_cpu(s);
+  s.shapes = {{"input_ids", {256}}};
+  const auto many = library.model_on_cpu(s);
+  CHECK(few.model->layers() == many.model->layers());
+  CHECK(few.weights == many.weights);
+}
+
+TEST_CASE("encoder: a DistilBERT cross-encoder gives the scores of pairs") {
+  std::vector<text_row> rows;
+  std::vector<float> expected;
+  for (const auto& g : golden("distilbert")) {
+    rows.push_back({g["ids"], {}});
+    expected.push_back(g["logit"]);
+  }
+  const auto model = loaded("distilbert", 128);
+  CHECK(model->signature().inputs.size() == 2);
+  const auto got = answers(*model, rows, 0);
+  for (size_t i = 0; i < rows.size(); ++i) CHECK(got[i][0] == doctest::Approx(expected[i]).epsilon(1e-4));
 }
 
 TEST_CASE("encoder: a BERT cross-encoder gives the scores of pairs") {
@@ -113,12 +153,12 @@ TEST_CASE("encoder: a BERT cross-encoder gives the scores of pairs") {
 
 namespace {
 
-/// The message of the error for a copy of the cross-encoder with this change to its config.json.
-std::string config_refusal(const std::function<void(json&)>& change) {
+/// The message of the error for a copy of a folder with this change to its config.json.
+std::string config_refusal(const std::function<void(json&)>& change, const char* folder = "cross-encoder") {
   const auto at =
       std::filesystem::temp_directory_path() / fmt::format("troupe_encoder_config_{}", ::getpid());
   std::filesystem::remove_all(at);
-  std::filesystem::copy(encoders / "cross-encoder", at, std::filesystem::copy_options::recursive);
+  std::filesystem::copy(encoders / folder, at, std::filesystem::copy_options::recursive);
   auto config = json::parse(std::ifstream(at / "config.json"));
   change(config);
   std::filesystem::permissions(at / "config.json", std::filesystem::perms::owner_all);
@@ -147,6 +187,13 @@ TEST_CASE("encoder: what is not supported is named") {
   CHECK(has(config_refusal([](json& c) { c["hidden_size"] = 192; }), "has the shape [1200, 96]"));
   CHECK(has(config_refusal([](json& c) { c["num_hidden_layers"] = 4; }), "lacks 'bert.encoder.layer.3."));
   CHECK(has(config_refusal([](json& c) { c["max_position_embeddings"] = 2; }), "too few"));
+  CHECK(has(config_refusal([](json& c) { c["relative_attention_num_buckets"] = 64; }, "mpnet"),
+            "is 64: only 32 is supported"));
+  CHECK(has(config_refusal([](json& c) { c["max_position_embeddings"] = 8194; }, "mpnet"), "at most 4098"));
+  CHECK(
+      has(config_refusal([](json& c) { c["activation"] = "silu"; }, "distilbert"), "'activation' is 'silu'"));
+  CHECK(has(config_refusal([](json& c) { c["n_layers"] = 4; }, "distilbert"),
+            "lacks 'distilbert.transformer.layer.3."));
   CHECK_THROWS_WITH_AS(loaded("xlmr", 127), doctest::Contains("takes 1 to 126"), model_error);
   model_source lengthless;
   lengthless.path = (encoders / "xlmr").string();
