@@ -8,6 +8,7 @@
 #include <map>
 
 #include "config/cluster_file.hpp"
+#include "config/external_data.hpp"
 #include "config/model_shapes.hpp"
 #include "config/onnx_file.hpp"
 #include "config/profile_file.hpp"
@@ -36,7 +37,8 @@ void run_in_any_shape(model_spec& m) {
 
 class model_reader {
  public:
-  /// `weights`: the fingerprint of each file is hashed in place of its path, for the hash of a cluster.
+  /// `weights`: the fingerprint of each file, and of the external data beside it, is hashed in place of its
+  /// path, for the hash of a cluster.
   model_reader(const cluster_spec& cluster, const std::filesystem::path& directory, reader& problems,
                bool weights, const std::filesystem::path& below = {})
       : policy_(cluster.policy),
@@ -107,6 +109,7 @@ class model_reader {
     auto& record = s.recorded("source");
     record.value = m.path;
     record.meaning = content.content;
+    if (content.error.empty() && weights_) record.meaning += external_fingerprints(m.path);
   }
 
   void read_engine(section& s, model_spec& m) {
