@@ -15,7 +15,7 @@ std::vector<catalog::entry> entries_of(const cluster_spec& cluster) {
   std::vector<catalog::entry> out;
   for (uint32_t i = 0; i < cluster.models.size(); ++i) {
     const auto& m = cluster.models[i];
-    out.push_back({model_id{i}, m.name, m.slo, m.max_batch, {}, 0, true, m.images});
+    out.push_back({model_id{i}, m.name, m.slo, m.max_batch, {}, 0, true, m.images, m.runs_by()});
   }
   return out;
 }

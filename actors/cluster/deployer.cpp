@@ -157,8 +157,9 @@ void deployer::on_leadership(const leadership& latest) {
 }
 
 void deployer::publish(const deployment& line) {
-  spdlog::info("event=deployment revision={} model={} name={} wanted={}", line.revision, line.model.value,
-               line.definition.name, to_string(line.wanted));
+  spdlog::info("event=deployment revision={} model={} name={} wanted={} engine={}", line.revision,
+               line.model.value, line.definition.name, to_string(line.wanted),
+               to_string(line.definition.runs_by()));
   const auto named = [&](uint32_t d) { return d == no_domain ? "none" : domain_name(env_.cluster, d); };
   if (line.moves())
     spdlog::info("event=move model={} domain={} joining={} leaving={}", line.definition.name,

@@ -169,7 +169,7 @@ void node::on_deployments(const deployment_log& log) {
       if (scheduler_.elected()) env_.post.broadcast(scheduler_.election().known());
     }
     const auto& m = line.definition;
-    if (open) env_.models.open({line.model, m.name, m.slo, m.max_batch, {}, 0, true, m.images});
+    if (open) env_.models.open({line.model, m.name, m.slo, m.max_batch, {}, 0, true, m.images, m.runs_by()});
   }
   update_ready();
 }
@@ -289,7 +289,8 @@ void node::check_leader() {
 
 void node::send_hello(node_id to) {
   send(to, hello{env_.self, incarnation_, env_.cluster.hash, std::string(version), env_.data_address(),
-                 env_.lane.secret(), scheduler_.election().known(), scheduler_.available()});
+                 env_.lane.secret(), scheduler_.election().known(), scheduler_.available(),
+                 engines_of(env_.cluster)});
 }
 
 void node::update_ready() {

@@ -210,7 +210,10 @@ nlohmann::json console::status_of(const group_report& r) const {
   doc["cluster_hash"] = facts_.cluster.hash;
   doc["models"] = nlohmann::json::array();
   for (const auto& m : facts_.models.all())
-    doc["models"].push_back({{"name", m->name}, {"slots", m->slots}, {"slo_ms", to_ms(m->slo)}});
+    doc["models"].push_back({{"name", m->name},
+                             {"slots", m->slots},
+                             {"slo_ms", to_ms(m->slo)},
+                             {"engine", to_string(m->engine)}});
   doc["actors"] = nlohmann::json::array();
   for (const auto& a : r.actors) doc["actors"].push_back(actor_name(facts_.cluster, a));
   for (const auto& m : r.metrics) {  // reported by the node actor, with standbys

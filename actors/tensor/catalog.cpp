@@ -18,7 +18,7 @@ void catalog::open(entry model) {
   closed_.erase(id);
   if (const auto known = models_.find(id); known != models_.end()) {
     if (known->second->name == model.name && known->second->slo == model.slo &&
-        known->second->images == model.images)
+        known->second->images == model.images && known->second->engine == model.engine)
       return;
     names_.erase(known->second->name);
   }

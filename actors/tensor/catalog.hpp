@@ -10,6 +10,7 @@
 
 #include "messages/cluster/membership.hpp"
 #include "messages/tensor/image_input.hpp"
+#include "messages/tensor/model_engine.hpp"
 
 namespace troupe {
 
@@ -20,10 +21,11 @@ class catalog {
     std::string name;
     duration slo{};
     uint32_t max_batch = 1;
-    model_signature signature;             ///< empty until a slot has the model
-    uint32_t slots = 0;                    ///< slots that have it now
-    bool awaited = true;                   ///< the cluster is not ready without it
-    std::vector<image_input> images = {};  ///< inputs that may be sent as image files
+    model_signature signature;                      ///< empty until a slot has the model
+    uint32_t slots = 0;                             ///< slots that have it now
+    bool awaited = true;                            ///< the cluster is not ready without it
+    std::vector<image_input> images = {};           ///< inputs that may be sent as image files
+    model_engine engine = model_engine::automatic;  ///< as the deployment log records it
   };
   /// A model that takes no more requests.
   struct closed_model {

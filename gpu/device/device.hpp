@@ -46,10 +46,12 @@ struct model_source {
   latency_model latency = {};      ///< given by the cluster file; both zero: measure it
   uint32_t max_batch = 64;         ///< plans are warmed for batch sizes up to this
   model_engine engine = model_engine::automatic;  ///< on CPUs
-  bool bf16 = false;                              ///< openvino: compute in bf16 instead of f32
-  bool batched = true;                            ///< false: a row is a request with all its dimensions
-  std::vector<input_shape> shapes = {};           ///< of dynamic inputs: of a row, or whole if not batched
-  bool any_shape = false;                         ///< free dimensions stay free; not batched, on CPUs
+  /// Of `automatic`: decided before, for all nodes (engine_choice.hpp). Still automatic: not yet.
+  model_engine decided_engine = model_engine::automatic;
+  bool bf16 = false;                     ///< openvino: compute in bf16 instead of f32
+  bool batched = true;                   ///< false: a row is a request with all its dimensions
+  std::vector<input_shape> shapes = {};  ///< of dynamic inputs: of a row, or whole if not batched
+  bool any_shape = false;                ///< free dimensions stay free; not batched, on CPUs
   std::vector<input_constant> constants = {};
 };
 

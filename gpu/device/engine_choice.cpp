@@ -35,7 +35,34 @@ std::string native_problem(const model_source& source) {
   }
 }
 
+bool is_decided(const model_source& source) {
+  return source.engine == model_engine::automatic && source.decided_engine != model_engine::automatic;
+}
+
+/// What `load` returns. Its failure names a decision that this node would not take.
+template <class Load>
+auto as_decided(const model_source& source, Load load) {
+  try {
+    return load();
+  } catch (const unreadable_model&) {
+    throw;
+  } catch (const model_error& e) {
+    if (!is_decided(source)) throw;
+    const auto here = decide_engine(source);
+    if (here == source.decided_engine) throw;
+    throw model_error(fmt::format(
+        "{}; the deployment log has the engine {} for it, and this node would choose {}: start all "
+        "nodes from the same build with the same file, or undeploy and deploy the model",
+        e.what(), to_string(source.decided_engine), to_string(here)));
+  }
+}
+
 }  // namespace
+
+model_engine decide_engine(const model_source& source) {
+  return is_encoder_folder(source.path) || native_problem(source).empty() ? model_engine::native
+                                                                          : model_engine::openvino;
+}
 
 model_engine choose_engine(const model_source& source) {
   std::string problem;
@@ -44,7 +71,9 @@ model_engine choose_engine(const model_source& source) {
     throw model_error(fmt::format(
         "{}: OpenVINO reads ONNX files; the engine native runs this encoder's safetensors", source.path));
   }
-  if (source.engine != model_engine::openvino) {
+  const bool decided = is_decided(source);
+  if (decided && source.decided_engine == model_engine::native) return model_engine::native;
+  if (!decided && source.engine != model_engine::openvino) {
     problem = native_problem(source);
     if (problem.empty()) return model_engine::native;
     if (source.engine == model_engine::native) throw model_error(problem);
@@ -53,6 +82,7 @@ model_engine choose_engine(const model_source& source) {
     openvino_signature(source);
     return model_engine::openvino;
   } catch (const model_error& e) {
+    if (decided) problem = native_problem(source);
     if (problem.empty() || only_openvino(source)) throw;
     throw model_error(fmt::format("{}; by OpenVINO: {}", problem, e.what()));
   }
@@ -61,7 +91,9 @@ model_engine choose_engine(const model_source& source) {
 model_maker on_chosen_engine(cpu_options o) {
   const int threads = o.threads;
   return [native = on_cpu(std::move(o)), other = on_openvino(threads)](const model_source& source) {
-    return choose_engine(source) == model_engine::native ? native(source) : other(source);
+    return as_decided(source, [&] {
+      return choose_engine(source) == model_engine::native ? native(source) : other(source);
+    });
   };
 }
 

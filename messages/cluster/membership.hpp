@@ -7,6 +7,7 @@
 
 #include "messages/common/ids.hpp"
 #include "messages/common/time.hpp"
+#include "messages/tensor/model_engine.hpp"
 #include "messages/tensor/tensor.hpp"
 
 namespace troupe {
@@ -24,6 +25,14 @@ struct leadership {
   bool operator==(const leadership&) const = default;
 };
 
+/// The engine that a node has decided on for a model of the cluster file.
+struct engine_decision {
+  model_id model;
+  model_engine engine = model_engine::automatic;
+  TROUPE_MESSAGE(engine_decision, model, engine)
+  bool operator==(const engine_decision&) const = default;
+};
+
 /// Control lane, both ways: on connecting, then every second, and when the leader changes.
 struct hello {
   node_id node;
@@ -34,7 +43,9 @@ struct hello {
   uint64_t secret = 0;                ///< of this incarnation; every data-lane frame sent to it must carry it
   leadership leader{};                ///< the latest that the sender has heard of
   bool scheduler_up = false;          ///< the sender is the scheduler, or is connected to it
-  TROUPE_MESSAGE(hello, node, incarnation, cluster_hash, version, data_address, secret, leader, scheduler_up)
+  std::vector<engine_decision> engines{};  ///< must not contradict those of the receiver
+  TROUPE_MESSAGE(hello, node, incarnation, cluster_hash, version, data_address, secret, leader, scheduler_up,
+                 engines)
   bool operator==(const hello&) const = default;
 };
 
@@ -42,9 +53,10 @@ enum class rejection_reason : uint16_t {
   none,
   other_file,
   other_version,
-  fenced  ///< this incarnation was declared dead: come back with a new one
+  fenced,  ///< this incarnation was declared dead: come back with a new one
+  other_engine
 };
-inline constexpr size_t rejection_reason_count = 4;
+inline constexpr size_t rejection_reason_count = 5;
 std::string_view to_string(rejection_reason r);
 
 /// The answer to a hello that is not accepted.

@@ -2,15 +2,17 @@
 @0xe83b65414f32b23c;
 using Cxx = import "/capnp/c++.capnp";
 using import "../common/wire.capnp".Address;
+using import "../tensor/wire.capnp".ModelEngine;
 using import "../tensor/wire.capnp".ModelSignature;
 $Cxx.namespace("troupe::schema");
 
-enum RejectionReason { none @0; otherFile @1; otherVersion @2; fenced @3; }
+enum RejectionReason { none @0; otherFile @1; otherVersion @2; fenced @3; otherEngine @4; }
 
 struct Leadership { term @0 :UInt64; scheduler @1 :UInt32; incarnation @2 :UInt64; }
+struct EngineDecision { model @0 :UInt32; engine @1 :ModelEngine; }
 struct Hello {
   node @0 :UInt32; incarnation @1 :UInt64; clusterHash @2 :Text; version @3 :Text; dataAddress @4 :Data;
-  secret @5 :UInt64; leader @6 :Leadership; schedulerUp @7 :Bool;
+  secret @5 :UInt64; leader @6 :Leadership; schedulerUp @7 :Bool; engines @8 :List(EngineDecision);
 }
 struct Rejection {
   node @0 :UInt32; incarnation @1 :UInt64; reason @2 :RejectionReason; detail @3 :Text; known @4 :UInt64;

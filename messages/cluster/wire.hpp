@@ -15,6 +15,7 @@
 
 #define TROUPE_CLUSTER_PARTS(PART) \
   PART(model_ready, ModelReady)    \
-  PART(leadership, Leadership)
+  PART(leadership, Leadership)     \
+  PART(engine_decision, EngineDecision)
 
 #define TROUPE_CLUSTER_ENUMS(ENUM) ENUM(rejection_reason)

@@ -24,10 +24,12 @@ struct model_spec {
   std::string name;
   std::string path;                               ///< ONNX file, absolute; empty: emulated only
   model_engine engine = model_engine::automatic;  ///< on CPUs
-  bool bf16 = false;                              ///< openvino: compute in bf16 instead of f32
-  bool batched = true;                            ///< false: requests run one by one, max_batch is 1
-  std::vector<input_shape> shapes;                ///< of dynamic inputs: of a row, or whole if not batched
-  bool any_shape = false;                         ///< other dimensions stay free; not batched
+  /// Of `automatic`: by the file, once, where the model is accepted. Still automatic: not decided.
+  model_engine decided_engine = model_engine::automatic;
+  bool bf16 = false;                ///< openvino: compute in bf16 instead of f32
+  bool batched = true;              ///< false: requests run one by one, max_batch is 1
+  std::vector<input_shape> shapes;  ///< of dynamic inputs: of a row, or whole if not batched
+  bool any_shape = false;           ///< other dimensions stay free; not batched
   std::vector<input_constant> constants;
   std::vector<image_input> images;  ///< one at most
   duration slo{};
@@ -41,9 +43,12 @@ struct model_spec {
   uint64_t memory_bytes = 0;  ///< of its parameters on a device, for the placer; 0: unknown
   uint64_t batch_bytes = 0;   ///< likewise of its largest batch while it runs
 
-  TROUPE_MESSAGE(model_spec, name, path, engine, bf16, batched, shapes, any_shape, constants, images, slo,
-                 origin, latency, max_batch, input_bytes, output_bytes, weight, domain, memory_bytes,
-                 batch_bytes)
+  /// The engine that runs it on CPUs; automatic: not decided.
+  model_engine runs_by() const { return engine == model_engine::automatic ? decided_engine : engine; }
+
+  TROUPE_MESSAGE(model_spec, name, path, engine, decided_engine, bf16, batched, shapes, any_shape, constants,
+                 images, slo, origin, latency, max_batch, input_bytes, output_bytes, weight, domain,
+                 memory_bytes, batch_bytes)
   bool operator==(const model_spec&) const = default;
 };
 

@@ -16,7 +16,8 @@ struct ModelSpec {
   maxBatch @5 :UInt32; inputBytes @6 :UInt32; outputBytes @7 :UInt32; weight @8 :Float64;
   domain @9 :UInt32; memoryBytes @10 :UInt64; batchBytes @11 :UInt64;
   engine @12 :ModelEngine; bf16 @13 :Bool; batched @14 :Bool; shapes @15 :List(InputShape);
-  constants @16 :List(InputConstant); images @17 :List(ImageInput); anyShape @18 :Bool;
+  constants @16 :List(InputConstant); images @17 :List(ImageInput);
+  decidedEngine @18 :ModelEngine; anyShape @19 :Bool;
 }
 struct Deployment {
   revision @0 :UInt64; model @1 :UInt32; wanted @2 :DeploymentState; definition @3 :ModelSpec;

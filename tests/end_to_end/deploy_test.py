@@ -31,6 +31,15 @@ def deploy(c, name, source=None, *more, code=0):
                   "--max-batch", 16, *more, code=code)
 
 
+def engines(c):
+    """Of each model, as the nodes have it in the deployment log; none for models that need none."""
+    out = {}
+    for node in c.status()["nodes"]:
+        for model in node["models"]:
+            out.setdefault(model["name"], set()).add(model["engine"])
+    return out
+
+
 def add_node(c, name, roles, device=True):
     text = f'[[node]]\nname = "{name}"\nroles = {roles}\ncontrol_port = {cluster.free_ports(1)[0]}\n'
     c.file.write_text(c.file.read_text() + text + ('[[node.device]]\nkind = "cpu"\n' if device else ""))
@@ -121,6 +130,31 @@ class Deploy(ClusterTest):
             self.assertIn("max_batch", troupe(c, "deploy", "--name", "x", "--source", odd, "--slo-ms", 1e3,
                                               "--max-batch", 0, code=2))
             self.assertIn("/nowhere.onnx", deploy(c, "x", "/nowhere.onnx", code=2))
+
+    def test_the_engine_of_a_model_is_decided_once_by_its_file(self):
+        with Cluster(("mlp",)) as c:
+            up = c.start("--verbose")
+            self.assertEqual(engines(c), {"mlp": {"native"}})
+            twin, content = Path(c.folder.name, "twin.onnx"), FIXTURES.joinpath("mlp.onnx").read_bytes()
+            twin.write_bytes(content[:100])
+            detail = deploy(c, "twin", twin, code=1)["detail"]
+            self.assertIn("twin.onnx: not an ONNX model", detail)  # of the deciding node, and not of a worker
+            self.assertNotIn("cannot load", detail)
+            twin.write_bytes(content)
+            self.assertTrue(deploy(c, "twin", twin, *WAIT)["complete"])
+            self.assertEqual(engines(c), {"mlp": {"native"}, "twin": {"native"}})
+            self.assertIn("name=twin wanted=deployed engine=native", up.output())
+            with self.subTest("a later load has the recorded engine"):
+                troupe(c, "undeploy", "twin", *WAIT)
+                twin.write_bytes(content.replace(b"Tanh", b"Tonh"))
+                reply = c.asked("deployer@head", "redeploy", name="twin", wait=int(PATIENCE * 1e9))
+                self.assertIn("Tonh", reply["detail"])
+                self.assertIn("the deployment log has the engine native for it, and this node would choose openvino",
+                              reply["detail"])
+                troupe(c, "undeploy", "twin", *WAIT)
+                deploy(c, "twin", twin, *WAIT, code=1)  # another definition, as the file is another one
+                self.assertEqual(engines(c)["twin"], {"openvino"})
+            self.assertEqual(c.infer("mlp", Fixture("mlp").body(1))[0], 200)
 
     def test_what_was_deployed_outlives_the_restart_of_any_one_node(self):
         mlp, encoder = Fixture("mlp"), Fixture("encoder")

@@ -186,6 +186,9 @@ class PackageModels(ClusterTest):
             self.assertEqual(wrong, [])
             metadata = json.loads(c.get("/v2/models/vad")[1])
             self.assertEqual([i["shape"] for i in metadata["inputs"]], [[1, 576], [2, 1, 128]])
+            for node in c.status()["nodes"]:
+                self.assertEqual({m["name"]: m["engine"] for m in node["models"]},
+                                 {"magika": "openvino", "mlp": "native", "detector": "openvino", "vad": "openvino"})
             self.assert_ledger_balances(c)
 
     def test_what_no_engine_runs_is_refused_with_the_reasons_of_both(self):

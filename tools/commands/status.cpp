@@ -37,6 +37,14 @@ std::string domain_of(const nlohmann::json& doc, const cluster_spec& cluster, co
   return {};
 }
 
+/// The engine that the deployment log has for the model; "-": none, as for models of GPUs.
+std::string engine_of(const nlohmann::json& doc, const std::string& model) {
+  for (const auto& n : doc["nodes"])
+    for (const auto& m : n.value("models", nlohmann::json::array()))
+      if (m["name"] == model && m["engine"] != to_string(model_engine::automatic)) return m["engine"];
+  return "-";
+}
+
 bool tells(const nlohmann::json& node, const std::string& name) {
   for (const auto& m : node.value("metrics", nlohmann::json::array()))
     if (m["name"] == name) return true;
@@ -75,8 +83,8 @@ void print_table(const cluster_spec& cluster, const nlohmann::json& doc) {
                           : fmt::format("{} fewer", -gpus),
                a["applied"].get<bool>() ? "applied" : "not applied");
   }
-  fmt::print("\n{:<20} {:>6} {:>10} {:>10} {:>9} {:>8} {:>8} {:>11}{}\n", "model", "slots", "accepted",
-             "finished", "dropped", "failed", "queued", "mean batch",
+  fmt::print("\n{:<20} {:>6} {:>10} {:>10} {:>9} {:>8} {:>8} {:>11}  {:<8}{}\n", "model", "slots", "accepted",
+             "finished", "dropped", "failed", "queued", "mean batch", "engine",
              cluster.domains.empty() ? "" : "  domain");
   std::vector<std::string> models;
   for (const auto& m : cluster.models) models.push_back(m.name);
@@ -97,8 +105,9 @@ void print_table(const cluster_spec& cluster, const nlohmann::json& doc) {
       batches += value_of(n, "troupe_batches_total", {{"model", m}});
       rows += value_of(n, "troupe_batched_rows_total", {{"model", m}});
     }
-    fmt::print("{:<20} {:>6} {:>10} {:>10} {:>9} {:>8} {:>8} {:>11.1f}{}\n", m, slots, accepted, finished,
-               dropped, failed, queued, batches > 0 ? rows / batches : 0.0, domain_of(doc, cluster, m));
+    fmt::print("{:<20} {:>6} {:>10} {:>10} {:>9} {:>8} {:>8} {:>11.1f}  {:<8}{}\n", m, slots, accepted,
+               finished, dropped, failed, queued, batches > 0 ? rows / batches : 0.0, engine_of(doc, m),
+               domain_of(doc, cluster, m));
   }
 }
 

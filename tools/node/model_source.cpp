@@ -11,6 +11,7 @@ model_source source_of(const model_spec& m) {
   s.latency = m.latency;
   s.max_batch = m.max_batch;
   s.engine = m.engine;
+  s.decided_engine = m.decided_engine;
   s.bf16 = m.bf16;
   s.batched = m.batched;
   s.shapes = m.shapes;

@@ -3,16 +3,19 @@
 #include <utility>
 
 #include "config/cluster_file.hpp"
+#include "tools/node/decided_engines.hpp"
 
 namespace troupe {
 namespace {
 
-/// Reads the model definition of a command; it is checked like a [[model]] table of the cluster file.
+/// Reads the model definition of a command; it is checked like a [[model]] table of the cluster file. Its
+/// engine is decided here, for all nodes.
 deployer::model_reading read_model(const std::string& text, const cluster_spec& cluster) {
   auto reading = read_model_text(text, "definition", cluster, cluster.directory);
   deployer::model_reading out;
   for (const auto& p : reading.problems) out.problem += (out.problem.empty() ? "" : "; ") + p.text;
   out.definition = std::move(reading.spec);
+  if (out.problem.empty()) out.problem = decide_engine(out.definition, cluster);
   return out;
 }
 

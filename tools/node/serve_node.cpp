@@ -26,6 +26,7 @@
 #include "tools/common/exit_code.hpp"
 #include "tools/common/standard_streams.hpp"
 #include "tools/node/data_port.hpp"
+#include "tools/node/decided_engines.hpp"
 #include "tools/node/file_limit.hpp"
 #include "tools/node/http_frontend.hpp"
 #include "tools/node/node_process.hpp"
@@ -142,13 +143,14 @@ int serve(const main_loop& loop, const http_frontend::parts& http_parts) {
 
 }  // namespace
 
-int serve_node(const cluster_spec& cluster, const serve_options& options) {
-  const auto found = find_node(cluster, options.node);
+int serve_node(const cluster_spec& file, const serve_options& options) {
+  const auto found = find_node(file, options.node);
   if (!found) {
-    report("troupe: {}", no_such_node(cluster, options.node));
+    report("troupe: {}", no_such_node(file, options.node));
     return exit_bad_input;
   }
   const auto self = *found;
+  auto cluster = file;
   const auto& me = cluster.nodes[self.value];
   prepare_process(cluster, self);
 
@@ -157,6 +159,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
   if (has_ucx_port(cluster)) await_data_port(me, time);
   node_events events;
   const signal_watch signals(events);
+  decide_engines(cluster, self);
   real_fabric fabric(cluster, self, time);
   node_config config;
   caf::actor_system system(config);

@@ -19,6 +19,6 @@ struct serve_options {
 /// Serves until SIGTERM or SIGINT, then drains. When the cluster is ready, prints one line on standard
 /// output: "troupe: ready http://HOST:PORT" (on a node without gateway, "troupe: ready NAME"). Returns the
 /// exit code.
-int serve_node(const cluster_spec& cluster, const serve_options& options);
+int serve_node(const cluster_spec& file, const serve_options& options);
 
 }  // namespace troupe

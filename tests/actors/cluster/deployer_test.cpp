@@ -18,6 +18,23 @@ TEST_CASE("deployer: a deployment ends once every worker has the model") {
   CHECK(all.models_on(left) == 1);
 }
 
+TEST_CASE("deployer: all nodes load a model by the engine that the leader decided, also later") {
+  deployers all;
+  all.ask(left, deploy{0, "resnet openvino", 10s});
+  all.ask(head, deploy{0, "mlp", 10s});
+  for (const auto node : {left, right}) {
+    CHECK(all.next_load(node).definition.runs_by() == model_engine::openvino);
+    all.end_load(node);
+    CHECK(all.next_load(node).definition.runs_by() == model_engine::automatic);
+    all.end_load(node);
+  }
+  all.ask(head, undeploy{0, "resnet", {}});
+  for (const auto node : {head, left, right}) all.idle(node);
+  const auto again = all.ask(right, redeploy{0, "resnet", 10s});
+  for (const auto node : {left, right})
+    CHECK(all.next_load(node).definition.runs_by() == model_engine::openvino);
+}
+
 TEST_CASE("deployer: one wake-up is requested for any number of reviews") {
   deployers all;
   const auto before = all.wake_ups();

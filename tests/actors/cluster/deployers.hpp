@@ -132,6 +132,11 @@ class deployers : control_lane {
   int wake_ups() const { return wake_ups_; }
   /// The reason of an actor's exception, if the test expects one.
   std::optional<std::string> broken;
+  /// The oldest load that has not ended.
+  const deployment& next_load(node_id worker) const {
+    REQUIRE(!nodes_[worker.value].loads.empty());
+    return nodes_[worker.value].loads.front().line;
+  }
   size_t loads(node_id worker) const { return nodes_[worker.value].loads.size(); }
   /// The number of models in the last report of the worker's slot.
   size_t models_on(node_id worker) const { return nodes_[worker.value].slot.models.size(); }
@@ -187,11 +192,12 @@ class deployers : control_lane {
             [](wake_atom) {},
             [](drain_atom) {}};
   }
-  /// "NAME", or "NAME big" for another definition.
+  /// "NAME", or "NAME big" for another definition, or "NAME openvino" for a file that OpenVINO runs.
   static deployer::model_reading read(const std::string& text) {
     model_spec m;
     m.name = text.substr(0, text.find(' '));
     m.max_batch = text == m.name ? 1 : 64;
+    if (text.ends_with(" openvino")) m.decided_engine = model_engine::openvino;
     return {m, {}};
   }
   /// Discards frames to an earlier incarnation of a node, as its node actor does.

@@ -112,3 +112,11 @@ TEST_CASE("catalog: a model that is opened counts the slots that had it before")
   CHECK(c.find("f")->slots == 1);
   CHECK(c.find("f")->signature.inputs.size() == 1);
 }
+
+TEST_CASE("catalog: a model has the engine of the latest line of the log") {
+  auto c = two_models();
+  CHECK(c.find("a")->engine == model_engine::automatic);
+  const auto& a = *c.find("a");
+  c.open({a.model, a.name, a.slo, a.max_batch, {}, 0, true, {}, model_engine::openvino});
+  CHECK(c.find("a")->engine == model_engine::openvino);
+}

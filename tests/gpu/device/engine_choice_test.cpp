@@ -55,7 +55,37 @@ TEST_CASE("engine choice: shapes of rows are for both engines, whole shapes and 
       model_error);
 }
 
+TEST_CASE("engine choice: an engine that was decided before is taken, and a failure says so") {
+  auto s = source_of("mlp", model_engine::automatic);
+  CHECK(decide_engine(s) == model_engine::native);
+  s.decided_engine = model_engine::native;
+  CHECK(choose_engine(s) == model_engine::native);
+  CHECK(on_chosen_engine()(s)->layers() > 1);
+  s.path = onnx::fixture_path("mlp") + ".missing";
+  CHECK_THROWS_WITH_AS(on_chosen_engine()(s), doctest::Contains("No such file"), unreadable_model);
+
+  s = source_of("mlp", model_engine::automatic);
+  s.batched = false;
+  s.shapes = {{"input", {1, 64}}};
+  CHECK(decide_engine(s) == model_engine::openvino);
+  s.batched = true;
+  s.shapes = {{"other", {64}}};  // as if the file of the node that decided had it
+  CHECK(decide_engine(s) == model_engine::openvino);
+  s.decided_engine = model_engine::native;
+  CHECK_THROWS_WITH_AS(on_chosen_engine()(s),
+                       doctest::Contains("the deployment log has the engine native for it, and this node "
+                                         "would choose openvino: start all nodes from the same build"),
+                       model_error);
+}
+
 #ifdef TROUPE_OPENVINO
+TEST_CASE("engine choice: OpenVINO runs a model that was decided to be its own") {
+  auto s = source_of("mlp", model_engine::automatic);
+  s.decided_engine = model_engine::openvino;
+  CHECK(choose_engine(s) == model_engine::openvino);
+  CHECK(on_chosen_engine()(s)->layers() == 1);
+}
+
 TEST_CASE("openvino: all fixtures give their golden outputs, at every batch size, in one model") {
   for (const auto& name : onnx::fixture_names) {
     CAPTURE(name);
@@ -142,5 +172,8 @@ TEST_CASE("engine choice: a file that is no model is refused once") {
 TEST_CASE("engine choice: without OpenVINO the message says how to get it") {
   CHECK_THROWS_WITH_AS(on_chosen_engine()(source_of("mlp", model_engine::openvino)),
                        doctest::Contains("tools/install"), model_error);
+  auto s = source_of("mlp", model_engine::automatic);
+  s.decided_engine = model_engine::openvino;
+  CHECK_THROWS_WITH_AS(on_chosen_engine()(s), doctest::Contains("tools/install"), model_error);
 }
 #endif
