@@ -9,9 +9,11 @@
 #include <limits>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "gpu/common/model_error.hpp"
 #include "gpu/onnx/known_branches.hpp"
+#include "gpu/onnx/loader.hpp"
 #include "gpu/onnx/model_proto.hpp"
 
 namespace troupe::onnx {
@@ -84,11 +86,9 @@ int64_t count(const std::vector<int64_t>& dims) {
   return n;
 }
 
-}  // namespace
-
-std::string fix_inputs(const std::filesystem::path& path, const std::vector<input_constant>& values,
-                       const std::vector<input_shape>& shapes) {
-  auto model = read_model_proto(path);
+std::string with_fixed_inputs(proto::ModelProto model, const std::filesystem::path& path,
+                              const std::vector<input_constant>& values,
+                              const std::vector<input_shape>& shapes) {
   auto& graph = *model.mutable_graph();
   for (const auto& [name, value] : values) {
     auto& inputs = *graph.mutable_input();
@@ -119,6 +119,21 @@ std::string fix_inputs(const std::filesystem::path& path, const std::vector<inpu
   if (!model.SerializeToString(&content))
     throw model_error(fmt::format("{}: is larger than 2 GiB with its constants", path.string()));
   return content;
+}
+
+}  // namespace
+
+std::string fix_inputs(const std::filesystem::path& path, const std::vector<input_constant>& values,
+                       const std::vector<input_shape>& shapes) {
+  return with_fixed_inputs(read_model_proto(path), path, values, shapes);
+}
+
+std::string fix_inputs(std::span<const std::byte> bytes, const std::string& file,
+                       const std::vector<input_constant>& values, const std::vector<input_shape>& shapes) {
+  proto::ModelProto model;
+  if (bytes.size() > max_file_bytes || !model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+    throw unreadable_model(fmt::format("{}: {}", file, not_a_model));
+  return with_fixed_inputs(std::move(model), file, values, shapes);
 }
 
 }  // namespace troupe::onnx

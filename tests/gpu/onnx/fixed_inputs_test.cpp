@@ -4,6 +4,8 @@
 
 #include <cstring>
 #include <fstream>
+#include <span>
+#include <string_view>
 
 #include "gpu/common/model_error.hpp"
 #include "onnx.pb.h"
@@ -98,4 +100,18 @@ TEST_CASE("fixed inputs: values and names that do not fit are refused") {
   CHECK(m.error({{"text", 1}}) ==
         "constant 'text': inputs of the types FP32, FP64, INT32, INT64 and BOOL can be fixed, not this one");
   CHECK_THROWS_AS(troupe::onnx::fix_inputs(m.path, {{"x", 1}}, {{"x", {1 << 20, 2}}}), model_error);
+}
+
+TEST_CASE("fixed inputs: bytes in memory are read as a file is") {
+  proto::ModelProto m;
+  add_input(*m.mutable_graph(), "rate", proto::TensorProto::INT64, {});
+  const auto content = m.SerializeAsString();
+  const auto fixed = [](std::string_view bytes) {
+    return troupe::onnx::fix_inputs(std::as_bytes(std::span{bytes}), "m.onnx", {{"rate", 16000}}, {});
+  };
+  REQUIRE(m.ParseFromString(fixed(content)));
+  CHECK(m.graph().input_size() == 0);
+  CHECK(m.graph().initializer(0).name() == "rate");
+  CHECK_THROWS_WITH_AS(fixed("no model"), "m.onnx: not an ONNX model (damaged or truncated)",
+                       unreadable_model);
 }
