@@ -19,6 +19,11 @@ bool only_openvino(const model_source& source) {
   return !source.batched || source.any_shape || !source.constants.empty();
 }
 
+/// An encoder that no ONNX file runs.
+bool has_safetensors(const model_source& source) {
+  return is_encoder_folder(source.path) && encoder_onnx_file(source.path).empty();
+}
+
 /// The reason why the native engine does not run the model; empty: it does. Throws unreadable_model.
 std::string native_problem(const model_source& source) {
   if (only_openvino(source))
@@ -60,13 +65,13 @@ auto as_decided(const model_source& source, Load load) {
 }  // namespace
 
 model_engine decide_engine(const model_source& source) {
-  return is_encoder_folder(source.path) || native_problem(source).empty() ? model_engine::native
-                                                                          : model_engine::openvino;
+  return has_safetensors(source) || native_problem(source).empty() ? model_engine::native
+                                                                   : model_engine::openvino;
 }
 
 model_engine choose_engine(const model_source& source) {
   std::string problem;
-  if (is_encoder_folder(source.path) && encoder_onnx_file(source.path).empty()) {
+  if (has_safetensors(source)) {
     if (source.engine != model_engine::openvino) return model_engine::native;
     throw model_error(fmt::format(
         "{}: OpenVINO reads ONNX files; the engine native runs this encoder's safetensors", source.path));

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "gpu/common/model_error.hpp"
+#include "messages/tensor/shaped_tensors.hpp"
 #include "tests/gpu/onnx/fixtures.hpp"
 
 using namespace troupe;
@@ -50,7 +51,8 @@ TEST_CASE("engine choice: shapes of rows are for both engines, whole shapes and 
   s.batched = false;
   CHECK_THROWS_WITH_AS(
       on_chosen_engine()(s),
-      (s.path + ": models without batches, and constants of inputs, need the engine openvino, or auto")
+      (s.path +
+       ": models without batches, any_shape, and constants of inputs need the engine openvino, or auto")
           .c_str(),
       model_error);
 }
@@ -141,6 +143,36 @@ TEST_CASE("openvino: with whole shapes a model has no batches") {
   CHECK(onnx::relative_l2(out, f.output_rows(3)) < 1e-4);
   const batch_part twice[] = {part, part};
   CHECK_THROWS_AS(m->run(2, twice, nullptr), model_error);
+}
+
+TEST_CASE("openvino: a model of any shape takes inputs with their shapes, and answers so") {
+  const onnx::fixture f("mlp");
+  auto s = source_of("mlp", model_engine::automatic);
+  s.batched = false;
+  s.any_shape = true;
+  s.max_batch = 1;
+  const auto m = on_chosen_engine()(s);
+  REQUIRE(has_free_dimension(m->signature()));
+  CHECK(m->signature().inputs[0].shape.front() == -1);
+  const auto expected = on_chosen_engine()(source_of("mlp", model_engine::openvino));
+  for (const uint32_t rows : {3u, 1u}) {
+    auto given = m->signature().inputs;
+    given[0].shape[0] = rows;
+    const auto values = f.input_rows(rows);
+    std::vector<std::byte> input(shapes_bytes(given) + values.size()), output;
+    std::ranges::copy(values, write_shapes(given, input).begin());
+    const batch_part part{.input = input, .output = {}, .shaped_output = &output};
+    REQUIRE(m->run(1, {&part, 1}, nullptr));
+    const auto answer = read_shapes(m->signature().outputs, output);
+    REQUIRE(answer);
+    CHECK(answer->tensors[0].shape.front() == rows);
+    const auto alone = outputs(*expected, f, rows);
+    CHECK(std::ranges::equal(answer->values, std::as_bytes(std::span(alone))));
+    const batch_part cut{
+        .input = std::span(input).first(input.size() - 1), .output = {}, .shaped_output = &output};
+    CHECK_THROWS_WITH_AS(m->run(1, {&cut, 1}, nullptr),
+                         doctest::Contains("do not have the shapes of the model"), model_error);
+  }
 }
 
 TEST_CASE("openvino: names that the model lacks are refused with those that it has") {
