@@ -2,6 +2,7 @@
 #include <cassert>
 
 #include "gpu/kernels/cpu/dense_amx.hpp"
+#include "gpu/kernels/cpu/dense_bf16.hpp"
 #include "gpu/kernels/cpu/dense_job.hpp"
 #include "gpu/kernels/cpu/simd.hpp"
 
@@ -20,7 +21,10 @@ void dense(const dense_args& a) {
   assert(a.x_stride >= a.w->in() && a.y_stride >= a.w->out());
   if (a.rows == 0 || a.w->out() == 0) return;
 #ifdef __x86_64__
-  if (current_isa() == isa::amx && a.w->type() == element::bf16) return dense_amx(a);
+  if (a.w->type() == element::bf16) {
+    if (current_isa() == isa::amx) return dense_amx(a);
+    if (current_isa() == isa::avx512_bf16) return dense_bf16(a);
+  }
 #endif
   const auto run = TROUPE_PICK(run_dense);
   const auto pack = TROUPE_PICK(pack_inputs);

@@ -38,6 +38,7 @@ bool has_isa(isa version) {
       static const bool tiles = may_use_tiles();
       return tiles && has_isa(isa::avx512);
     }
+    case isa::avx512_bf16: return has_isa(isa::avx512) && __builtin_cpu_supports("avx512bf16");
     case isa::avx512:
       return has_isa(isa::avx2) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
              __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
@@ -55,8 +56,11 @@ namespace {
 
 /// The best that the processor has and TROUPE_ISA allows. Other values of it count as none.
 isa best_isa() {
-  constexpr std::array<std::pair<std::string_view, isa>, 4> from_best{
-      {{"amx", isa::amx}, {"avx512", isa::avx512}, {"avx2", isa::avx2}, {"portable", isa::portable}}};
+  constexpr std::array<std::pair<std::string_view, isa>, 5> from_best{{{"amx", isa::amx},
+                                                                       {"avx512_bf16", isa::avx512_bf16},
+                                                                       {"avx512", isa::avx512},
+                                                                       {"avx2", isa::avx2},
+                                                                       {"portable", isa::portable}}};
   const char* named = std::getenv("TROUPE_ISA");
   bool allowed =
       named == nullptr ||

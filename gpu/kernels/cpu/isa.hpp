@@ -7,7 +7,7 @@
 
 namespace troupe::kernels {
 
-enum class isa : uint8_t { portable, avx2, avx512, amx };
+enum class isa : uint8_t { portable, avx2, avx512, avx512_bf16, amx };
 
 /// AVX2 stands for AVX2, FMA and F16C; AVX-512 for F, BW, DQ and VL; AMX for these and tiles of BF16, which
 /// the system lets this process use. Kernels without a version for AMX run that for AVX-512.

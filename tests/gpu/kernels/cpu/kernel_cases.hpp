@@ -81,7 +81,7 @@ inline double distance(const float* a, const float* b, size_t n) {
 template <class F>
 void with_each_isa(F f) {
   const isa best = current_isa();
-  for (const isa version : {isa::portable, isa::avx2, isa::avx512, isa::amx}) {
+  for (const isa version : {isa::portable, isa::avx2, isa::avx512, isa::avx512_bf16, isa::amx}) {
     if (!has_isa(version)) continue;
     use_isa(version);
     f();
