@@ -1,7 +1,8 @@
 // Dense layer: y = x W^T (+ bias), with packed weights.
 //
 // Each number of y is one sum in one order, independent of the number of rows and threads: over k = 0, 1, 2
-// ..., and with AMX and BF16 weights over the products of 32 inputs' first parts and then of their second
+// ...; with BF16 weights and AVX-512 BF16 over pairs of inputs, which are rounded to BF16
+// (cpu/dense_bf16.hpp), and with AMX over the products of 32 inputs' first parts and then of their second
 // parts (cpu/dense_amx.hpp).
 #pragma once
 #include <cstddef>

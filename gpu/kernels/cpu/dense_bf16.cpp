@@ -3,35 +3,22 @@
 #ifdef __x86_64__
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 
 #include "gpu/kernels/cpu/dense_job.hpp"
-#include "gpu/kernels/cpu/simd.hpp"
-
-// clang-format off
-#ifdef __clang__
-#define TROUPE_BEGIN_BF16 \
-  _Pragma("clang attribute push(__attribute__((target(\"avx512bf16,avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c\"))), apply_to = function)")
-#else
-#define TROUPE_BEGIN_BF16     \
-  _Pragma("GCC push_options") \
-      _Pragma("GCC target(\"avx512bf16,avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c\")")
-#endif
-// clang-format on
+#include "gpu/kernels/cpu/simd_bf16.hpp"
 
 namespace troupe::kernels {
+namespace avx512_bf16 {
 namespace {
 
 constexpr size_t step_inputs = 32, step_pairs = 16, row_step_bytes = 64;  // of a row's 32 inputs
 constexpr size_t pair_bytes = packed_weights::panel_outputs * 4;          // of a panel's pair of inputs
 constexpr size_t tile_rows = 12, tiles_at_once = 22, panels_at_once = 4;  // of a thread's job
-constexpr size_t ahead_bytes = 3072;                                      // prefetched
+constexpr size_t ahead_bytes = 6144;                                      // prefetched
 
-TROUPE_BEGIN_BF16
+TROUPE_BEGIN_AVX512_BF16
 
-inline avx512::vec load_inputs(const float* x, size_t i, size_t n) {
-  return i < n ? avx512::load_upto(x, i, n) : avx512::splat(0);
-}
+inline vec load_inputs(const float* x, size_t i, size_t n) { return i < n ? load_upto(x, i, n) : splat(0); }
 
 /// Packs a tile's rows: [32 inputs][rows][32], BF16.
 void pack_tile(const dense_args& a, size_t first, size_t rows, size_t steps, std::byte* to) {
@@ -39,8 +26,7 @@ void pack_tile(const dense_args& a, size_t first, size_t rows, size_t steps, std
   for (size_t k = 0; k < steps * step_inputs; k += step_inputs) {
     for (size_t r = 0; r < rows; ++r, to += row_step_bytes) {
       const float* x = a.x + (first + r) * a.x_stride;
-      const __m512bh both = _mm512_cvtne2ps_pbh(load_inputs(x, k + 16, in).v, load_inputs(x, k, in).v);
-      std::memcpy(to, &both, sizeof both);
+      store_pairs(to, to_pairs(load_inputs(x, k, in), load_inputs(x, k + lanes, in)));
     }
   }
 }
@@ -60,30 +46,28 @@ struct bf16_tile {
 template <int R, int P>
 TROUPE_TILE void run_bf16_tile(const bf16_tile& t) {
   constexpr int halves = 2 * P;
-  __m512 sums[R][halves];
+  vec sums[R][halves];
 #pragma GCC unroll 12
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 8
-    for (int h = 0; h < halves; ++h) sums[r][h] = _mm512_setzero_ps();
+    for (int h = 0; h < halves; ++h) sums[r][h] = splat(0);
   }
   const std::byte *x = t.x, *weights = t.weights;
   for (size_t step = 0; step < t.steps; ++step, x += R * row_step_bytes) {
 #pragma GCC unroll 1
     for (size_t pair = 0; pair < step_pairs; ++pair, weights += pair_bytes) {
-      __m512bh w[halves];
+      pairs w[halves];
 #pragma GCC unroll 8
       for (int h = 0; h < halves; ++h) {
         const std::byte* at = weights + static_cast<size_t>(h / 2) * t.panel_bytes + 64 * (h % 2);
-        avx512::prefetch(at + ahead_bytes);
-        std::memcpy(&w[h], at, sizeof w[h]);
+        prefetch_to_l2(at + ahead_bytes);
+        w[h] = load_pairs(at);
       }
 #pragma GCC unroll 12
       for (int r = 0; r < R; ++r) {
-        int both = 0;
-        std::memcpy(&both, x + static_cast<size_t>(r) * row_step_bytes + 4 * pair, sizeof both);
-        const auto inputs = (__m512bh)_mm512_set1_epi32(both);
+        const pairs inputs = splat_pair(x + static_cast<size_t>(r) * row_step_bytes + 4 * pair);
 #pragma GCC unroll 8
-        for (int h = 0; h < halves; ++h) sums[r][h] = _mm512_dpbf16_ps(sums[r][h], inputs, w[h]);
+        for (int h = 0; h < halves; ++h) sums[r][h] = dot(inputs, w[h], sums[r][h]);
       }
     }
   }
@@ -93,9 +77,9 @@ TROUPE_TILE void run_bf16_tile(const bf16_tile& t) {
     for (int h = 0; h < halves; ++h) {
       const auto column = static_cast<size_t>(16 * h);
       if (column >= t.columns) break;
-      avx512::vec sum{sums[r][h]};
-      if (t.bias != nullptr) sum = sum + avx512::load_upto(t.bias, column, t.columns);
-      avx512::store_upto(t.y + static_cast<size_t>(r) * t.y_stride, column, t.columns, sum);
+      vec sum = sums[r][h];
+      if (t.bias != nullptr) sum = sum + load_upto(t.bias, column, t.columns);
+      store_upto(t.y + static_cast<size_t>(r) * t.y_stride, column, t.columns, sum);
     }
   }
 }
@@ -134,9 +118,7 @@ void run_bf16_rows(const dense_args& a, const std::byte* x, size_t first, size_t
   }
 }
 
-}  // namespace
-
-void dense_bf16(const dense_args& a) {
+void run_all_rows(const dense_args& a) {
   const size_t steps = a.w->padded_in() / step_inputs, panels = a.w->panels();
   const size_t tiles = (a.rows + tile_rows - 1) / tile_rows;
   const bool worth_threads = a.rows * a.w->in() * a.w->out() > size_t{1} << 18;
@@ -156,6 +138,11 @@ void dense_bf16(const dense_args& a) {
       run_bf16_rows(a, x, t * tile_rows, panel, std::min(panels, panel + panels_at_once));
   }
 }
+
+}  // namespace
+}  // namespace avx512_bf16
+
+void dense_bf16(const dense_args& a) { avx512_bf16::run_all_rows(a); }
 
 }  // namespace troupe::kernels
 #endif

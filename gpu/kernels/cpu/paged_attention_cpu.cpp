@@ -4,16 +4,37 @@
 
 #include "gpu/kernels/cpu/paged_attention_job.hpp"
 #include "gpu/kernels/cpu/simd.hpp"
+#include "gpu/kernels/cpu/simd_bf16.hpp"
 
 #define TROUPE_ISA_BODY "gpu/kernels/cpu/paged_attention_simd.inc"
 #include "gpu/kernels/cpu/each_isa.inc"
+#ifdef __x86_64__
+#define TROUPE_BF16_DOTS
+TROUPE_BEGIN_AVX512_BF16
+namespace troupe::kernels::avx512_bf16 {
+#include "gpu/kernels/cpu/paged_attention_simd.inc"
+}
+TROUPE_END_ISA
+#undef TROUPE_BF16_DOTS
+#endif
 
 namespace troupe::kernels {
+
+namespace {
+
+auto attend_function() {
+#ifdef __x86_64__
+  if (current_isa() == isa::avx512_bf16) return &avx512_bf16::attend;
+#endif
+  return TROUPE_PICK(attend);
+}
+
+}  // namespace
 
 void paged_attention(const paged_attention_args& a) {
   assert(a.kv.kv_heads > 0 && a.heads % a.kv.kv_heads == 0 && a.kv.page_tokens > 0);
   assert(a.kv.head_dim > 0 && a.kv.head_dim <= attention_max_head_dim);
-  const auto run = TROUPE_PICK(attend);
+  const auto run = attend_function();
   const uint32_t group = a.heads / a.kv.kv_heads;
   const uint32_t heads_at_once = std::min(group, attention_max_queries);
   const uint32_t rows_at_once = attention_max_queries / heads_at_once;

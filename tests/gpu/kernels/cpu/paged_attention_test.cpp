@@ -144,7 +144,9 @@ TEST_CASE("paged attention equals the reference for every shape, window, page si
         c.run(c.whole(), expected, true);
         c.forget();
         c.run(c.whole(), out);
-        CHECK_MESSAGE(distance(out.data(), expected.data(), out.size()) <= 4e-6, "heads ", s.heads, " dim ",
+        // queries and weights as two BF16 numbers keep 16 bits
+        const double bound = current_isa() == isa::avx512_bf16 && type == element::bf16 ? 2e-5 : 4e-6;
+        CHECK_MESSAGE(distance(out.data(), expected.data(), out.size()) <= bound, "heads ", s.heads, " dim ",
                       s.head_dim);
       }
     }
