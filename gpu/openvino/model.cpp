@@ -23,14 +23,22 @@ ov::Core& core() {
   return one;
 }
 
-ov::CompiledModel compile(const std::shared_ptr<ov::Model>& graph, bool bf16, int threads) {
-  // without ACCURACY the plug-in may compute in bf16 and quantise activations
-  return core().compile_model(graph, "CPU",
-                              ov::hint::execution_mode(bf16 ? ov::hint::ExecutionMode::PERFORMANCE
-                                                            : ov::hint::ExecutionMode::ACCURACY),
-                              ov::hint::inference_precision(bf16 ? ov::element::bf16 : ov::element::f32),
-                              ov::num_streams(1), ov::inference_num_threads(threads),
-                              ov::hint::enable_cpu_pinning(false));
+/// Kernels that a model of any shape keeps for shapes that it has seen: one for each operator and shape. The
+/// plug-in's own bound of 5000 takes gigabytes.
+constexpr int kept_kernels = 512;
+
+ov::CompiledModel compile(const std::shared_ptr<ov::Model>& graph, bool bf16, bool any_shape, int threads) {
+  ov::AnyMap how{
+      // without ACCURACY the plug-in may compute in bf16 and quantise activations
+      ov::hint::execution_mode(bf16 ? ov::hint::ExecutionMode::PERFORMANCE
+                                    : ov::hint::ExecutionMode::ACCURACY),
+      ov::hint::inference_precision(bf16 ? ov::element::bf16 : ov::element::f32),
+      ov::num_streams(1),
+      ov::inference_num_threads(threads),
+      ov::hint::enable_cpu_pinning(false),
+  };
+  if (any_shape) how["CPU_RUNTIME_CACHE_CAPACITY"] = kept_kernels;
+  return core().compile_model(graph, "CPU", how);
 }
 
 /// OpenVINO computes 64-bit integers in 32 bits.
@@ -63,7 +71,7 @@ model::model(const model_source& source, const std::string& content, int threads
 }
 
 void model::prepare() {
-  compiled_ = compile(graph_, bf16_, threads_);
+  compiled_ = compile(graph_, bf16_, any_shape_, threads_);
   request_ = compiled_.create_infer_request();
 }
 
