@@ -24,6 +24,7 @@
 #include "tools/commands/simulate.hpp"
 #include "tools/commands/status.hpp"
 #include "tools/common/exit_code.hpp"
+#include "tools/common/openmp_spinning.hpp"
 #include "tools/common/standard_streams.hpp"
 #include "tools/node/serve_node.hpp"
 #include "tools/node/up.hpp"
@@ -264,6 +265,7 @@ int run(const cli_job& chosen, bool json) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  bound_openmp_spinning(argv);
   open_standard_streams();
   ::prctl(PR_SET_TIMERSLACK, 1);  // nanoseconds, for all threads: by default every wake-up may be 50 us late
   spdlog::set_default_logger(spdlog::stderr_color_mt("troupe"));

@@ -2,6 +2,7 @@
 """Every command explains itself, prints one JSON document if asked, and works as documented."""
 import array
 import json
+import os
 import re
 import subprocess
 import tempfile
@@ -48,6 +49,16 @@ class Help(unittest.TestCase):
         listed = run("--help").split("Subcommands:")[1].split("Example")[0]
         names = {line.split()[0] for line in listed.splitlines() if line.startswith("  ") and line[2] != " "}
         self.assertEqual(names, {c.split()[0] for c in self.COMMANDS})
+
+    def test_openmp_spins_briefly_unless_the_environment_says_otherwise(self):
+        def bound(**environment):
+            known = {k: v for k, v in os.environ.items() if k not in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")}
+            done = subprocess.run([processes.PROGRAM, "--version"], capture_output=True, text=True, timeout=PATIENCE,
+                                  env={**known, "OMP_DISPLAY_ENV": "verbose", **environment})
+            return re.findall(r"GOMP_SPINCOUNT = '(\d+)'", done.stderr)[-1]
+        self.assertEqual(bound(), "1000")
+        self.assertEqual(bound(GOMP_SPINCOUNT="77"), "77")
+        self.assertEqual(bound(OMP_WAIT_POLICY="passive"), "0")
 
     def test_the_version(self):
         self.assertRegex(run("--version"), r"^\d+\.\d+\.\d+")
