@@ -28,10 +28,11 @@ void emulated_kv_cache::write(size_t place, uint64_t word) {
 }
 
 uint64_t emulated_kv_cache::hash(std::span<const uint32_t> blocks, uint64_t end, uint64_t start) const {
-  auto hash = start;
   const auto full = end / block_tokens_;
+  uint64_t sum = 0;  // of independent terms, which a processor computes at once
   for (uint64_t b = 0; b < full; ++b)
-    hash = mixed(sums_.empty() ? sum_of(blocks[b]) : sums_[blocks[b]], hash);
+    sum += mixed(sums_.empty() ? sum_of(blocks[b]) : sums_[blocks[b]], b + 1);
+  auto hash = mixed(sum, start);
   for (uint64_t p = full * block_tokens_; p < end; ++p) hash = mixed(words_[place(blocks, p)], hash);
   return hash;
 }
