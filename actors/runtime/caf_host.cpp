@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <caf/all.hpp>
+#include <caf/detail/sync_request_bouncer.hpp>
+#include <condition_variable>
+#include <mutex>
 #include <thread>
 #include <utility>
 
 #include "actors/runtime/caf_types.hpp"
 #include "actors/runtime/turn_rate_limiter.hpp"
+#include "transport/common/spin_budget.hpp"
 
 namespace troupe {
 namespace {
@@ -50,7 +54,29 @@ class threaded_caf_host final : public caf::blocking_actor {
         clock_(time),
         timing_(timing),
         pace_(timing.interval),
+        spins_(std::max(timing.spin, timing.linger)),
         broken_(std::move(broken)) {}
+
+  /// CAF's own wakes its reader while it holds the mutex that the reader needs, which costs two more switches
+  /// of threads for each message.
+  void enqueue(caf::mailbox_element_ptr e, caf::execution_unit*) override {
+    const auto id = e->mid;
+    const auto from = e->sender;
+    switch (mailbox().push_back(std::move(e))) {
+      case caf::intrusive::inbox_result::success: break;
+      case caf::intrusive::inbox_result::unblocked_reader: {
+        {
+          std::lock_guard lock(mutex_);
+          unblocked_ = true;
+        }
+        arrived_.notify_one();
+        break;
+      }
+      case caf::intrusive::inbox_result::queue_closed:
+        if (id.is_request()) caf::detail::sync_request_bouncer{caf::sec::request_receiver_down}(from, id);
+    }
+  }
+  void await_data() override { await(never); }
 
   void act() override {
     message_batch inbox;
@@ -61,6 +87,7 @@ class threaded_caf_host final : public caf::blocking_actor {
       const bool well = survives(broken_, [&] {
         while (has_next_message()) take(*dequeue(), inbox);
         const auto now = clock_.now();
+        spins_.add(1, now);
         pace_.begin(now);
         group_->turn(inbox, now);
       });
@@ -74,10 +101,12 @@ class threaded_caf_host final : public caf::blocking_actor {
     const auto began = clock_.now();
     if (pace_.next() > began) std::this_thread::sleep_for(pace_.next() - began);
     const auto due = group_->next_wakeup();
-    if (spin_until(std::min(due, began + timing_.linger))) return;
+    const bool spins = spins_.allowed() > 0ns;
+    if (spins && spin_until(std::min(due, began + timing_.linger))) return;
     if (due == never) return await_data();
-    for (auto now = clock_.now(); now + timing_.spin < due; now = clock_.now())
-      if (sleep_for(std::min(due - timing_.spin - now, longest_sleep))) return;
+    const auto early = spins ? timing_.spin : duration{};
+    for (auto now = clock_.now(); now + early < due; now = clock_.now())
+      if (await(due - early)) return;
     spin_until(due);
   }
 
@@ -90,8 +119,16 @@ class threaded_caf_host final : public caf::blocking_actor {
     return true;
   }
   /// True if a message came.
-  bool sleep_for(duration d) {
-    return await_data(timeout_type::clock::now() + std::chrono::duration_cast<timeout_type::duration>(d));
+  bool await(time_point until) {
+    if (!mailbox().try_block()) return true;
+    std::unique_lock lock(mutex_);
+    const auto unblocked = [&] { return std::exchange(unblocked_, false); };
+    if (until != never) {
+      if (arrived_.wait_for(lock, until - clock_.now(), unblocked)) return true;
+      if (mailbox().try_unblock()) return false;  // else a sender is about to notify
+    }
+    arrived_.wait(lock, unblocked);
+    return true;
   }
 
   void take(caf::mailbox_element& e, message_batch& inbox) {
@@ -128,15 +165,16 @@ class threaded_caf_host final : public caf::blocking_actor {
     inbox.clear();
   }
 
-  /// CAF waits on the system clock. If that is set back, the host oversleeps by this much at most.
-  static constexpr duration longest_sleep = 100ms;
-
   std::unique_ptr<actor_group> group_;
   const machine_clock& clock_;
   const caf_host_timing timing_;
   turn_rate_limiter pace_;
+  spin_budget spins_;  ///< its events are turns
   const on_broken broken_;
-  size_t deliveries_ = 0;  ///< deliveries taken from the mailbox for this turn
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  bool unblocked_ = false;  ///< a sender found the mailbox blocked; guarded by mutex_
+  size_t deliveries_ = 0;   ///< deliveries taken from the mailbox for this turn
   bool done_ = false;
 };
 

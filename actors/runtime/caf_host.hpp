@@ -12,7 +12,8 @@
 
 namespace troupe {
 
-/// How a real CAF host waits for the next message or wake-up.
+/// How a real CAF host waits for the next message or wake-up. It spins only while turns follow each other
+/// closely (transport/common/spin_budget.hpp).
 struct caf_host_timing {
   duration spin{};      ///< spins this long before a wake-up, because sleeping threads wake late
   duration linger{};    ///< spins this long after a turn, because answers may follow at once

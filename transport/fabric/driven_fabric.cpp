@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "transport/common/spin_budget.hpp"
 #include "transport/fabric/doorbell.hpp"
 #include "transport/fabric/fabric_counters.hpp"
 #include "transport/fabric/work_queue.hpp"
@@ -36,7 +37,7 @@ struct job_of final : job {
 class driven_fabric final : public fabric {
  public:
   driven_fabric(std::unique_ptr<carrier> carrier, const fabric_options& options, const clock& clock)
-      : spin_(options.spin),
+      : spins_(options.spin),
         linger_(options.linger),
         max_queued_bytes_(options.max_queued_bytes),
         clock_(clock),
@@ -102,7 +103,8 @@ class driven_fabric final : public fabric {
   void shut_down();
   void fell_behind();
 
-  const duration spin_, linger_;
+  spin_budget spins_;  ///< of the progress thread; its events are turns with work
+  const duration linger_;
   const size_t max_queued_bytes_;
   const clock& clock_;
   const std::unique_ptr<carrier> carrier_;
@@ -219,22 +221,25 @@ void driven_fabric::run() {
   driven_here = this;
   time_point idle_since = clock_.now();
   bool idle = false;
-  unsigned worked = 0;  // since the clock was read
+  unsigned worked = 0, events = 0;  // since the clock was read
   for (unsigned turns = 1; !stopping_.load(std::memory_order_relaxed); ++turns) {
     const unsigned amount = turn();
     const bool did = amount != 0;
     if (did) idle = false;
+    events += did;
     worked += amount;
-    if (turns % 16 != 0 && worked < much) continue;  // the clock is read rarely
+    // The clock is read rarely, but at once before a sleep.
+    if (turns % 16 != 0 && worked < much && (did || spins_.allowed() > 0ns)) continue;
     worked = 0;
     const time_point now = clock_.now();
+    spins_.add(std::exchange(events, 0), now);
     if (now >= events_->tick_at()) {
       events_->on_tick(now);
       events_->on_turn_end();
     }
     if (did) continue;
     if (!std::exchange(idle, true)) idle_since = now;
-    if (now - idle_since >= spin_) {
+    if (now - idle_since >= spins_.allowed()) {
       idle = !sleep(mine);
     } else if (now - idle_since >= 5us) {
       std::this_thread::yield();  // else the spinning thread starves others on its core

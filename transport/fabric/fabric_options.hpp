@@ -15,7 +15,9 @@ struct fabric_options {
   incarnation_id incarnation;
   /// Random. Messages without it have no effect. Peers learn it from the address.
   uint64_t secret = 0;
-  duration spin = 50us;     ///< time that the idle progress thread spins before it sleeps; 0 = sleep at once
+  /// Time that the idle progress thread spins before it sleeps, while it has work often
+  /// (transport/common/spin_budget.hpp); 0 = sleep at once.
+  duration spin = 50us;
   duration linger = 100ms;  ///< time that stop and disconnect wait for unsent frames
   size_t max_frame_bytes = 16u << 20;
   /// Sent but not yet taken by the carrier, per peer. More breaks the connection to it.

@@ -3,6 +3,9 @@
 #include <caf/all.hpp>
 #include <ctime>
 #include <future>
+#include <random>
+#include <thread>
+#include <vector>
 
 #include "tests/actors/caf_fixture.hpp"
 
@@ -97,6 +100,23 @@ TEST_CASE("threaded_caf_host: an exception in work of the whole group ends it, w
   asked.log.no_report = true;
   caf::anon_send(asked.caf_host, report_query{[](const group_report&) {}});
   CHECK(asked.broken.get_future().get().ends_with("no report"));
+}
+
+TEST_CASE("threaded_caf_host: no message is lost while it falls asleep and wakes at due times") {
+  hosted_probe h;
+  constexpr int threads = 4, messages = 500;
+  std::vector<std::jthread> senders;
+  for (unsigned t = 0; t < threads; ++t)
+    senders.emplace_back([&h, t] {
+      std::mt19937 random(t);
+      for (int i = 0; i < messages; ++i) {
+        h.send(cancel{{1}});  // due in a millisecond
+        std::this_thread::sleep_for(std::chrono::microseconds(random() % 2000));
+        if (i % 100 == 99) CHECK(eventually([&] { return h.log.received >= i; }));
+      }
+    });
+  senders.clear();
+  CHECK(eventually([&] { return h.log.received == threads * messages; }));
 }
 
 TEST_CASE("threaded_caf_host: it sleeps while nothing is due") {
