@@ -256,8 +256,10 @@ void node::on_wake() {
     const auto answer = [me = handle{self_}](group_report r) { caf::anon_send(me, std::move(r)); };
     for (const auto& caf_host : env_.post.caf_hosts()) caf::anon_send(caf_host, report_query{answer});
   }
-  env_.wake(caf::actor_cast<caf::actor>(self_),
-            now + scheduler_.check_interval(env_.cluster.limits.heartbeat / 2));
+  // Each wake-up costs as much as a request: fewer if the timeout is long.
+  const auto& l = env_.cluster.limits;
+  const auto usual = std::clamp(l.node_timeout / 30, l.heartbeat / 2, l.heartbeat);
+  env_.wake(caf::actor_cast<caf::actor>(self_), now + scheduler_.check_interval(usual));
 }
 
 void node::on_report(const group_report& r) {
