@@ -13,8 +13,7 @@ namespace troupe {
 
 mapped_memory::mapped_memory(size_t bytes) {
   require_memory(bytes);
-  void* at =
-      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (at == MAP_FAILED)
     throw std::runtime_error(
         fmt::format("allocating {} bytes of registered memory: {}", bytes, std::strerror(errno)));

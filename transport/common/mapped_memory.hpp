@@ -4,7 +4,7 @@
 
 namespace troupe {
 
-/// Memory of its own pages, zeroed and present.
+/// Memory of its own pages, zeroed. It takes them where it is used (transport/common/lazy_memory.hpp).
 class mapped_memory {
  public:
   /// Throws std::runtime_error if there is not as much.

@@ -1,8 +1,10 @@
 #include "transport/memory/slot_pool.hpp"
 
+#include <algorithm>
 #include <atomic>
 
 #include "transport/common/fence.hpp"
+#include "transport/common/lazy_memory.hpp"
 #include "transport/memory/pull_check.hpp"
 
 namespace troupe {
@@ -11,6 +13,9 @@ namespace {
 constexpr uint64_t alignment = 64;
 /// Slots begin here, and at multiples of the alignment from here, so that payloads are aligned.
 constexpr uint64_t first_offset = alignment - sizeof(slot_words);
+
+/// Memory is taken in pieces of this size: small enough for a short wait, large enough to be rare.
+constexpr uint64_t growth = 1u << 20;
 
 /// Maximum of kept slots per size.
 constexpr size_t max_free_slots = 1024;
@@ -22,10 +27,9 @@ void store(std::byte* at, uint64_t value) {
 }  // namespace
 
 slot_pool::slot_pool(node_id self, incarnation_id incarnation, registered_memory memory)
-    : self_(self), memory_(memory), incarnation_(incarnation) {
+    : self_(self), memory_(memory), incarnation_(incarnation), present_(first_offset) {
   if (memory.bytes.size() < first_offset + alignment) return;
   capacity_ = (memory.bytes.size() - first_offset) / alignment * alignment;
-  add_free(first_offset, capacity_);
 }
 
 uint64_t slot_pool::block_bytes(uint64_t size) {
@@ -41,8 +45,10 @@ std::optional<slot> slot_pool::take(uint64_t size) {
     offset = kept->back();
     kept->pop_back();
   } else {
-    auto best = free_by_size_.lower_bound({bytes, 0});
-    if (best == free_by_size_.end() && merge_kept()) best = free_by_size_.lower_bound({bytes, 0});
+    const auto find = [&] { return free_by_size_.lower_bound({bytes, 0}); };
+    auto best = find();
+    if (best == free_by_size_.end() && merge_kept()) best = find();
+    if (best == free_by_size_.end() && grow(bytes)) best = find();
     if (best == free_by_size_.end()) return std::nullopt;
     const auto [found_bytes, found] = *best;
     offset = found;
@@ -70,6 +76,20 @@ bool slot_pool::give_back(const region_ref& region) {
     kept.push_back(region.offset);
   else
     merge_free(region.offset, bytes);
+  return true;
+}
+
+/// Takes more of the memory, for a block of `bytes` at its end. False if there is not as much.
+bool slot_pool::grow(uint64_t bytes) {
+  const auto last = free_.empty() ? free_.end() : std::prev(free_.end());
+  const bool extends = last != free_.end() && last->first + last->second == present_;
+  const uint64_t missing = extends ? bytes - last->second : bytes;
+  const uint64_t left = first_offset + capacity_ - present_;
+  if (missing > left) return false;
+  const uint64_t more = std::min(std::max(missing, growth), left);
+  if (!make_present(memory_.bytes.subspan(present_, more))) return false;
+  merge_free(present_, more);
+  present_ += more;
   return true;
 }
 
@@ -109,6 +129,11 @@ void slot_pool::renew(incarnation_id incarnation) {
 uint64_t slot_pool::in_use() const {
   std::lock_guard lock(mutex_);
   return in_use_;
+}
+
+uint64_t slot_pool::present() const {
+  std::lock_guard lock(mutex_);
+  return present_;
 }
 
 size_t slot_pool::slots() const {

@@ -121,6 +121,33 @@ TEST_CASE("a full pool reports it, and is complete again after all releases") {
   CHECK(f.pool.take((1u << 20) - 128));
 }
 
+TEST_CASE("a pool takes memory only as far as its slots were in use at once") {
+  constexpr size_t bytes = 64u << 20;
+  const std::unique_ptr<std::byte, void (*)(void*)> owned{
+      static_cast<std::byte*>(std::aligned_alloc(4096, bytes)), &std::free};
+  slot_pool pool(node_id{3}, incarnation_id{9}, {{owned.get(), bytes}, memory_kind::host});
+  CHECK(pool.present() < 4096);
+  CHECK(!pool.take(65u << 20));
+  CHECK(pool.present() < 4096);
+
+  std::mt19937 random(3);
+  for (int round = 0; round < 5000; ++round) {  // ten slots of up to 100 KB at once, of many sizes
+    std::vector<region_ref> live;
+    for (int i = 0; i < 10; ++i) live.push_back(pool.take(random() % 100'000)->region);
+    for (const auto& r : live) CHECK(pool.give_back(r));
+  }
+  CHECK(pool.present() < 3u << 20);
+
+  const auto large = pool.take(30u << 20);
+  REQUIRE(large);
+  CHECK(pool.present() < 34u << 20);
+  std::ranges::fill(large->payload, std::byte{1});
+  CHECK(!pool.take(40u << 20));
+  CHECK(pool.give_back(large->region));
+  CHECK(pool.take(bytes - 128));
+  CHECK(pool.present() > bytes - 128);
+}
+
 TEST_CASE("slots never overlap, for any order of takes and releases") {
   pool_fixture f;
   std::mt19937 random(7);

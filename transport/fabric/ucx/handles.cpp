@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <ucs/debug/log_def.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -11,6 +12,7 @@
 #include <stdexcept>
 
 #include "transport/common/available_memory.hpp"
+#include "transport/common/lazy_memory.hpp"
 #include "transport/fabric/ucx/event_order.hpp"
 
 namespace troupe::ucx {
@@ -90,6 +92,7 @@ bool worker::arm() {
 
 region::region(const context& c, size_t bytes) : context_(c) {
   require_memory(bytes);
+  const size_t pinned = pinned_bytes();
   ucp_mem_map_params_t p{};
   p.field_mask = UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_FLAGS;
   p.length = bytes;
@@ -100,8 +103,10 @@ region::region(const context& c, size_t bytes) : context_(c) {
   a.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS;
   check(ucp_mem_query(handle_, &a), "asking UCX where the registered memory is");
   bytes_ = {static_cast<std::byte*>(a.address), bytes};
-  std::memset(bytes_.data(), 0,
-              bytes);  // also faults pages in, before the first pulls
+  if (pinned == SIZE_MAX || pinned_bytes() != pinned)
+    std::memset(bytes_.data(), 0, bytes);
+  else
+    discard_pages(bytes_);  // UCX has written shared memory once, to see that there is enough of it
 }
 
 std::string region::packed_key() const {
