@@ -52,36 +52,17 @@ size_t space_after(std::string_view text, size_t begin) {
 added_tokens::added_tokens(std::vector<added_token> tokens,
                            const std::function<std::string(std::string_view)>& normalize)
     : tokens_(std::move(tokens)) {
+  std::vector<std::string> raw, normalized;
   for (size_t i = 0; i < tokens_.size(); ++i) {
     const auto& t = tokens_[i];
     by_id_.emplace(t.id, i);
     by_content_.emplace(t.content, i);
-    if (t.normalized) {
-      normalized_.push_back({normalize(t.content), i});
-    } else {
-      raw_.push_back({t.content, i});
-    }
+    auto& to = t.normalized ? normalized_ : raw_;
+    to.tokens.push_back(i);
+    (t.normalized ? normalized : raw).push_back(t.normalized ? normalize(t.content) : t.content);
   }
-  const auto by_content = [](const pattern& a, const pattern& b) { return a.content < b.content; };
-  std::stable_sort(raw_.begin(), raw_.end(), by_content);
-  std::stable_sort(normalized_.begin(), normalized_.end(), by_content);
-}
-
-const added_tokens::pattern* added_tokens::longest(const std::vector<pattern>& patterns,
-                                                   std::string_view text) {
-  const pattern* found = nullptr;
-  auto from = patterns.begin(), to = patterns.end();
-  for (size_t depth = 0; depth < text.size() && from != to; ++depth) {
-    // patterns that match up to here, by their next byte; those that end here come first
-    const auto byte = [&](const pattern& p) {
-      return depth < p.content.size() ? static_cast<uint8_t>(p.content[depth]) : -1;
-    };
-    const int wanted = static_cast<uint8_t>(text[depth]);
-    from = std::partition_point(from, to, [&](const pattern& p) { return byte(p) < wanted; });
-    to = std::partition_point(from, to, [&](const pattern& p) { return byte(p) <= wanted; });
-    if (from != to && from->content.size() == depth + 1) found = &*from;
-  }
-  return found;
+  raw_.names = prefix_search(std::move(raw));
+  normalized_.names = prefix_search(std::move(normalized));
 }
 
 std::vector<added_tokens::part> added_tokens::split(std::string_view text, bool normalized,
@@ -91,15 +72,15 @@ std::vector<added_tokens::part> added_tokens::split(std::string_view text, bool 
   const auto text_until = [&](size_t end) {
     if (end > done) parts.push_back({text.substr(done, end - done), std::nullopt});
   };
-  const auto& patterns = normalized ? normalized_ : raw_;
-  for (size_t at = 0; at < text.size() && !patterns.empty();) {
-    const auto* p = longest(patterns, text.substr(at));
-    if (p == nullptr) {
+  const auto& of = normalized ? normalized_ : raw_;
+  for (size_t at = 0; (at = of.names.next(text, at)) < text.size();) {
+    const auto found = of.names.longest(text.substr(at));
+    if (!found) {
       ++at;
       continue;
     }
-    const auto& t = tokens_[p->token];
-    size_t begin = at, end = at + p->content.size();
+    const auto& t = tokens_[of.tokens[found->which]];
+    size_t begin = at, end = at + found->size;
     at = end;
     if ((t.special && !parse_special) || (t.single_word && is_in_word(text, begin, end))) continue;
     if (t.lstrip) begin = space_before(text, done, begin);

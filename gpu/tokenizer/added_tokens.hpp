@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "gpu/tokenizer/prefix_search.hpp"
 #include "messages/llm/token.hpp"
 
 namespace troupe::llm {
@@ -45,17 +46,15 @@ class added_tokens {
   const std::vector<added_token>& all() const { return tokens_; }
 
  private:
-  struct pattern {
-    std::string content;
-    size_t token;  // index into tokens_
+  struct pattern_set {
+    prefix_search names;
+    std::vector<size_t> tokens;  // by name: index into tokens_
   };
-  /// The longest pattern that is a prefix of `text`.
-  static const pattern* longest(const std::vector<pattern>& patterns, std::string_view text);
 
   std::vector<added_token> tokens_;
   std::unordered_map<token, size_t> by_id_;
   std::unordered_map<std::string, size_t> by_content_;
-  std::vector<pattern> raw_, normalized_;  // sorted by content
+  pattern_set raw_, normalized_;
 };
 
 /// Longer tokens are refused, as every place of a text is compared with a whole token.

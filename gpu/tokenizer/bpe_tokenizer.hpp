@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "gpu/tokenizer/merge_table.hpp"
 #include "gpu/tokenizer/tokenizer.hpp"
 #include "gpu/tokenizer/tokenizer_json.hpp"
 
@@ -28,19 +29,14 @@ class bpe_tokenizer final : public tokenizer {
   std::optional<token> find(std::string_view special) const override;
 
  private:
-  struct merge {
-    uint32_t rank;
-    token result;
-  };
-  class word_merger;
+  class word_encoder;
 
-  void encode_text(std::string_view text, size_t pattern, word_merger& words) const;
-  const merge* merge_of(token left, token right) const;
+  void encode_text(std::string_view text, size_t pattern, word_encoder& words) const;
   const tokenizer_json::entry* entry(token t) const;
 
   const tokenizer_json file_;
-  std::array<token, 256> bytes_{};                     // -1: none
-  std::unordered_map<uint64_t, merge> merges_;         // by both ids
+  std::array<token, 256> bytes_{};  // -1: none
+  merge_table merges_;
   std::unordered_map<std::string_view, token> words_;  // only for ignore_merges; keys point into file_
 };
 

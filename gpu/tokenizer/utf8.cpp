@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 
 namespace troupe::llm {
 
@@ -39,6 +40,16 @@ reading read_character(std::string_view bytes) {
   return {outcome::whole, length};
 }
 
+/// A number of leading bytes that are ASCII: a multiple of eight.
+size_t ascii_prefix(std::string_view bytes) {
+  size_t at = 0;
+  for (uint64_t word = 0; at + sizeof word <= bytes.size(); at += sizeof word) {
+    std::memcpy(&word, bytes.data() + at, sizeof word);
+    if ((word & 0x8080808080808080) != 0) break;
+  }
+  return at;
+}
+
 }  // namespace
 
 std::string replace_invalid(std::string_view bytes) {
@@ -54,6 +65,8 @@ std::string replace_invalid(std::string_view bytes) {
 
 bool is_utf8(std::string_view bytes) {
   while (!bytes.empty()) {
+    bytes.remove_prefix(ascii_prefix(bytes));
+    if (bytes.empty()) break;
     const auto r = read_character(bytes);
     if (r.what != outcome::whole) return false;
     bytes.remove_prefix(r.length);
