@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <utility>
 
 #include "gpu/common/model_error.hpp"
 #include "gpu/tokenizer/json_place.hpp"
@@ -40,8 +41,8 @@ class reader {
         default: break;
       }
     });
-    if (pieces_ == 0) refuse("it has no pieces");
-    return options_;
+    if (options_.pieces.empty()) refuse("it has no pieces");
+    return std::move(options_);
   }
 
  private:
@@ -86,25 +87,34 @@ class reader {
   void read_piece(std::string_view message) {
     std::string_view text;
     bool sound = true;
+    sentencepiece_piece p;
     each_field(message, [&](const field& f) {
       if (f.number == 1) text = f.bytes;
-      float score = 0;
-      if (f.number == 2 && f.bytes.size() == sizeof score) {
-        std::memcpy(&score, f.bytes.data(), sizeof score);
-        sound = sound && std::isfinite(score);
+      if (f.number == 2 && f.bytes.size() == sizeof p.score) {
+        std::memcpy(&p.score, f.bytes.data(), sizeof p.score);
+        sound = sound && std::isfinite(p.score);
       }
+      if (f.number == 3 && f.value >= sentencepiece_piece::normal && f.value <= sentencepiece_piece::byte)
+        p.type = static_cast<sentencepiece_piece::kind>(f.value);
     });
+    const auto id = options_.pieces.size();
     if (text.empty() || text.size() > longest_piece || text.find('\0') != std::string_view::npos ||
         !is_utf8(text))
-      refuse(fmt::format("piece {} is not a string of 1 to {} bytes", pieces_, longest_piece));
-    if (!sound) refuse(fmt::format("the score of piece {} is not finite", pieces_));
-    if (++pieces_ >= max_vocabulary_size)
-      refuse(fmt::format("it has {} pieces or more", max_vocabulary_size));
+      refuse(fmt::format("piece {} is not a string of 1 to {} bytes", id, longest_piece));
+    if (!sound) refuse(fmt::format("the score of piece {} is not finite", id));
+    p.text = text;
+    options_.pieces.push_back(std::move(p));
+    if (id + 1 >= max_vocabulary_size) refuse(fmt::format("it has {} pieces or more", max_vocabulary_size));
   }
 
-  void read_trainer(std::string_view message) const {
-    constexpr uint32_t treat_whitespace_as_suffix = 24;
+  void read_trainer(std::string_view message) {
+    constexpr uint32_t model_type = 3, treat_whitespace_as_suffix = 24, byte_fallback = 35;
+    using kind = sentencepiece_options::kind;
     each_field(message, [&](const field& f) {
+      if (f.number == model_type && f.value >= static_cast<uint64_t>(kind::unigram) &&
+          f.value <= static_cast<uint64_t>(kind::character))
+        options_.type = static_cast<kind>(f.value);
+      if (f.number == byte_fallback) options_.byte_fallback = f.value != 0;
       if (f.number == treat_whitespace_as_suffix && f.value != 0)
         throw model_error(fmt::format(
             "{}: its pieces end in spaces (treat_whitespace_as_suffix), which is not supported", file_));
@@ -114,9 +124,13 @@ class reader {
   void read_normalizer(std::string_view message) {
     each_field(message, [&](const field& f) {
       switch (f.number) {
-        case 2: check_normalizations(f.bytes); break;
+        case 2:
+          check_normalizations(f.bytes);
+          options_.normalizations = f.bytes;
+          break;
         case 3: options_.add_dummy_prefix = f.value != 0; break;
         case 4: options_.remove_extra_whitespaces = f.value != 0; break;
+        case 5: options_.escape_whitespaces = f.value != 0; break;
         default: break;
       }
     });
@@ -153,6 +167,7 @@ class reader {
     for (size_t at = 0; at < units; ++at) {
       const auto u = unit(at);
       if (is_value(u)) {
+        if (at == 0) refuse("the array of its normalizations has no root");
         if ((u & 0x7fffffff) >= texts.size()) refuse("a normalization points outside of their strings");
         continue;
       }
@@ -167,7 +182,6 @@ class reader {
   std::string_view model_;
   const std::string& file_;
   sentencepiece_options options_;
-  size_t pieces_ = 0;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "gpu/common/model_error.hpp"
 #include "gpu/tokenizer/sentencepiece_check.hpp"
+#include "gpu/tokenizer/sentencepiece_model.hpp"
 #include "gpu/tokenizer/utf8.hpp"
 
 namespace troupe::llm {
@@ -15,9 +16,6 @@ namespace troupe::llm {
 namespace {
 
 using sentencepiece::SentencePieceProcessor;
-
-/// The symbol for a space in pieces.
-constexpr std::string_view space_symbol = "\xe2\x96\x81";
 
 // Appended to a serialized model, protobuf merges these:
 /// normalizer_spec { add_dummy_prefix: false }
@@ -65,8 +63,11 @@ class sentencepiece_tokenizer final : public tokenizer {
   sentencepiece_tokenizer(const std::string& model, const std::string& file, sentencepiece_settings settings)
       : options_(check_sentencepiece(model, file)),
         processor_(load(model, file)),
-        settings_(std::move(settings)) {
-    if ((settings_.llama_rules || !settings_.space_after_added) && options_.add_dummy_prefix)
+        settings_(std::move(settings)),
+        model_(sentencepiece_model::make(options_)) {
+    options_.pieces = {};
+    options_.normalizations = {};
+    if (!model_ && (settings_.llama_rules || !settings_.space_after_added) && options_.add_dummy_prefix)
       inner_ = load(model + std::string(no_dummy_prefix), file);
     read_pieces();
     read_added();
@@ -84,14 +85,12 @@ class sentencepiece_tokenizer final : public tokenizer {
         behind_added = true;
         continue;
       }
-      std::vector<int> more;
       const bool without_space = (behind_added && !settings_.space_after_added) ||
                                  (settings_.llama_rules && begins_with_space(part.text));
-      const auto& processor = without_space && inner_ ? *inner_ : *processor_;
-      const auto status = processor.Encode({part.text.data(), part.text.size()}, &more);
-      if (!status.ok())
-        throw model_error(fmt::format("sentencepiece cannot encode a text: {}", status.ToString()));
-      ids.insert(ids.end(), more.begin(), more.end());
+      if (model_)
+        model_->append(part.text, options_.add_dummy_prefix && !without_space, ids);
+      else
+        append_by_library(part.text, without_space, ids);
     }
     if (special && settings_.add_eos && processor_->eos_id() >= 0) ids.push_back(processor_->eos_id());
     return ids;
@@ -136,6 +135,15 @@ class sentencepiece_tokenizer final : public tokenizer {
   }
 
  private:
+  void append_by_library(std::string_view text, bool without_space, std::vector<token>& ids) const {
+    std::vector<int> more;
+    const auto& processor = without_space && inner_ ? *inner_ : *processor_;
+    const auto status = processor.Encode({text.data(), text.size()}, &more);
+    if (!status.ok())
+      throw model_error(fmt::format("sentencepiece cannot encode a text: {}", status.ToString()));
+    ids.insert(ids.end(), more.begin(), more.end());
+  }
+
   struct piece_entry {
     std::string text;            // decoded text; the name of a special piece
     bool special = false;        // a control piece, or the unknown piece
@@ -183,12 +191,13 @@ class sentencepiece_tokenizer final : public tokenizer {
     added_ = added_tokens(std::move(all), nullptr);
   }
 
-  const sentencepiece_options options_;
+  sentencepiece_options options_;
   const std::unique_ptr<SentencePieceProcessor> processor_;
-  // without dummy prefix; null: processor_ has none either, or all texts get one
+  // without dummy prefix; null: processor_ has none either, all texts get one, or model_ encodes
   std::unique_ptr<SentencePieceProcessor> inner_;
   const sentencepiece_settings settings_;
-  std::vector<piece_entry> pieces_;  // by id
+  const std::unique_ptr<const sentencepiece_model> model_;  // null: the library encodes
+  std::vector<piece_entry> pieces_;                         // by id
   added_tokens added_;
 };
 

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "gpu/tokenizer/bpe_tokenizer.hpp"
 #include "gpu/tokenizer/tokenizer_json.hpp"
@@ -86,7 +88,63 @@ std::string bytes_field(uint32_t number, std::string_view bytes) {
 
 std::string number_field(uint32_t number, uint64_t value) { return varint(number << 3) + varint(value); }
 
+void put_little_endian(std::string& to, uint32_t n) {
+  for (int i = 0; i < 4; ++i) to += static_cast<char>(n >> (8 * i));
+}
+
+/// The units of a trie of byte strings, as darts-clone stores them.
+class double_array_writer {
+ public:
+  using values = std::map<std::string, uint32_t>;
+  explicit double_array_writer(const values& all) {
+    units_[0] = 0;
+    place(0, 0, all);
+  }
+  std::string bytes() const {
+    std::string out;
+    const auto size = (units_.rbegin()->first | 0xff) + 1;  // a unit and its siblings are in one block
+    for (uint32_t i = 0; i < size; ++i) put_little_endian(out, units_.contains(i) ? units_.at(i) : 0);
+    return out;
+  }
+
+ private:
+  void place(uint32_t at, uint8_t label, const values& suffixes) {
+    std::map<uint8_t, values> children;
+    for (const auto& [s, v] : suffixes) {
+      if (s.empty())
+        children[0];
+      else
+        children[static_cast<uint8_t>(s[0])].emplace(s.substr(1), v);
+    }
+    uint32_t base = 1;
+    const auto taken = [&](const auto& child) { return units_.contains(base ^ child.first); };
+    while (bases_.contains(base) || std::ranges::any_of(children, taken)) ++base;
+    bases_.insert(base);
+    for (const auto& [byte, rest] : children) units_[base ^ byte] = 0;
+    const auto value = suffixes.find("");
+    const bool has_value = value != suffixes.end();
+    units_[at] = (at ^ base) << 10 | (has_value ? 1U << 8 : 0) | label;
+    if (has_value) units_[base] = 1U << 31 | value->second;
+    for (const auto& [byte, rest] : children)
+      if (byte != 0) place(base ^ byte, byte, rest);
+  }
+  std::map<uint32_t, uint32_t> units_;
+  std::set<uint32_t> bases_;
+};
+
 }  // namespace
+
+std::string charsmap_of(const std::map<std::string, std::string>& replacements) {
+  std::string texts, table;
+  double_array_writer::values values;
+  for (const auto& [was, now] : replacements) {
+    values.emplace(was, static_cast<uint32_t>(texts.size()));
+    texts += now + '\0';
+  }
+  const auto array = double_array_writer(values).bytes();
+  put_little_endian(table, static_cast<uint32_t>(array.size()));
+  return table + array + texts;
+}
 
 std::string write_sentencepiece(const test_sentencepiece& model) {
   std::string file;
@@ -96,9 +154,9 @@ std::string write_sentencepiece(const test_sentencepiece& model) {
     file += bytes_field(1, bytes_field(1, p.text) + varint(2 << 3 | 5) + std::string(score, sizeof score) +
                                number_field(3, p.type));
   }
-  constexpr uint64_t bpe = 2;
-  file += bytes_field(
-      2, number_field(3, bpe) + number_field(24, model.treat_whitespace_as_suffix) + number_field(35, 1));
+  file +=
+      bytes_field(2, number_field(3, model.model_type) + number_field(24, model.treat_whitespace_as_suffix) +
+                         number_field(35, model.byte_fallback));
   file += bytes_field(3, bytes_field(2, model.charsmap) + number_field(3, model.add_dummy_prefix) +
                              number_field(4, model.remove_extra_whitespaces));
   if (!model.denormalizer.empty()) file += bytes_field(5, bytes_field(2, model.denormalizer));

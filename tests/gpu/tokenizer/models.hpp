@@ -1,6 +1,7 @@
 // Tokenizer files for tests.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -47,11 +48,16 @@ struct test_sentencepiece {
   bool add_dummy_prefix = true;
   bool remove_extra_whitespaces = false;
   bool treat_whitespace_as_suffix = false;
+  bool byte_fallback = true;
+  uint64_t model_type = 2;  // BPE
   std::string charsmap = "";
   std::string denormalizer = "";
 };
 
-/// The content of a tokenizer.model: BPE with byte fallback.
+/// A table of normalizations for `charsmap`, by the text that is replaced.
+std::string charsmap_of(const std::map<std::string, std::string>& replacements);
+
+/// The content of a tokenizer.model.
 std::string write_sentencepiece(const test_sentencepiece& model);
 
 /// The message of the refusal; empty if reading succeeds.
