@@ -30,6 +30,7 @@ limit_spec read_limits(section& root) {
   l.takeover = s.milliseconds("takeover_ms", 1, hour_ms, std::min(300.0, to_ms(l.node_timeout)));
   l.drain_timeout = s.milliseconds("drain_timeout_ms", 0, hour_ms, 10'000);
   l.http_threads = static_cast<uint32_t>(s.integer("http_threads", 1, 256, 1));
+  l.tokenizer_threads = static_cast<uint32_t>(s.integer("tokenizer_threads", 1, 256, 2));
   l.scheduler_threads = static_cast<uint32_t>(s.integer("scheduler_threads", 1, 256, 1));
 
   if (l.node_timeout < 2 * l.heartbeat) {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "actors/frontend/completion_answer.hpp"
+#include "actors/frontend/tokenizing_route.hpp"
 #include "gpu/common/request_refused.hpp"
 #include "gpu/encoder/encoder_inputs.hpp"
 #include "transport/openai/embedding.hpp"
@@ -19,7 +20,7 @@
 namespace troupe {
 namespace {
 
-/// Longer texts are refused, or cut, before they are tokenized, which delays other clients.
+/// Longer texts are refused, or cut, before they are tokenized.
 constexpr size_t max_bytes_of_token = 256, max_bytes_of_texts = 8 << 20;
 
 void send_error(http_reply& reply, const openai::error& why) { reply.send(openai::error_response(why)); }
@@ -122,13 +123,13 @@ uint64_t tokens_of(std::span<const llm::encoded_text> texts) {
 }  // namespace
 
 void encoder_api::add_to(http_router& routes) {
-  routes.add("POST", "/v1/embeddings", [this](const http_request& request, auto&, http_reply reply) {
-    embed(request, std::move(reply));
-  });
+  const auto add = [&](const char* pattern, handler_pool::handler handle) {
+    add_tokenizing_route(routes, pattern, parts_.long_bodies, std::move(handle));
+  };
+  add("/v1/embeddings",
+      [this](const http_request& request, http_reply reply) { embed(request, std::move(reply)); });
   for (const auto* path : {"/v1/rerank", "/rerank"})
-    routes.add("POST", path, [this](const http_request& request, auto&, http_reply reply) {
-      rerank(request, std::move(reply));
-    });
+    add(path, [this](const http_request& request, http_reply reply) { rerank(request, std::move(reply)); });
 }
 
 openai::result<encoder_api::chosen> encoder_api::find(const std::string& name, uint32_t tenant) const {

@@ -1,6 +1,6 @@
 // encoder_api is the HTTP interface of the encoders of a gateway: /v1/embeddings and /v1/rerank. Its handlers
-// run on the HTTP threads: they tokenize, and send each text as a tensor request to the model of the shortest
-// length that it fits into.
+// run on the HTTP threads, and those for long bodies in a pool: they tokenize, and send each text as a tensor
+// request to the model of the shortest length that it fits into.
 #pragma once
 #include <functional>
 #include <optional>
@@ -14,6 +14,7 @@
 #include "actors/frontend/http_clients.hpp"
 #include "actors/frontend/pool_lease.hpp"
 #include "messages/cluster/cluster.hpp"
+#include "transport/http/handler_pool.hpp"
 #include "transport/http/router.hpp"
 #include "transport/openai/error.hpp"
 
@@ -27,6 +28,7 @@ class encoder_api {
     frontend& node;
     http_clients& clients;
     const authorisation& keys;
+    handler_pool& long_bodies;
     std::vector<encoder_bundle> encoders;  ///< as in the cluster
   };
   explicit encoder_api(parts p) : parts_(std::move(p)) {}

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "actors/frontend/tokenizing_route.hpp"
 #include "gpu/common/request_refused.hpp"
 
 namespace troupe {
@@ -18,23 +19,22 @@ std::chrono::sys_seconds openai_api::wall_time() const {
 }
 
 void openai_api::add_to(http_router& routes) {
-  routes.add("POST", "/v1/completions", [this](http_request request, auto&, http_reply reply) {
-    complete(std::move(request), std::move(reply));
-  });
-  routes.add("POST", "/v1/chat/completions", [this](http_request request, auto&, http_reply reply) {
-    chat(std::move(request), std::move(reply));
-  });
+  const auto add = [&](const char* pattern, handler_pool::handler handle) {
+    add_tokenizing_route(routes, pattern, parts_.long_bodies, std::move(handle));
+  };
+  add("/v1/completions",
+      [this](http_request request, http_reply reply) { complete(std::move(request), std::move(reply)); });
+  add("/v1/chat/completions",
+      [this](http_request request, http_reply reply) { chat(std::move(request), std::move(reply)); });
+  add("/tokenize",
+      [this](const http_request& request, http_reply reply) { tokenize(request, std::move(reply)); });
+  add("/detokenize",
+      [this](const http_request& request, http_reply reply) { detokenize(request, std::move(reply)); });
   routes.add("GET", "/v1/models", [this](const http_request& request, auto&, http_reply reply) {
     list(request.tenant, std::move(reply));
   });
   routes.add("GET", "/v1/models/{id...}", [this](const http_request& request, auto& at, http_reply reply) {
     describe(at["id"], request.tenant, std::move(reply));
-  });
-  routes.add("POST", "/tokenize", [this](const http_request& request, auto&, http_reply reply) {
-    tokenize(request, std::move(reply));
-  });
-  routes.add("POST", "/detokenize", [this](const http_request& request, auto&, http_reply reply) {
-    detokenize(request, std::move(reply));
   });
   adapters_.add_to(routes);
 }
@@ -111,7 +111,7 @@ openai::error openai_api::not_ready(const chosen& to) {
 openai::result<std::vector<llm::token>> openai_api::encode(const chosen& of, const std::string& text,
                                                            bool special, const char* field) const {
   if (of.target.max_model_len == 0) return not_ready(of);
-  // text that cannot fit is refused before tokenization, which would delay other clients
+  // text that cannot fit is refused before tokenization
   if (text.size() / of.words->longest_token > of.target.max_model_len)
     return openai::error{
         400,

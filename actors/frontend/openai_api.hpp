@@ -1,5 +1,6 @@
-// The OpenAI API of a gateway: completions, chats, models, tokens. Its functions run on HTTP threads: they
-// parse and check bodies, tokenize text, and send requests to the llm_gateway.
+// The OpenAI API of a gateway: completions, chats, models, tokens. Its functions run on HTTP threads,
+// and those for long bodies in a pool: they parse and check bodies, tokenize text, and send requests to the
+// llm_gateway.
 #pragma once
 #include <functional>
 #include <memory>
@@ -12,6 +13,7 @@
 #include "actors/frontend/completion_clients.hpp"
 #include "actors/frontend/frontend.hpp"
 #include "messages/cluster/cluster.hpp"
+#include "transport/http/handler_pool.hpp"
 #include "transport/http/router.hpp"
 #include "transport/openai/base_request.hpp"
 
@@ -25,6 +27,7 @@ class openai_api {
     frontend& node;
     completion_clients& clients;
     const authorisation& keys;
+    handler_pool& long_bodies;
     std::vector<std::shared_ptr<const tokenizer_bundle>> languages;  ///< by llm_id
     std::function<duration()> unix_time;  ///< since 1970, by the machine's wall clock
   };

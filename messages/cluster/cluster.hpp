@@ -132,6 +132,7 @@ struct limit_spec {
   duration join_timeout() const { return 3 * node_timeout; }
 
   uint32_t http_threads = 1;
+  uint32_t tokenizer_threads = 2;  ///< for requests with long bodies
   uint32_t scheduler_threads = 1;
 };
 

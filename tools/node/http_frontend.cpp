@@ -48,7 +48,10 @@ void http_frontend::open(const parts& p) {
                                                  },
                                                  unix_time});
   add_repository(p);
-  if (!p.cluster.llms.empty() || !p.cluster.encoders.empty()) add_completions(p);
+  if (!p.cluster.llms.empty() || !p.cluster.encoders.empty()) {
+    long_bodies_ = std::make_unique<handler_pool>(handler_pool_options(p.cluster.limits));
+    add_completions(p);
+  }
   if (!p.cluster.encoders.empty()) add_encoders(p);
   add_ui(p);
   server_ = std::make_unique<http_server>(http_options(p.cluster.nodes[p.self.value], p.cluster.limits),
@@ -71,8 +74,9 @@ void http_frontend::add_repository(const parts& p) {
 }
 
 void http_frontend::add_completions(const parts& p) {
-  completion_api_ = std::make_unique<openai_api>(openai_api::parts{
-      p.cluster, p.time, p.node, p.completions, api_->keys(), read_tokenizer_bundles(p.cluster), unix_time});
+  completion_api_ = std::make_unique<openai_api>(
+      openai_api::parts{p.cluster, p.time, p.node, p.completions, api_->keys(), *long_bodies_,
+                        read_tokenizer_bundles(p.cluster), unix_time});
   completion_api_->add_to(api_->routes());
 }
 
@@ -80,8 +84,8 @@ void http_frontend::add_encoders(const parts& p) {
   std::vector<encoder_bundle> bundles;
   for (const auto& e : p.cluster.encoders)
     bundles.push_back(read_encoder_bundle(e.path, e.lengths.back().tokens));
-  encoder_api_ = std::make_unique<encoder_api>(
-      encoder_api::parts{p.cluster, p.time, p.node, p.clients, api_->keys(), std::move(bundles)});
+  encoder_api_ = std::make_unique<encoder_api>(encoder_api::parts{
+      p.cluster, p.time, p.node, p.clients, api_->keys(), *long_bodies_, std::move(bundles)});
   encoder_api_->add_to(api_->routes());
 }
 
@@ -119,6 +123,11 @@ void http_frontend::stop_watching() {
 
 void http_frontend::drain() {
   if (server_) server_->drain(1s);
+}
+
+void http_frontend::close() {
+  server_.reset();
+  if (long_bodies_) long_bodies_->stop();
 }
 
 }  // namespace troupe

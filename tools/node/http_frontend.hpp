@@ -13,6 +13,7 @@
 #include "actors/frontend/repository_api.hpp"
 #include "actors/frontend/ui_feed.hpp"
 #include "tools/node/node_process.hpp"
+#include "transport/http/handler_pool.hpp"
 #include "transport/http/server.hpp"
 
 namespace troupe {
@@ -49,8 +50,8 @@ class http_frontend {
   void stop_watching();
   /// Accepts no new requests and answers the open ones, for a second at most.
   void drain();
-  /// Stops the server.
-  void close() { server_.reset(); }
+  /// Stops the server and the handlers of long bodies.
+  void close();
 
  private:
   void add_repository(const parts& p);
@@ -63,6 +64,7 @@ class http_frontend {
   std::unique_ptr<encoder_api> encoder_api_;
   std::unique_ptr<repository_api> repository_;
   std::unique_ptr<ui_feed> watching_;
+  std::unique_ptr<handler_pool> long_bodies_;  // its threads call the APIs: it ends before them
   std::unique_ptr<http_server> server_;
   std::atomic<const http_server*> listening_{nullptr};
 };

@@ -36,4 +36,11 @@ http_server_options http_options(const node_spec& me, const limit_spec& limits) 
   return o;
 }
 
+handler_pool::options handler_pool_options(const limit_spec& limits) {
+  handler_pool::options o;
+  o.threads = limits.tokenizer_threads;
+  o.max_bytes = limits.bodies_bytes;
+  return o;
+}
+
 }  // namespace troupe
