@@ -132,6 +132,7 @@ class LongPrompts(ClusterTest):
             connection = http.client.HTTPConnection("127.0.0.1", c.http_port, timeout=PATIENCE)
             connection.request("POST", "/v1/completions", body_of(LONG), {"Content-Type": "application/json"})
             self.assertEqual(connection.getresponse().status, 200)
+            connection.close()
             waiting = []
             for _ in range(8):
                 waiting.append(socket.create_connection(("127.0.0.1", c.http_port), timeout=PATIENCE))
