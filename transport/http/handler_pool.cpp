@@ -1,11 +1,21 @@
 #include "transport/http/handler_pool.hpp"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
 namespace troupe {
 
 namespace {
+
+/// Lets the io threads, and what answers short requests, run first when there are fewer cores than work. It
+/// concerns the calling thread only, and may fail without harm.
+void yield_to_other_threads() {
+  constexpr int nice = 10;
+  static_cast<void>(setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), nice));
+}
 
 void refuse_stopping(http_reply& reply) {
   reply.send(http_error_response(503, "the server is stopping; send the request to another one"));
@@ -46,6 +56,7 @@ bool handler_pool::run(http_request& request, http_reply& reply, const handler& 
 }
 
 void handler_pool::work() {
+  yield_to_other_threads();
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [this] { return stopped_ || !queue_.empty(); });

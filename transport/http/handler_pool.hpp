@@ -16,7 +16,7 @@
 
 namespace troupe {
 
-/// Thread-safe.
+/// Its threads have a lower priority than others. Thread-safe.
 class handler_pool {
  public:
   struct options {
