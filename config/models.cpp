@@ -31,6 +31,7 @@ constexpr double max_constant = std::numeric_limits<double>::max();
 /// Requests run one by one, with the shapes that they have.
 void run_in_any_shape(model_spec& m) {
   m.any_shape = true;
+  std::erase_if(m.shapes, [&](const input_shape& s) { return find_input(m.constants, s.name) == nullptr; });
   m.batched = false;
   m.max_batch = 1;
 }
@@ -141,10 +142,10 @@ class model_reader {
     if (!m.batched) m.max_batch = 1;
     shapes = read_model_shapes(s, m.batched);
     m.shapes = shapes.alternatives.front().inputs;
-    read_any_shape(s, m, shapes);
     if (auto* t = s.table("constants"))
       for (const auto& name : t->keys())
         m.constants.push_back({name, t->number(name, "a number", -max_constant, max_constant)});
+    read_any_shape(s, m, shapes);
   }
 
   /// The model itself takes any shape, or one beside those of its shapes.
@@ -154,7 +155,10 @@ class model_reader {
     if (!emulated_on_.empty())
       s.refuse("any_shape",
                fmt::format("is for CPUs, and node '{}' has an emulated device; remove one", emulated_on_));
-    const bool alone = !shapes.padding && shapes.alternatives.size() == 1 && m.shapes.empty();
+    const bool alone = !shapes.padding && shapes.alternatives.size() == 1 &&
+                       std::ranges::all_of(m.shapes, [&](const input_shape& x) {
+                         return find_input(m.constants, x.name) != nullptr;
+                       });
     if (alone)
       run_in_any_shape(m);
     else
@@ -282,6 +286,7 @@ namespace {
 /// A model for each shape.
 void add_shapes(const model_spec& m, model_shapes shapes, model_list& out) {
   shaped_model_spec whole{m.name, {}, {}, std::move(shapes.padding)};
+  const auto whole_shapes = m.shapes;  // of the first alternative, with those of constants
   const auto count = shapes.alternatives.size() + (shapes.any_shape ? 1 : 0);
   const auto add = [&](const std::string& shape) -> model_spec& {
     auto& one = out.models.emplace_back(m);
@@ -296,7 +301,7 @@ void add_shapes(const model_spec& m, model_shapes shapes, model_list& out) {
   if (shapes.any_shape) {
     whole.any_shape = model_id{static_cast<uint32_t>(out.models.size())};
     auto& any = add("any");
-    any.shapes.clear();
+    any.shapes = whole_shapes;
     run_in_any_shape(any);
   }
   out.shaped.push_back(std::move(whole));

@@ -63,16 +63,18 @@ class http_clients::result_writer final : public response_writer {
 
   http_response write() override {
     const auto& w = of_.mapped();
-    auto sent = w.model->signature;
+    const auto& sent = w.model->signature;
     auto output = how_.output;
     std::vector<std::byte> cut;
     if (w.padded) output = cut = cut_outputs(w.padded->signature, sent, w.asked.rows, output);
+    std::optional<model_signature> computed;
     if (w.with_shapes)
       if (auto shaped = read_shapes(sent.outputs, output)) {
-        sent.outputs = std::move(shaped->tensors);
+        computed = {sent.inputs, std::move(shaped->tensors), sent.batched};
         output = shaped->values;
       }
-    auto answer = format_infer({w.model->name, "1"}, w.asked, sent, output, how_.batch_rows);
+    auto answer =
+        format_infer({w.model->name, "1"}, w.asked, computed ? *computed : sent, output, how_.batch_rows);
     if (!answer) return http_error_response(answer.error().status, answer.error().message);
     http_response r;
     r.headers.add(request_id_header, std::to_string(of_.key().value));

@@ -233,6 +233,8 @@ graph read_graph(const model_source& source, const std::string& content) {
       g.signature.outputs.push_back(
           spec_of(fmt::format("output '{}'", name), name, output.get_element_type(), std::move(shapes[i])));
     }
+    if (source.any_shape && !has_free_dimension(g.signature))
+      throw model_error("no dimension of an input or output is free; remove any_shape");
     g.parameter_bytes = parameter_bytes(*g.model);
     return g;
   } catch (const model_error& e) {

@@ -23,8 +23,8 @@ ov::Core& core() {
   return one;
 }
 
-/// Kernels that a model of any shape keeps for shapes that it has seen: one for each operator and shape. The
-/// plug-in's own bound of 5000 takes gigabytes.
+/// Kernels of each kind that a model of any shape keeps for shapes that it has seen. The plug-in's own bound
+/// of 5000 takes gigabytes.
 constexpr int kept_kernels = 512;
 
 ov::CompiledModel compile(const std::shared_ptr<ov::Model>& graph, bool bf16, bool any_shape, int threads) {
@@ -96,7 +96,7 @@ void model::infer(std::vector<ov::Tensor>& inputs) {
     request_.start_async();
     request_.wait();
   } catch (const std::exception& e) {
-    failed_ = true;
+    failed_ = batched_ || any_shape_;  // else its shapes are fixed
     throw model_error(fmt::format("{}: {}", file_, brief(e)));
   }
 }

@@ -8,15 +8,21 @@ namespace {
 
 constexpr uint64_t number_bytes = sizeof(int64_t);
 
-/// Nothing if no memory holds them.
-std::optional<uint64_t> bytes_of(const tensor_spec& t) {
-  uint64_t n = size_of(t.type);
-  for (const auto d : t.shape)
-    if (d < 0 || __builtin_mul_overflow(n, static_cast<uint64_t>(d), &n)) return {};
-  return n;
-}
+constexpr uint64_t max_bytes = uint64_t{1} << 40;
 
 }  // namespace
+
+std::optional<uint64_t> values_bytes(std::span<const tensor_spec> tensors) {
+  uint64_t sum = 0;
+  for (const auto& t : tensors) {
+    uint64_t n = size_of(t.type);
+    for (const auto d : t.shape)
+      if (d < 0 || __builtin_mul_overflow(n, static_cast<uint64_t>(d), &n) || n > max_bytes) return {};
+    sum += n;
+    if (sum > max_bytes) return {};
+  }
+  return sum;
+}
 
 uint64_t shapes_bytes(std::span<const tensor_spec> tensors) {
   uint64_t n = 0;
@@ -52,15 +58,13 @@ std::optional<shaped_tensors> read_shapes(std::span<const tensor_spec> declared,
   };
   shaped_tensors out;
   out.tensors.assign(declared.begin(), declared.end());
-  uint64_t sum = 0;
   for (size_t i = 0; i < declared.size(); ++i) {
     auto& t = out.tensors[i];
     if (take() != static_cast<int64_t>(t.shape.size())) return {};
     for (auto& d : t.shape) d = take();
-    const auto n = bytes_of(t);
-    if (!fits(declared[i], t.shape) || !n || __builtin_add_overflow(sum, *n, &sum)) return {};
+    if (!fits(declared[i], t.shape)) return {};
   }
-  if (sum != bytes.size()) return {};
+  if (values_bytes(out.tensors) != bytes.size()) return {};
   out.values = bytes;
   return out;
 }

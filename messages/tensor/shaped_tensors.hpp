@@ -12,6 +12,9 @@
 
 namespace troupe {
 
+/// The bytes of the values of all; nothing if a dimension is free, or if no memory holds them.
+std::optional<uint64_t> values_bytes(std::span<const tensor_spec> tensors);
+
 /// The bytes that the shapes of these take.
 uint64_t shapes_bytes(std::span<const tensor_spec> tensors);
 

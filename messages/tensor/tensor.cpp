@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 namespace troupe {
 namespace {
@@ -52,11 +53,16 @@ bool has_free_dimension(const model_signature& s) {
 int64_t elements(const tensor_spec& t) {
   if (has_free_dimension(t)) return 0;
   int64_t n = 1;
-  for (auto d : t.shape) n *= d;
+  for (auto d : t.shape)
+    if (__builtin_mul_overflow(n, d, &n)) return std::numeric_limits<int64_t>::max();
   return n;
 }
 
-uint64_t row_bytes(const tensor_spec& t) { return static_cast<uint64_t>(elements(t)) * size_of(t.type); }
+uint64_t row_bytes(const tensor_spec& t) {
+  uint64_t n = 0;
+  const bool lost = __builtin_mul_overflow(static_cast<uint64_t>(elements(t)), size_of(t.type), &n);
+  return lost ? std::numeric_limits<uint64_t>::max() : n;
+}
 
 uint64_t input_row_bytes(const model_signature& s) {
   uint64_t n = 0;

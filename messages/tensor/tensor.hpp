@@ -45,7 +45,8 @@ struct tensor_spec {
 };
 
 bool has_free_dimension(const tensor_spec& t);
-int64_t elements(const tensor_spec& t);    ///< of one row; 0 if a dimension is free
+/// Of one row; 0 if a dimension is free, and the largest number beyond that.
+int64_t elements(const tensor_spec& t);
 uint64_t row_bytes(const tensor_spec& t);  ///< likewise
 
 /// Inputs and outputs of a model. The input bytes of a request are its input tensors in this order, each with

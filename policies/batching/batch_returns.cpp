@@ -9,7 +9,7 @@ bool gateway_is_gone(const request& r) { return r.id == request_id{}; }
 
 void finish_batch(request_queue& queue, const in_flight_batch& batch, const batch_done& d, time_point now) {
   auto& load = queue.ends().load;
-  if (d.refused == refusal::none) queue.learn(batch, d.finished_at - d.started_at);
+  if (d.refused == refusal::none && d.rows > 0) queue.learn(batch, d.finished_at - d.started_at);
   if (d.refused == refusal::none && d.finished_at <= batch.first_deadline) {
     load.count_good(batch.handles.size());
     return release_batch(queue, batch);

@@ -10,7 +10,7 @@
 
 namespace troupe {
 
-/// A class are the requests whose inputs have the same number of bytes, rounded down to a power of two. Each
+/// Requests with the same number of input bytes, rounded down to a power of two, are a class. Each class
 /// keeps a moving average of its durations. The latency is that of the slowest class, so that plans leave
 /// room for it. A class that did not run during the latest arrivals does not count: otherwise a slow request
 /// could make the queue refuse all others, and nothing would be learnt any more.

@@ -63,6 +63,14 @@ TEST_CASE("a model of any shape has no batches") {
   CHECK(says("any_shape = true\npreprocess = { decode = \"image\", resize = [4, 4] }", "no any_shape"));
 }
 
+TEST_CASE("the shape of a constant does not hinder a model of any shape") {
+  const auto cluster = with_keys("any_shape = true\nshapes = { sr = [1] }\nconstants = { sr = 16000 }");
+  REQUIRE(listed(cluster.problems) == "");
+  CHECK(cluster.spec.shaped_models.empty());
+  CHECK(cluster.spec.models[0].any_shape);
+  CHECK(cluster.spec.models[0].shapes == std::vector<input_shape>{{"sr", {1}}});
+}
+
 TEST_CASE("beside the shapes of a model, one takes all others") {
   const auto cluster = with_keys("shapes = { x = [3, 320] }\nany_shape = true\nmax_batch = 4\nweight = 6");
   REQUIRE(listed(cluster.problems) == "");

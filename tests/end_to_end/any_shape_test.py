@@ -130,6 +130,13 @@ any_shape = true
             self.assertEqual(code, 400, answer)
             self.assertIn(reason, answer["error"])
 
+    def test_shapes_that_no_memory_holds_are_refused_before_they_take_any(self):
+        for shape in ([2**62 + 1], [2**61]):
+            body = json.dumps({"inputs": [{"name": "x", "shape": shape, "datatype": "FP32", "data": [1.5] * 100000}]})
+            code, answer = self.cluster.infer("positive", body)
+            self.assertEqual(code, 413, answer)
+        self.check("positive", self.positive, {"x": np.array([1, -1], np.float32)})
+
     def test_shapes_that_do_not_belong_together_fail_alone(self):
         """OpenVINO's synchronous call answers such a request with the outputs of the one before."""
         uneven = words_of(3) | {"mask": np.ones((1, 7), np.float32)}

@@ -71,7 +71,8 @@ class triton_model_reader {
     finish();
     give_shapes(m, declared, shapes, used);
     const bool rows = m.batched.value_or(false);
-    free_dimensions();
+    free_dimensions(shapes);
+    finish();
     check_outputs(choose_batching(m), rows);
     finish();
     return std::move(out_);
@@ -189,13 +190,19 @@ class triton_model_reader {
   }
 
   /// A model with free dimensions, besides those of batches, takes any shape.
-  void free_dimensions() {
+  void free_dimensions(std::span<const input_shape> flags) {
     auto& m = out_.model;
     const auto open = std::ranges::find_if(m.shapes, [](const input_shape& s) {
       return std::ranges::count(s.dims, triton::free_dimension) > 0;
     });
     if (open == m.shapes.end()) return;
     const auto t = std::ranges::find(config_.inputs, open->name, &config_tensor::name);
+    for (const auto& flag : flags)
+      if (std::ranges::count(config_.inputs, flag.name, &config_tensor::name) > 0)
+        return refuse(t->where,
+                      fmt::format("input: '{}' has the free dimensions {}, and --shape gives only '{}' "
+                                  "its shape; give both, or none",
+                                  open->name, shape_text(open->dims), flag.name));
     out_.notes.push_back(to_string(problem{
         t->where, fmt::format("input: '{}' has the free dimensions {}: each request runs alone, in its own "
                               "shape; dims without -1, or --shape {}=..., make batches of one shape",

@@ -210,6 +210,9 @@ class request_reader {
         t.type == data_type::bf16)
       refuse("output {}: its values are {}, which cannot be classified", json_quote(t.name),
              to_string(t.type));
+    if (has_free_dimension(t))
+      refuse("output {}: its shape is not known before it is computed, so it cannot be classified",
+             json_quote(t.name));
     return static_cast<uint32_t>(std::min<int64_t>(asked, elements(t)));
   }
 

@@ -150,6 +150,9 @@ http_result<model_signature> given_shapes(const std::vector<sent_shape>& sent, c
       return http_error{400, fmt::format("input {}: shape {} given, {} expected, where -1 is any number",
                                          json_quote(x.name), shape_text(x.dims), shape_text(t->shape))};
     t->shape = x.dims;
+    if (!values_bytes({&*t, 1}))
+      return http_error{413, fmt::format("input {}: shape {} given, which no memory holds",
+                                         json_quote(x.name), shape_text(x.dims))};
   }
   return out;
 }

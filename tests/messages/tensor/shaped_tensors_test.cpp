@@ -51,6 +51,19 @@ TEST_CASE("shaped_tensors: bytes that are no such tensors are refused") {
   CHECK_FALSE(read_shapes(flat, written(2, 25)));
 }
 
+TEST_CASE("shaped_tensors: sizes that no memory holds are none") {
+  const auto bytes = [](std::vector<int64_t> shape) {
+    const tensor_spec t{"x", data_type::fp32, std::move(shape)};
+    return values_bytes({&t, 1});
+  };
+  CHECK(bytes({2, 3}) == 24);
+  CHECK_FALSE(bytes({4611686018427387905}));
+  CHECK_FALSE(bytes({4294967296, 1073741824}));
+  CHECK_FALSE(bytes({2, -1}));
+  CHECK(elements({"x", data_type::fp32, {4294967296, 4294967296}}) == INT64_MAX);
+  CHECK(row_bytes({"x", data_type::fp32, {4611686018427387905}}) == UINT64_MAX);
+}
+
 TEST_CASE("shaped_tensors: a shape fits if it has the dimensions that are not free") {
   const std::vector<int64_t> row{7, 3}, other{7, 4}, flat{3};
   CHECK(fits(declared[0], row));

@@ -151,6 +151,7 @@ TEST_CASE("request queue: without a measurement, the latency is learnt from the 
   in_flight_batch ran;
   ran.handles = {q.keep(r, ms(0))};
   batch_done done;
+  done.rows = 1;
   done.started_at = ms(0);
   done.finished_at = ms(4);
   finish_batch(q, ran, done, ms(4));

@@ -82,6 +82,9 @@ TEST_CASE("a model with free dimensions takes the shapes of the request where th
         R"(input "x": shape [2,4,9] given, [-1,3,-1] expected, where -1 is any number)");
   CHECK_FALSE(refused({2, 3}).empty());
   CHECK_FALSE(refused({0, 3, 9}).empty());
+  // products that wrap to 4 and to 0 bytes
+  CHECK(refused({4611686018427387905, 3, 1}).find("which no memory holds") != std::string::npos);
+  CHECK(refused({4294967296, 3, 1073741824}).find("which no memory holds") != std::string::npos);
 }
 
 TEST_CASE("the open signature of shapes for rows, and of one for whole requests, is one for rows") {
