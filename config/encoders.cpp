@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "config/external_data.hpp"
 #include "config/fingerprint.hpp"
 #include "config/onnx_file.hpp"
 #include "config/sections.hpp"
@@ -32,11 +33,15 @@ uint32_t max_batch_of(uint32_t tokens, uint32_t max_batch) {
 }
 
 /// Of the files that decide the lengths and the answers. Safetensors are left out, as of a language model:
-/// other weights usually have another config.json, too. An ONNX file is also the network.
+/// other weights usually have another config.json, too. An ONNX file is also the network; its external data
+/// counts, as that of a model.
 std::string fingerprint_of_encoder(const std::filesystem::path& folder) {
   fingerprint print;
-  if (const auto onnx = encoder_onnx_file(folder); !onnx.empty())
-    print.add(fingerprint_of(onnx, max_onnx_bytes).content);
+  if (const auto onnx = encoder_onnx_file(folder); !onnx.empty()) {
+    const auto network = fingerprint_of(onnx, max_onnx_bytes);
+    print.add(network.content);
+    if (network.error.empty()) print.add(external_fingerprints(onnx));
+  }
   for (const auto* file : {"config.json", "tokenizer.json", "tokenizer_config.json", "modules.json",
                            "sentence_bert_config.json", "1_Pooling/config.json"})
     print.add(fingerprint_of(folder / file).content);

@@ -77,6 +77,23 @@ TEST_CASE("an encoder's ONNX file belongs to the cluster's hash, and either engi
   CHECK(problems_of(read(text)).find("has model.onnx and no tokenizer.json") != std::string::npos);
 }
 
+TEST_CASE("the external data of an encoder's ONNX file belongs to the cluster's hash") {
+  const temporary_folder folder;
+  folder.write("tokenizer.json", "{}");
+  // ModelProto.graph.initializer.external_data: location = "w.bin"
+  const std::string entry = "\x0a\x08location\x12\x05w.bin", tensor = "\x6a\x11" + entry;
+  folder.write("model.onnx", "\x3a\x15\x2a\x13" + tensor);
+  const auto text = on_cpus() + "[[encoder]]\nname = \"words\"\nmodel = \"" + folder.path.string() + "\"\n";
+  const auto hash = [&] { return read(text).spec.hash; };
+  const auto without = hash();
+  folder.write("w.bin", "weights");
+  const auto first = hash();
+  CHECK(first != without);
+  CHECK(hash() == first);
+  folder.write("w.bin", "weighty");
+  CHECK(hash() != first);
+}
+
 TEST_CASE("what is no encoder, and devices that run none, are refused") {
   CHECK(problems_of(with_encoder("", "nowhere")).find("config.json") != std::string::npos);
   CHECK(problems_of(with_encoder("", "../llama-tasks/base")).find("'model_type'") != std::string::npos);
