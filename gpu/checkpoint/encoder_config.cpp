@@ -23,8 +23,9 @@ constexpr size_t max_config_bytes = 16 << 20, max_tokenizer_bytes = 256 << 20;
 // Far beyond every existing model. Larger values are damage, and would be allocated.
 constexpr uint64_t max_layers = 1024, max_heads = 1024, widest = 1 << 20, max_vocabulary = 1 << 24,
                    max_positions = 1 << 20, max_types = 1024, max_labels = 1 << 16;
-constexpr uint32_t mpnet_buckets = 32, max_mpnet_tokens = 4096;  // biases are its square
-constexpr uint32_t usual_positions = 512;  // of a network whose config.json does not say
+constexpr uint32_t mpnet_buckets = 32, max_mpnet_tokens = 4096;
+constexpr uint64_t max_mpnet_biases = 256 << 20;  // 1 GiB: heads x tokens x tokens
+constexpr uint32_t usual_positions = 512;         // of a network whose config.json does not say
 
 // Positions begin behind that of the padding.
 constexpr std::array<std::string_view, 6> kin_of_roberta{"roberta", "xlm-roberta",    "camembert",
@@ -110,6 +111,10 @@ void read_kinds(const json_object& config, const encoder_keys& keys, encoder_con
   if (e.max_tokens > max_mpnet_tokens)
     config.fail("max_position_embeddings", fmt::format("is {}: at most {} with attention by distances",
                                                        e.positions, max_mpnet_tokens + 2));
+  if (const auto n = uint64_t{e.heads} * e.max_tokens * e.max_tokens; n > max_mpnet_biases)
+    config.fail(keys.heads, fmt::format("is {}: attention by distances has {} x {} x {} = {} biases, and at "
+                                        "most {} are supported",
+                                        e.heads, e.heads, e.max_tokens, e.max_tokens, n, max_mpnet_biases));
 }
 
 uint32_t labels_of(const json_object& config) {

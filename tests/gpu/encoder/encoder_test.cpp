@@ -190,6 +190,14 @@ TEST_CASE("encoder: what is not supported is named") {
   CHECK(has(config_refusal([](json& c) { c["relative_attention_num_buckets"] = 64; }, "mpnet"),
             "is 64: only 32 is supported"));
   CHECK(has(config_refusal([](json& c) { c["max_position_embeddings"] = 8194; }, "mpnet"), "at most 4098"));
+  CHECK(has(config_refusal(
+                [](json& c) {
+                  c["num_attention_heads"] = 32;
+                  c["hidden_size"] = 64;
+                  c["max_position_embeddings"] = 4098;
+                },
+                "mpnet"),
+            "config.json: 'num_attention_heads' is 32: attention by distances has 32 x 4096 x 4096"));
   CHECK(
       has(config_refusal([](json& c) { c["activation"] = "silu"; }, "distilbert"), "'activation' is 'silu'"));
   CHECK(has(config_refusal([](json& c) { c["n_layers"] = 4; }, "distilbert"),
