@@ -1,5 +1,7 @@
 #include "actors/frontend/encoder_answer.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -29,12 +31,24 @@ class body_writer final : public response_writer {
   const encoder_answer::format format_;
 };
 
+/// Why the numbers of a text are no answer; empty: they are one.
+std::string problem_of_numbers(const std::vector<float>& n, size_t width) {
+  if (n.size() != width)
+    return fmt::format(
+        "the model's answer to a text has {} numbers instead of {}: do the files of all "
+        "nodes agree?",
+        n.size(), width);
+  if (std::ranges::all_of(n, [](float x) { return std::isfinite(x); })) return {};
+  return "the model's numbers are not finite";
+}
+
 }  // namespace
 
-encoder_answer::encoder_answer(http_reply reply, request_id id, size_t texts, format f,
+encoder_answer::encoder_answer(http_reply reply, request_id id, size_t texts, size_t width, format f,
                                std::function<void()> give_up)
     : reply_(std::move(reply)),
       id_(id),
+      width_(width),
       format_(std::move(f)),
       give_up_(std::move(give_up)),
       numbers_(texts),
@@ -47,7 +61,8 @@ void encoder_answer::take(size_t text, const outcome& how) {
   std::vector<float> n(how.output.size() / sizeof(float));
   if (!n.empty()) std::memcpy(n.data(), how.output.data(), n.size() * sizeof(float));
   const bool finished = how.kind == outcome_kind::finished;
-  if (finished && std::ranges::all_of(n, [](float x) { return std::isfinite(x); })) {
+  const auto problem = finished ? problem_of_numbers(n, width_) : std::string();
+  if (finished && problem.empty()) {
     numbers_[text] = std::move(n);
     if (waiting_ > 0) return;
     lock.unlock();
@@ -56,7 +71,7 @@ void encoder_answer::take(size_t text, const outcome& how) {
   refused_ = true;
   const bool others = waiting_ > 0;
   lock.unlock();
-  refuse(finished ? openai::error_response({500, "the model's numbers are not finite", {}, "device_error"})
+  refuse(finished ? openai::error_response({500, problem, {}, "device_error"})
                   : openai::error_response(completion_refusal(how), how.retry_after));
   if (others) give_up_();
 }

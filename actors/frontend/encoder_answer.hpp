@@ -18,12 +18,13 @@ class encoder_answer {
   /// Writes the body, on the connection's thread.
   using format = std::function<std::string(std::vector<std::vector<float>>)>;
 
-  /// `id`: of the first text's request, for `troupe why`. `give_up`: called once, on the thread of `take`, if
-  /// the answer is sent before all texts have ended.
-  encoder_answer(http_reply reply, request_id id, size_t texts, format f, std::function<void()> give_up);
+  /// `id`: of the first text's request, for `troupe why`. `width`: numbers of each text. `give_up`: called
+  /// once, on the thread of `take`, if the answer is sent before all texts have ended.
+  encoder_answer(http_reply reply, request_id id, size_t texts, size_t width, format f,
+                 std::function<void()> give_up);
 
   http_reply& reply() { return reply_; }
-  /// The outcome of a text: each once. The first one without finite numbers is the answer.
+  /// The outcome of a text: each once. The first one without `width` finite numbers is the answer.
   void take(size_t text, const outcome& how);
 
  private:
@@ -31,6 +32,7 @@ class encoder_answer {
 
   http_reply reply_;
   const request_id id_;
+  const size_t width_;
   format format_;
   const std::function<void()> give_up_;
   std::mutex mutex_;  // guards all below

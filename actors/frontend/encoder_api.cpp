@@ -229,8 +229,7 @@ catalog::view encoder_api::model_for(const chosen& to, size_t tokens) const {
     if (l.tokens < tokens) continue;
     auto model = parts_.node.models().find(parts_.cluster.models[l.model.value].name);
     // the same file on all nodes; a worker with another one must not make inputs of another size
-    const auto fits = [&](const tensor_spec& t) { return t.shape == std::vector<int64_t>{l.tokens}; };
-    if (model && std::ranges::all_of(model->signature.inputs, fits)) return model;
+    if (model && takes_texts(model->signature, l.tokens)) return model;
   }
   return {};
 }
@@ -300,7 +299,7 @@ void encoder_api::submit(const chosen& to, const std::vector<llm::encoded_text>&
     for (const auto id : ids) node.to_gateway(client_gone{id});
   };
   const auto answer = std::make_shared<encoder_answer>(
-      std::move(reply), ids.front(), all.size(),
+      std::move(reply), ids.front(), all.size(), to.of->config.width(),
       [format = std::move(format), id = std::to_string(ids.front().value)](auto numbers) {
         return format(std::move(numbers), id);
       },

@@ -26,6 +26,13 @@ void write(std::byte* to, std::span<const llm::encoded_text> texts, uint32_t pad
 
 }  // namespace
 
+bool takes_texts(const model_signature& signature, int64_t tokens) {
+  return !signature.inputs.empty() && std::ranges::all_of(signature.inputs, [&](const tensor_spec& t) {
+    const bool whole = t.type == data_type::int64 || t.type == data_type::int32;
+    return whole && t.shape == std::vector<int64_t>{tokens};
+  });
+}
+
 std::vector<std::byte> encoder_inputs(std::span<const llm::encoded_text> texts, uint32_t padding,
                                       const model_signature& signature) {
   std::vector<std::byte> out(texts.size() * input_row_bytes(signature));

@@ -10,8 +10,12 @@
 
 namespace troupe {
 
+/// Whether these are inputs for texts of so many tokens: INT64 or INT32, each [texts, tokens]. False without
+/// inputs: no worker has the model yet.
+bool takes_texts(const model_signature& signature, int64_t tokens);
+
 /// The inputs of the signature, one after the other, each [texts, tokens]: `input_ids`, `attention_mask` and
-/// `token_type_ids`, of INT64 or INT32. Shorter texts end in `padding`, which the mask leaves out. Requires:
+/// `token_type_ids`. Shorter texts end in `padding`, which the mask leaves out. Requires: `takes_texts`, and
 /// no text has more tokens than the inputs.
 std::vector<std::byte> encoder_inputs(std::span<const llm::encoded_text> texts, uint32_t padding,
                                       const model_signature& signature);

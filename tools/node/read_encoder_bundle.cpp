@@ -20,6 +20,7 @@ void complete(encoder_bundle& b, uint32_t max_tokens) {
     source.shapes = {{"input_ids", {max_tokens}}};
     width = static_cast<uint32_t>(elements(signature_of(source).outputs.front()));
   }
+  if (width == 0) throw model_error(fmt::format("{}: its answers have no numbers: export it again", e.onnx));
   (e.reranks() ? e.labels : e.hidden) = width;
   if (e.vocabulary == 0) e.vocabulary = b.tokenizer->vocabulary();
 }

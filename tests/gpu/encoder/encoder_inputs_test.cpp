@@ -32,3 +32,16 @@ TEST_CASE("encoder inputs: texts are padded, in the order and the types of the s
   CHECK(numbers_of<int32_t>(encoder_inputs(two_texts, 2, s)) ==
         std::vector<int32_t>{1, 1, 1, 1, 0, 0, 7, 8, 9, 5, 2, 2});
 }
+
+TEST_CASE("encoder inputs: a signature takes texts if all its inputs are whole numbers of that length") {
+  model_signature s;
+  CHECK_FALSE(takes_texts(s, 4));
+  s.inputs = {{"input_ids", data_type::int64, {4}}, {"attention_mask", data_type::int32, {4}}};
+  CHECK(takes_texts(s, 4));
+  CHECK_FALSE(takes_texts(s, 8));
+  for (const auto& other : {tensor_spec{"x", data_type::fp32, {4}}, tensor_spec{"x", data_type::uint8, {4}},
+                            tensor_spec{"x", data_type::int64, {4, 1}}}) {
+    s.inputs[1] = other;
+    CHECK_FALSE(takes_texts(s, 4));
+  }
+}
