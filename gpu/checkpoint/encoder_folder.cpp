@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "gpu/checkpoint/families/family.hpp"
 #include "gpu/checkpoint/mapped_file.hpp"
 #include "gpu/common/model_error.hpp"
 #include "messages/common/parse_json.hpp"
@@ -37,11 +38,14 @@ nlohmann::json config_of(const std::filesystem::path& folder) {
   }
 }
 
-bool is_supported(const nlohmann::json& config) {
-  if (!config.is_object()) return false;
+/// Empty: config.json names none.
+std::string model_type_of(const nlohmann::json& config) {
+  if (!config.is_object()) return {};
   const auto type = config.find("model_type");
-  return type != config.end() && type->is_string() && is_encoder_family(type->get_ref<const std::string&>());
+  return type != config.end() && type->is_string() ? type->get<std::string>() : std::string();
 }
+
+bool is_supported(const nlohmann::json& config) { return is_encoder_family(model_type_of(config)); }
 
 bool writes_texts(const nlohmann::json& config) {
   if (!config.is_object()) return false;
@@ -75,7 +79,9 @@ std::filesystem::path encoder_onnx_file(const std::filesystem::path& folder) {
   auto file = onnx_file_in(folder);
   if (file.empty() || !has_file(folder / "tokenizer.json")) return {};
   const auto config = config_of(folder);
-  if ((is_supported(config) && has_safetensors(folder)) || writes_texts(config)) return {};
+  if (writes_texts(config)) return {};
+  const bool preferred = is_supported(config) || llm::is_family(model_type_of(config));
+  if (preferred && has_safetensors(folder)) return {};
   return file;
 }
 

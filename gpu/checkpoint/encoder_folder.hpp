@@ -9,8 +9,8 @@ namespace troupe {
 bool is_encoder_family(std::string_view model_type);
 
 /// The ONNX file that runs the encoder of a folder: model.onnx or onnx/model.onnx, beside a tokenizer.json.
-/// Empty: there is none, the folder has the safetensors of a supported family, which are preferred, or its
-/// config.json names a model that generates texts.
+/// Empty: there is none, the folder has the safetensors of a supported encoder, which are preferred, or of a
+/// supported language model, or its config.json names a model that generates texts.
 std::filesystem::path encoder_onnx_file(const std::filesystem::path& folder);
 
 /// Whether `path` is a folder with an encoder's ONNX file, or one whose config.json names a supported family.

@@ -87,7 +87,7 @@ class encoder_writer {
     if (std::ranges::count(inputs_of_texts, i.name()) == 0)
       fail(
           "has the input '{}', which no text gives: an encoder has input_ids and attention_mask, and perhaps "
-          "token_type_ids; export it with these alone",
+          "token_type_ids; export it with these alone, or give the path of the file itself",
           i.name());
     const auto type = i.type().tensor_type().elem_type();
     if (type != proto::TensorProto::INT64 && type != proto::TensorProto::INT32)

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -33,6 +34,10 @@ const model_family& family_of(const json_object& config) {
     if (f->name == name) return *f;
   }
   config.fail("model_type", fmt::format("is {}: {} are supported", shown_name(name), names_of_families()));
+}
+
+bool is_family(std::string_view model_type) {
+  return std::ranges::any_of(families, [&](const auto* f) { return f->name == model_type; });
 }
 
 }  // namespace troupe::llm

@@ -30,4 +30,7 @@ extern const model_family llama_family, mistral_family, qwen2_family, qwen3_fami
 /// The family that `model_type` names. Throws model_error with the names of all families for others.
 const model_family& family_of(const json_object& config);
 
+/// Whether there is a family of this name.
+bool is_family(std::string_view model_type);
+
 }  // namespace troupe::llm

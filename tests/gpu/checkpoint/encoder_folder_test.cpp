@@ -62,6 +62,11 @@ TEST_CASE("encoder folder: models that generate texts are none") {
   const onnx_folder f(of_llama);
   CHECK(f.file().empty());
   CHECK_FALSE(is_encoder_folder(f.folder.path));
+  const onnx_folder nameless(R"({"model_type": "llama"})");
+  CHECK_FALSE(nameless.file().empty());
+  nameless.folder.write("model.safetensors", "");
+  CHECK(nameless.file().empty());
+  CHECK_FALSE(is_encoder_folder(nameless.folder.path));
 }
 
 TEST_CASE("encoder folder: without config.json the usual values count") {
