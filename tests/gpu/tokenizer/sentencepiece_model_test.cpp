@@ -53,8 +53,8 @@ test_sentencepiece random_model(random_stream& random, uint64_t type) {
       if (begin != std::string::npos) text = text.substr(0, text.find("▁", begin));
     }
     if (text.empty() || !taken.insert(text).second) continue;
-    const auto type = random.below(8) == 0 ? test_piece::user_defined : test_piece::normal;
-    m.pieces.push_back({text, type, -static_cast<float>(random.below(12))});
+    const auto kind = random.below(8) == 0 ? test_piece::user_defined : test_piece::normal;
+    m.pieces.push_back({text, kind, -static_cast<float>(random.below(12))});
   }
   return m;
 }
