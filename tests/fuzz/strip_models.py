@@ -102,9 +102,8 @@ def strip(model):
 
 def strip_files(source, target):
     """Returns the files that it has written."""
-    others = [f for f in target.rglob("*") if f.is_file() and f.suffix != ".onnx"] if target.is_dir() else []
-    if others or target.resolve() == source.resolve():
-        sys.exit(f"{target}: holds other files, such as {others[0] if others else 'the models'}; name a folder of its own")
+    if source.resolve().is_relative_to(target.resolve()):
+        sys.exit(f"{target}: holds the models, and would be emptied; name another folder")
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     written = []

@@ -95,6 +95,9 @@ class StripModels(unittest.TestCase):
             said = self.run_on(source / "nothing", target)
             self.assertIn("is fuzzed without models of packages", said)
             self.assertEqual(list(target.iterdir()), [])
+            with self.assertRaises(subprocess.CalledProcessError):
+                self.run_on(source / "a", source)
+            self.assertTrue((source / "a/model.onnx").exists())
 
     def run_on(self, source, target):
         return subprocess.run([sys.executable, strip_models.__file__, source, target], capture_output=True, text=True,
