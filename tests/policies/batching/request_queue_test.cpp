@@ -138,13 +138,27 @@ TEST_CASE("a request_queue plans with the slots' latency, unless it is given") {
   CHECK(given.policy().latency() == latency_model{1ms, 5ms});
 }
 
+namespace {
+
+/// Its latency is learnt, up to `max`.
+struct a_learning_queue : request_queue {
+  explicit a_learning_queue(duration max)
+      : request_queue(learning(max), std::make_unique<deferred>(paper(), shedding::timeout)) {
+    set_slots({1, 1, {3ms, 2ms}, false});
+  }
+  static options learning(duration max) {
+    options o;
+    o.max_queued_rows = 100;
+    o.latency_given = true;
+    o.max_learned_latency = max;
+    return o;
+  }
+};
+
+}  // namespace
+
 TEST_CASE("request queue: without a measurement, the latency is learnt from the batches that ran") {
-  request_queue::options o;
-  o.max_queued_rows = 100;
-  o.latency_given = true;
-  o.max_learned_latency = 6ms;
-  request_queue q(o, std::make_unique<deferred>(paper(), shedding::timeout));
-  q.set_slots({1, 1, {3ms, 2ms}, false});
+  a_learning_queue q(6ms);
   CHECK(q.policy().latency() == latency_model{1ms, {}});
   auto r = a_request(1, 0);
   r.input.size = 1000;
@@ -161,12 +175,7 @@ TEST_CASE("request queue: without a measurement, the latency is learnt from the 
 }
 
 TEST_CASE("request queue: a slow request does not make the queue refuse all others for good") {
-  request_queue::options o;
-  o.max_queued_rows = 100;
-  o.latency_given = true;
-  o.max_learned_latency = 11ms;
-  request_queue q(o, std::make_unique<deferred>(paper(), shedding::timeout));
-  q.set_slots({1, 1, {}, false});
+  a_learning_queue q(11ms);
   in_flight_batch ran;
   ran.handles = {q.keep(a_request(1, 0), ms(0))};
   q.learn(ran, 50ms);
