@@ -38,6 +38,16 @@ def distance(a, b):
     return math.sqrt(sum((x - y) ** 2 for x, y in zip(a, b)) / sum(y * y for y in b))
 
 
+def check_embed(test, model, golden):
+    """`troupe embed` prints the tokens and embeddings of the golden texts."""
+    texts = [x for g in golden for x in ("--text", g["text"])]
+    code, out, err = processes.run("embed", "--model", model, *texts, "--json")
+    test.assertEqual((code, err), (0, ""))
+    for got, expected in zip(json.loads(out)["data"], golden, strict=True):
+        test.assertEqual(got["ids"], expected["ids"], expected["text"])
+        test.assertLess(distance(got["embedding"], expected["embedding"]), 1e-4, expected["text"])
+
+
 class Encoders(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -70,12 +80,7 @@ class Encoders(unittest.TestCase):
 
     def test_embed_prints_tokens_and_embeddings(self):
         for model, golden in ((self.minilm, SENTENCES), (ENCODERS / "xlmr", XLMR), (ENCODERS / "mpnet", MPNET)):
-            texts = [x for g in golden for x in ("--text", g["text"])]
-            code, out, err = processes.run("embed", "--model", model, *texts, "--json")
-            self.assertEqual((code, err), (0, ""))
-            for got, expected in zip(json.loads(out)["data"], golden, strict=True):
-                self.assertEqual(got["ids"], expected["ids"], expected["text"])
-                self.assertLess(distance(got["embedding"], expected["embedding"]), 1e-4, expected["text"])
+            check_embed(self, model, golden)
 
     def test_embed_names_what_it_cannot_use(self):
         for folder, why in ((ENCODERS / "cross-encoder", "is a classifier"), ("/nowhere", "config.json"),

@@ -18,7 +18,7 @@ import onnx
 import cluster
 import exported_encoders
 import processes
-from encoders_test import ENCODERS, PACKAGES, PAIRS, SENTENCES, XLMR, distance
+from encoders_test import ENCODERS, PACKAGES, PAIRS, SENTENCES, XLMR, check_embed, distance
 
 
 class OnnxEncoders(unittest.TestCase):
@@ -47,12 +47,7 @@ class OnnxEncoders(unittest.TestCase):
 
     def test_embed_prints_tokens_and_embeddings(self):
         for model, golden in ((self.minilm, SENTENCES), (self.bare, SENTENCES), (self.xlmr, XLMR)):
-            texts = [x for g in golden for x in ("--text", g["text"])]
-            code, out, err = processes.run("embed", "--model", model, *texts, "--json")
-            self.assertEqual((code, err), (0, ""))
-            for got, expected in zip(json.loads(out)["data"], golden, strict=True):
-                self.assertEqual(got["ids"], expected["ids"], expected["text"])
-                self.assertLess(distance(got["embedding"], expected["embedding"]), 1e-4, expected["text"])
+            check_embed(self, model, golden)
 
     def test_embeddings_by_http(self):
         for name, golden in (("minilm", SENTENCES), ("xlmr", XLMR)):
