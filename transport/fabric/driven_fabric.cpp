@@ -11,8 +11,8 @@
 #include <thread>
 #include <utility>
 
+#include "transport/common/doorbell.hpp"
 #include "transport/common/spin_budget.hpp"
-#include "transport/fabric/doorbell.hpp"
 #include "transport/fabric/fabric_counters.hpp"
 #include "transport/fabric/work_queue.hpp"
 

@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
+#include "transport/common/doorbell.hpp"
 #include "transport/common/mapped_memory.hpp"
 #include "transport/common/tcp_listener.hpp"
 #include "transport/fabric/carrier.hpp"
-#include "transport/fabric/doorbell.hpp"
 #include "transport/fabric/driven_fabric.hpp"
 #include "transport/fabric/tls/address.hpp"
 #include "transport/fabric/tls/peers.hpp"
