@@ -10,6 +10,7 @@
 #include "actors/frontend/kserve_documents.hpp"
 #include "actors/frontend/pool_lease.hpp"
 #include "actors/frontend/request_timing.hpp"
+#include "actors/runtime/direct_turns.hpp"
 #include "messages/common/json_text.hpp"
 #include "messages/common/version.hpp"
 #include "transport/kserve/repository.hpp"
@@ -157,6 +158,7 @@ void http_api::infer(http_request request, const path_parameters& path, http_rep
                                .timed = request.headers.find(timing_request_header).has_value(),
                                .padded = chosen->padding != nullptr ? chosen->runs : nullptr,
                                .with_shapes = chosen->with_shapes});
+  const direct_turns here;
   node.to_gateway(client_request{r});
 }
 

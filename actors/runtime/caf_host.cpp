@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <caf/all.hpp>
 #include <caf/detail/sync_request_bouncer.hpp>
-#include <condition_variable>
 #include <mutex>
 #include <thread>
 #include <utility>
 
 #include "actors/runtime/caf_types.hpp"
+#include "actors/runtime/direct_turns.hpp"
 #include "actors/runtime/turn_rate_limiter.hpp"
+#include "transport/common/alarm_clock.hpp"
 #include "transport/common/spin_budget.hpp"
 
 namespace troupe {
@@ -62,52 +63,96 @@ class threaded_caf_host final : public caf::blocking_actor {
   void enqueue(caf::mailbox_element_ptr e, caf::execution_unit*) override {
     const auto id = e->mid;
     const auto from = e->sender;
+    const bool direct = direct_turns::allowed() && e->content().match_elements<delivery>();
     switch (mailbox().push_back(std::move(e))) {
       case caf::intrusive::inbox_result::success: break;
-      case caf::intrusive::inbox_result::unblocked_reader: {
-        {
-          std::lock_guard lock(mutex_);
-          unblocked_ = true;
-        }
-        arrived_.notify_one();
+      case caf::intrusive::inbox_result::unblocked_reader:
+        // The host sleeps until it is notified, so its state belongs to this thread now.
+        if (direct && pace_.next() <= clock_.now())
+          take_turn_here();
+        else
+          wake();
         break;
-      }
       case caf::intrusive::inbox_result::queue_closed:
         if (id.is_request()) caf::detail::sync_request_bouncer{caf::sec::request_receiver_down}(from, id);
     }
   }
-  void await_data() override { await(never); }
+  void await_data() override {
+    if (!has_next_message()) await(never);
+  }
 
   void act() override {
-    message_batch inbox;
     while (!done_) {
       wait();
-      inbox.clear();
-      deliveries_ = 0;
-      const bool well = survives(broken_, [&] {
-        while (has_next_message()) take(*dequeue(), inbox);
-        const auto now = clock_.now();
-        spins_.add(1, now);
-        pace_.begin(now);
-        group_->turn(inbox, now);
+      if (done_) break;
+      take_turn([this] {
+        while (has_next_message()) take(*dequeue());
       });
-      if (!well) break;
     }
     group_.reset();
   }
 
  private:
+  /// `collect` moves messages to the inbox.
+  template <class Collect>
+  void take_turn(Collect&& collect) {
+    const direct_turns::turn here;
+    inbox_.clear();
+    deliveries_ = 0;
+    const bool well = survives(broken_, [&] {
+      collect();
+      const auto now = clock_.now();
+      spins_.add(1, now);
+      pace_.begin(now);
+      group_->turn(inbox_, now);
+    });
+    if (!well) done_ = true;
+  }
+
+  /// Takes a turn for one message on a sender's thread, and lets the host sleep on if it needs not know.
+  void take_turn_here() {
+    take_turn([this] { take(*dequeue()); });
+    {
+      std::lock_guard lock(mutex_);
+      sleep_until(group_->next_wakeup());
+      if (!done_ && !late_ && spins_.allowed() == 0ns && mailbox().try_block()) return;
+      unblocked_ = true;
+    }
+    alarm_.ring();
+  }
+
+  void wake() {
+    {
+      std::lock_guard lock(mutex_);
+      unblocked_ = true;
+    }
+    alarm_.ring();
+  }
+
+  /// The sleep that has begun, or begins, shall end at that time. Under the lock.
+  void sleep_until(time_point due) {
+    if (awaited_ == due) return;
+    awaited_ = due;
+    alarm_.set(due == never ? duration::max() : due - clock_.now());
+  }
+
+  /// Returns when a message has come, a turn is due, or the host ends.
   void wait() {
     const auto began = clock_.now();
     if (pace_.next() > began) std::this_thread::sleep_for(pace_.next() - began);
-    const auto due = group_->next_wakeup();
-    const bool spins = spins_.allowed() > 0ns;
-    if (spins && spin_until(std::min(due, began + timing_.linger))) return;
-    if (due == never) return await_data();
-    const auto early = spins ? timing_.spin : duration{};
-    for (auto now = clock_.now(); now + early < due; now = clock_.now())
-      if (await(due - early)) return;
-    spin_until(due);
+    if (spins_.allowed() > 0ns && spin_until(std::min(group_->next_wakeup(), began + timing_.linger))) return;
+    while (!done_ && !has_next_message()) {
+      const auto due = group_->next_wakeup();  // may change while this thread sleeps
+      const auto early = spins_.allowed() > 0ns ? timing_.spin : duration{};
+      if (due == never) {
+        await(never);
+      } else if (clock_.now() + early < due) {
+        await(due - early);
+      } else {
+        spin_until(due);
+        return;
+      }
+    }
   }
 
   /// True if a message came.
@@ -118,39 +163,51 @@ class threaded_caf_host final : public caf::blocking_actor {
     }
     return true;
   }
-  /// True if a message came.
-  bool await(time_point until) {
-    if (!mailbox().try_block()) return true;
+
+  /// Sleeps until a sender wakes this thread, or until that time. Senders may take turns meanwhile, and set
+  /// another time.
+  void await(time_point until) {
     std::unique_lock lock(mutex_);
-    const auto unblocked = [&] { return std::exchange(unblocked_, false); };
-    if (until != never) {
-      if (arrived_.wait_for(lock, until - clock_.now(), unblocked)) return true;
-      if (mailbox().try_unblock()) return false;  // else a sender is about to notify
+    late_ = false;
+    sleep_until(until);
+    if (!mailbox().try_block()) return;
+    while (true) {
+      lock.unlock();
+      alarm_.wait();
+      lock.lock();
+      const auto now = clock_.now();
+      const bool over = now >= awaited_;
+      if (over) awaited_ = never;  // the alarm rings once
+      if (std::exchange(unblocked_, false)) return;
+      if (over) {
+        if (mailbox().try_unblock()) return;
+        late_ = true;                  // a sender is about to wake this thread, or takes a turn
+      } else if (awaited_ != never) {  // it rang for an earlier time
+        alarm_.set(awaited_ - now);
+      }
     }
-    arrived_.wait(lock, unblocked);
-    return true;
   }
 
-  void take(caf::mailbox_element& e, message_batch& inbox) {
+  void take(caf::mailbox_element& e) {
     auto m = e.move_content_to_message();
     if (m.match_elements<delivery>()) {
       ++deliveries_;
       auto& messages = m.get_mutable_as<delivery>(0).messages;
-      if (inbox.empty())
-        inbox.swap(messages);
+      if (inbox_.empty())
+        inbox_.swap(messages);
       else
-        inbox.insert(inbox.end(), std::make_move_iterator(messages.begin()),
-                     std::make_move_iterator(messages.end()));
+        inbox_.insert(inbox_.end(), std::make_move_iterator(messages.begin()),
+                      std::make_move_iterator(messages.end()));
     } else if (m.match_elements<regrouping>()) {
-      catch_up(inbox);
+      catch_up();
       m.get_as<regrouping>(0).change(*group_, clock_.now());
     } else if (m.match_elements<report_query>()) {
-      auto statuses = group_->statuses(inbox);
+      auto statuses = group_->statuses(inbox_);
       for (auto& row : statuses) row.mailbox_pending = deliveries_ + mailbox().size();
-      catch_up(inbox);
+      catch_up();
       m.get_as<report_query>(0).reply(report_of(*group_, std::move(statuses)));
     } else if (m.match_elements<command_query>()) {
-      catch_up(inbox);
+      catch_up();
       const auto& asked = m.get_as<command_query>(0);
       asked.reply(group_->run_command(asked.to, asked.what, clock_.now()));
     } else if (m.match_elements<caf::exit_msg>()) {
@@ -159,10 +216,10 @@ class threaded_caf_host final : public caf::blocking_actor {
   }
 
   /// Runs a turn for the messages that arrived before a query or a change of the group.
-  void catch_up(message_batch& inbox) {
-    if (inbox.empty()) return;
-    group_->turn(inbox, clock_.now());
-    inbox.clear();
+  void catch_up() {
+    if (inbox_.empty()) return;
+    group_->turn(inbox_, clock_.now());
+    inbox_.clear();
   }
 
   std::unique_ptr<actor_group> group_;
@@ -171,11 +228,14 @@ class threaded_caf_host final : public caf::blocking_actor {
   turn_rate_limiter pace_;
   spin_budget spins_;  ///< its events are turns
   const on_broken broken_;
-  std::mutex mutex_;
-  std::condition_variable arrived_;
-  bool unblocked_ = false;  ///< a sender found the mailbox blocked; guarded by mutex_
-  size_t deliveries_ = 0;   ///< deliveries taken from the mailbox for this turn
+  message_batch inbox_;    ///< of this turn
+  size_t deliveries_ = 0;  ///< deliveries taken from the mailbox for this turn
   bool done_ = false;
+  alarm_clock alarm_;
+  std::mutex mutex_;            ///< guards the rest
+  time_point awaited_ = never;  ///< when the alarm rings by itself
+  bool unblocked_ = false;      ///< this thread shall not sleep on
+  bool late_ = false;           ///< its time was over while a sender had the turn
 };
 
 class scheduled_caf_host final : public caf::event_based_actor {

@@ -6,6 +6,7 @@
 #include <caf/all.hpp>
 
 #include "actors/runtime/caf_types.hpp"
+#include "actors/runtime/direct_turns.hpp"
 
 namespace troupe {
 namespace {
@@ -160,7 +161,9 @@ void post::deliver(std::vector<inbound>& messages) {
 
 void post::on_turn_end() {
   for (size_t i = 0; i < turn_.size(); ++i) {
-    if (!turn_[i].empty()) hand_over(i, turn_[i]);
+    if (turn_[i].empty()) continue;
+    const direct_turns here(!backlogs_[i]);  // an actor of a plug-in may take its time
+    hand_over(i, turn_[i]);
   }
 }
 

@@ -33,10 +33,12 @@ class probe final : public actor {
     std::atomic<int> received{0}, alive{0};
     std::atomic<int64_t> woke_late_by_ns{-1};
     std::atomic<bool> no_report{false};
+    std::atomic<std::thread::id> thread{};  ///< of the last message
   };
   probe(address self, outbox& out, log& l) : actor(self, out), log_(l) { ++log_.alive; }
   ~probe() override { --log_.alive; }
   void on(envelope& e, time_point now) override {
+    log_.thread = std::this_thread::get_id();
     ++log_.received;
     if (std::holds_alternative<release>(e.body)) throw std::runtime_error("no idea");
     if (const auto* c = std::get_if<cancel>(&e.body)) wake_at_ = now + std::chrono::milliseconds(c->id.value);

@@ -1,11 +1,17 @@
 #include "tools/node/real_devices.hpp"
 
+#include "actors/runtime/direct_turns.hpp"
+
 namespace troupe {
 
 real_devices::real_devices(const cluster_spec& cluster, node_id self, const clock& time)
     : cluster_(cluster),
       self_(self),
-      slots_(cluster, self, time, [this](slot_id slot) { notify(role::gpu_worker, slot.value); }),
+      slots_(cluster, self, time,
+             [this](slot_id slot) {
+               const direct_turns here;
+               notify(role::gpu_worker, slot.value);
+             }),
       engines_(cluster, self, time, [this](engine_id id) { notify(role::llm_engine, id.value); }) {}
 
 void real_devices::notify(role kind, uint32_t index) {

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "actors/runtime/direct_turns.hpp"
 #include "tests/actors/caf_fixture.hpp"
 
 using namespace troupe;
@@ -47,6 +48,19 @@ struct hosted_probe {
   std::promise<std::string> broken;
   caf::actor caf_host;
 };
+
+/// Sends it again and again, until the host took its turn for one on this thread.
+bool taken_here(hosted_probe& h, const actor_message& m) {
+  bool taken = false;
+  return eventually([&] {
+    if (taken) return true;
+    h.log.thread = std::thread::id{};
+    const direct_turns here;
+    h.send(m);
+    taken = h.log.thread.load() == std::this_thread::get_id();
+    return taken;
+  });
+}
 
 double cpu_seconds() {
   timespec t{};
@@ -110,6 +124,7 @@ TEST_CASE("threaded_caf_host: no message is lost while it falls asleep and wakes
     senders.emplace_back([&h, t] {
       std::mt19937 random(t);
       for (int i = 0; i < messages; ++i) {
+        const direct_turns here(t % 2 == 0);
         h.send(cancel{{1}});  // due in a millisecond
         std::this_thread::sleep_for(std::chrono::microseconds(random() % 2000));
         if (i % 100 == 99) CHECK(eventually([&] { return h.log.received >= i; }));
@@ -117,6 +132,45 @@ TEST_CASE("threaded_caf_host: no message is lost while it falls asleep and wakes
     });
   senders.clear();
   CHECK(eventually([&] { return h.log.received == threads * messages; }));
+}
+
+TEST_CASE("threaded_caf_host: while it sleeps, a sender with direct turns takes the turn") {
+  hosted_probe h;
+  CHECK(taken_here(h, cancel{{1000000}}));
+  const int before = h.log.received;
+  h.send(cancel{{1000000}});  // without
+  CHECK(eventually([&] { return h.log.received == before + 1; }));
+  CHECK(h.log.thread.load() != std::this_thread::get_id());
+  const direct_turns here;
+  const direct_turns::turn of_another_host;
+  h.send(cancel{{1000000}});
+  CHECK(eventually([&] { return h.log.received == before + 2; }));
+  CHECK(h.log.thread.load() != std::this_thread::get_id());
+  std::promise<group_report> answered;  // no delivery
+  caf::anon_send(h.caf_host, report_query{[&](group_report r) { answered.set_value(std::move(r)); }});
+  CHECK(answered.get_future().get().metrics[0].value == before + 2);
+}
+
+TEST_CASE("threaded_caf_host: it wakes at a time that a direct turn set, before or after an earlier one") {
+  hosted_probe h;
+  CHECK(taken_here(h, cancel{{1000000}}));
+  CHECK(taken_here(h, cancel{{100}}));
+  CHECK(eventually([&] { return h.log.woke_late_by_ns >= 0; }));
+  CHECK(h.log.woke_late_by_ns < 1'000'000'000);  // on a busy machine
+  h.log.woke_late_by_ns = -1;
+  CHECK(taken_here(h, cancel{{50}}));
+  CHECK(taken_here(h, cancel{{250}}));
+  CHECK(eventually([&] { return h.log.woke_late_by_ns >= 0; }));
+  CHECK(h.log.woke_late_by_ns < 1'000'000'000);
+}
+
+TEST_CASE("threaded_caf_host: an actor that throws in a direct turn ends it") {
+  hosted_probe h;
+  CHECK(taken_here(h, cancel{{1000000}}));
+  const direct_turns here;
+  h.send(release{});
+  CHECK(h.broken.get_future().get() == "model_queue 0 failed on release: no idea");
+  CHECK(eventually([&] { return h.log.alive == 0; }));
 }
 
 TEST_CASE("threaded_caf_host: it sleeps while nothing is due") {
