@@ -117,8 +117,10 @@ class in_flight_requests {
   std::optional<request_id> next_expired(time_point now, Outlived&& outlived) {
     return expiries_.pop(now, [&](request_id id) { return entries_.contains(id) || outlived(id); });
   }
-  /// When to call `next_expired` next.
-  time_point next_expiry() const { return expiries_.next(); }
+  /// When to call `next_expired` next. `outlived`: requests outside the table that may expire.
+  time_point next_expiry(size_t outlived) const {
+    return entries_.size() + outlived == 0 ? never : expiries_.next();
+  }
 
   /// From now on every request is refused.
   void drain() { draining_ = true; }

@@ -92,7 +92,7 @@ void llm_gateway::on_time(time_point now) {
 }
 
 time_point llm_gateway::next_wakeup() const {
-  return std::min(in_flight_.next_expiry(), updates_.next_due());
+  return std::min(in_flight_.next_expiry(0), updates_.next_due());
 }
 
 void llm_gateway::on_tokens(const generated& g, time_point now) {

@@ -62,7 +62,7 @@ void gateway::on_time(time_point now) {
 }
 
 time_point gateway::next_wakeup() const {
-  return std::min({in_flight_.next_expiry(), pulls_.next_look(), submits_.next_due()});
+  return std::min({in_flight_.next_expiry(late_.size()), pulls_.next_look(), submits_.next_due()});
 }
 
 void gateway::accept(const request& r, time_point now) {

@@ -152,16 +152,21 @@ TEST_CASE("in-flight requests: a tenant is charged until its request is settled 
 TEST_CASE("in-flight requests: requests expire in order, outlived ones too") {
   table_stage s;
   for (uint64_t id : {3, 1, 2}) s.arrive(id);
-  CHECK(s.requests.next_expiry() <= at_ms(101));
+  CHECK(s.requests.next_expiry(0) <= at_ms(101));
   CHECK(s.expired(at_ms(100)).empty());
   s.end(2, {});
   CHECK(s.expired(at_ms(200)) == std::vector<uint64_t>{1, 3});
   s.end(1, outcome::failed(failure::timeout));
   s.requests.expire_at(at_ms(300), request_id{1});
+  CHECK(s.requests.size() == 1);
+  CHECK(s.requests.next_expiry(0) <= at_ms(300));
+  s.end(3, {});
+  CHECK(s.requests.next_expiry(0) == never);  // nothing can expire
+  CHECK(s.requests.next_expiry(1) <= at_ms(300));
   s.outlived = request_id{1};
   CHECK(s.expired(at_ms(299)).empty());
   CHECK(s.expired(at_ms(300)) == std::vector<uint64_t>{1});
-  CHECK(s.requests.next_expiry() == never);
+  CHECK(s.requests.next_expiry(1) == never);
 }
 
 TEST_CASE("in-flight requests: ids with a property are listed in ascending order") {
