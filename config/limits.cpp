@@ -25,8 +25,8 @@ limit_spec read_limits(section& root) {
   l.http_header_timeout = s.milliseconds("http_header_timeout_ms", 1, hour_ms, 10'000);
   l.http_body_timeout = s.milliseconds("http_body_timeout_ms", 1, hour_ms, 60'000);
   l.request_timeout = s.milliseconds("request_timeout_ms", 1, hour_ms, 1000);
-  l.heartbeat = s.milliseconds("heartbeat_ms", 1, 60'000, 100);
   l.node_timeout = s.milliseconds("node_timeout_ms", 2, hour_ms, 3000);
+  l.heartbeat = s.milliseconds("heartbeat_ms", 1, 60'000, std::clamp(to_ms(l.node_timeout) / 12, 1.0, 250.0));
   l.takeover = s.milliseconds("takeover_ms", 1, hour_ms, std::min(300.0, to_ms(l.node_timeout)));
   l.drain_timeout = s.milliseconds("drain_timeout_ms", 0, hour_ms, 10'000);
   l.http_threads = static_cast<uint32_t>(s.integer("http_threads", 1, 256, 1));

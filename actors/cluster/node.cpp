@@ -256,9 +256,9 @@ void node::on_wake() {
     const auto answer = [me = handle{self_}](group_report r) { caf::anon_send(me, std::move(r)); };
     for (const auto& caf_host : env_.post.caf_hosts()) caf::anon_send(caf_host, report_query{answer});
   }
-  // Each wake-up costs as much as a request: fewer if the timeout is long.
+  // Each wake-up costs as much as a request, and an idle node should cost next to nothing.
   const auto& l = env_.cluster.limits;
-  const auto usual = std::clamp(l.node_timeout / 30, l.heartbeat / 2, l.heartbeat);
+  const auto usual = drain_.draining() ? l.heartbeat / 4 : std::min(l.heartbeat, l.node_timeout / 10);
   env_.wake(caf::actor_cast<caf::actor>(self_), now + scheduler_.check_interval(usual));
 }
 

@@ -171,7 +171,7 @@ TEST_CASE("a build without CUDA has no GPUs for devices") {
 
 TEST_CASE("limits must leave a healthy node alive and a body fit into the pool") {
   check_clusters(good_cluster, {
-      {"queue_rows = 100", "node_timeout_ms = 150", "5:19: limits.node_timeout_ms: 150 is less than two heartbeats of 100 ms, so one late heartbeat would mark a node as failed; give at least 200"},
+      {"queue_rows = 100", "heartbeat_ms = 100\nnode_timeout_ms = 150", "6:19: limits.node_timeout_ms: 150 is less than two heartbeats of 100 ms, so one late heartbeat would mark a node as failed; give at least 200"},
       {"queue_rows = 100", "http_bodies_mb = 100", "5:18: limits.http_bodies_mb: a body of 64 MiB would be more than half of it and could not be read; give at least 128 or a smaller body_mb"},
       {"queue_rows = 100", "pool_mb = 32", "4:1: limits.body_mb: a body of 64 MiB does not fit into the pool; give at most pool_mb = 32 or a larger pool"},
   });

@@ -92,7 +92,7 @@ TEST_CASE("absent keys have defaults") {
   CHECK(c.limits.http_header_timeout == 10s);
   CHECK(c.limits.http_body_timeout == 60s);
   CHECK(c.limits.request_timeout == 1s);
-  CHECK(c.limits.heartbeat == 100ms);
+  CHECK(c.limits.heartbeat == 250ms);  // a twelfth of node_timeout_ms, at most this
   CHECK(c.limits.node_timeout == 3s);
   CHECK(c.limits.takeover == 300ms);
   CHECK(c.limits.drain_timeout == 10s);
