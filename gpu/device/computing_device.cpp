@@ -1,5 +1,7 @@
 #include "gpu/device/computing_device.hpp"
 
+#include <pthread.h>
+
 #include <atomic>
 #include <cassert>
 #include <condition_variable>
@@ -40,6 +42,7 @@ struct computing_device::worker {
   }
 
   void loop() {
+    pthread_setname_np(pthread_self(), "device");
     std::unique_lock lock(mutex);
     while (true) {
       wake.wait(lock, [this] { return stopping || task; });

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cassert>
@@ -122,6 +124,7 @@ struct computing_engine_device::worker {
   /// Alternates between loading a layer and other work, so that a step of the first layers need not wait for
   /// the last. While a step is in flight it polls for its end and for another step to begin.
   void run() {
+    pthread_setname_np(pthread_self(), "engine");
     if (!try_to(&worker::open)) return;
     std::vector<adapter_loader::outcome> now;
     std::unique_lock lock(mutex);

@@ -1,5 +1,6 @@
 #include "transport/http/handler_pool.hpp"
 
+#include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -56,6 +57,7 @@ bool handler_pool::run(http_request& request, http_reply& reply, const handler& 
 }
 
 void handler_pool::work() {
+  pthread_setname_np(pthread_self(), "tokenizer");
   yield_to_other_threads();
   std::unique_lock lock(mutex_);
   for (;;) {

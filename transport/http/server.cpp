@@ -1,5 +1,7 @@
 #include "transport/http/server.hpp"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <utility>  // before Asio
 //
@@ -89,7 +91,10 @@ http_server::state::state(http_server_options options, http_handler& handler)
   net::co_spawn(loops[0]->context, accept(), net::detached);
   for (auto& loop : loops) {
     net::co_spawn(loop->context, sweep(*loop), net::detached);
-    loop->thread = std::thread([&context = loop->context] { context.run(); });
+    loop->thread = std::thread([&context = loop->context] {
+      pthread_setname_np(pthread_self(), "http");
+      context.run();
+    });
   }
 }
 
