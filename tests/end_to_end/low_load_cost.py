@@ -30,6 +30,16 @@ def cpu_of_threads(pids):
     return found
 
 
+def switches_of_threads(pids):
+    """How often each thread gave its core up, which is once for each wake-up, by the thread's name."""
+    found = collections.Counter()
+    for pid in pids:
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            line = next(l for l in (task / "status").read_text().splitlines() if l.startswith("voluntary"))
+            found[(task / "comm").read_text().strip()] += int(line.split()[1])
+    return found
+
+
 def memory_mb(pid):
     """(RSS, its share of files' and shared memory's pages) in MB."""
     fields = dict(line.split(":") for line in Path(f"/proc/{pid}/status").read_text().splitlines() if ":" in line)
@@ -58,14 +68,14 @@ class Side:
         self.pids = [up.pid_of("head"), up.pid_of("worker")]
 
     def idle(self, seconds):
-        before = cpu_of_threads(self.pids)
+        before, slept = cpu_of_threads(self.pids), switches_of_threads(self.pids)
         time.sleep(seconds)
         cost = cpu_of_threads(self.pids) - before
         self.costs[0].append(cost.total() / seconds)
-        return cost
+        return cost, switches_of_threads(self.pids) - slept
 
     def load(self, rate, requests, model="mlp"):
-        before = cpu_of_threads(self.pids)
+        before, slept = cpu_of_threads(self.pids), switches_of_threads(self.pids)
         done = subprocess.run([self.program, "load", self.cluster.url, "--rate", str(rate), "--duration",
                                str(requests / rate), "--model", model, "--json"], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
@@ -73,7 +83,7 @@ class Side:
         cost = cpu_of_threads(self.pids) - before
         self.costs[rate].append(cost.total() / requests)
         self.latencies[rate].append(report["total"]["p50_ms"])
-        return cost
+        return cost, switches_of_threads(self.pids) - slept
 
 
 def main():
@@ -83,7 +93,7 @@ def main():
     parser.add_argument("--requests", type=int, default=1000, help="of each rate")
     parser.add_argument("--repetitions", type=int, default=3, help="medians of so many")
     parser.add_argument("--batching", default="eager")
-    parser.add_argument("--threads", action="store_true", help="print the CPU time of each thread")
+    parser.add_argument("--threads", action="store_true", help="print the CPU time and the wake-ups of each thread")
     options = parser.parse_args()
     sides = [Side(p, options.batching) for p in options.programs]
     for side in sides:
@@ -93,9 +103,10 @@ def main():
             side.costs.clear(), side.latencies.clear()
             for _ in range(options.repetitions):
                 for rate in [0, *options.rates]:
-                    cost = side.load(rate, options.requests) if rate else side.idle(5)
+                    cost, switches = side.load(rate, options.requests) if rate else side.idle(5)
                     if options.threads:
-                        print(f"{rate}/s:", ", ".join(f"{n} {s:.3f} s" for n, s in cost.most_common() if s > 5e-4))
+                        print(f"{rate}/s:", ", ".join(f"{n} {s:.3f} s, {switches[n]} wake-ups"
+                                                      for n, s in cost.most_common() if s > 5e-4))
             print(side.program)
             for rate, costs in side.costs.items():
                 if rate == 0:
