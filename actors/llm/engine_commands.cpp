@@ -81,8 +81,10 @@ command_reply llm_engine::on_command(const command& c, time_point) {
 void llm_engine::report(std::vector<metric>& out) const {
   using enum metric::kind;
   const auto s = describe();
+  const decltype(metric::labels) labels{{"model", s.model},
+                                        {"engine", std::to_string(options_.engine.value)}};
   const auto add = [&](const char* name, double value, metric::kind k) {
-    out.push_back({name, {{"model", s.model}, {"engine", std::to_string(options_.engine.value)}}, value, k});
+    out.push_back({name, labels, value, k});
   };
   add("troupe_llm_sequences_running", s.running, gauge);
   add("troupe_llm_sequences_waiting", s.waiting, gauge);

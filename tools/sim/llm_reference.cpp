@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "policies/llm/sequence_batch.hpp"
 
 namespace troupe::sim {
@@ -45,6 +47,9 @@ std::vector<llm::token> undisturbed(const llm_spec& m, const generation& asked, 
   const stopped_clock time;
   auto o = engine_options_of(m, 0);
   o.adapter_slots = 1;
+  // No more blocks than it needs: a cache of tens of gigabytes has thousands, which take longer than the run.
+  const auto blocks = (asked.prompt.size() + asked.max_tokens) / o.block_tokens + 1;
+  o.kv_bytes = std::min(o.kv_bytes, blocks * o.block_tokens * o.profile.kv_token_bytes);
   llm::emulated_engine_device device(time, o);
   llm::engine_event e;
   device.poll(never, e);

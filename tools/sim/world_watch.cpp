@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <caf/send.hpp>
+#include <iterator>
 #include <optional>
 
 #include "tools/common/decision_story.hpp"
@@ -74,7 +75,7 @@ void world::state::check_ledger(node_id id) {
   group_report all;
   for (const auto& caf_host : runtime_of(id)->post().caf_hosts())
     caf::anon_send(caf_host, report_query{[&all](group_report r) {
-                     all.metrics.insert(all.metrics.end(), r.metrics.begin(), r.metrics.end());
+                     std::ranges::move(r.metrics, std::back_inserter(all.metrics));
                    }});
   settle();
   checks.ledgers.report(id, result.names, all);
