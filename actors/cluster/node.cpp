@@ -256,9 +256,10 @@ void node::on_wake() {
     const auto answer = [me = handle{self_}](group_report r) { caf::anon_send(me, std::move(r)); };
     for (const auto& caf_host : env_.post.caf_hosts()) caf::anon_send(caf_host, report_query{answer});
   }
-  // Each wake-up costs as much as a request, and an idle node should cost next to nothing.
+  // A silent peer is noticed a tenth of its timeout late at most. A wake-up costs as much as a request, so
+  // there are no more than that, except in the rounds of a drain.
   const auto& l = env_.cluster.limits;
-  const auto usual = drain_.draining() ? l.heartbeat / 4 : std::min(l.heartbeat, l.node_timeout / 10);
+  const auto usual = drain_.under_way() ? l.heartbeat / 4 : std::min(l.heartbeat, l.node_timeout / 10);
   env_.wake(caf::actor_cast<caf::actor>(self_), now + scheduler_.check_interval(usual));
 }
 

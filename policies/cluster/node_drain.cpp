@@ -10,9 +10,9 @@ bool node_drain::begin(time_point until) {
   return true;
 }
 
-bool node_drain::needs_round() const {
-  return reports_missing_ == 0 && (draining_ || std::any_of(peers_.begin(), peers_.end(),
-                                                            [](const peer_state& p) { return p.ack_due; }));
+bool node_drain::under_way() const {
+  return draining_ ||
+         std::any_of(peers_.begin(), peers_.end(), [](const peer_state& p) { return p.ack_due; });
 }
 
 void node_drain::begin_round(size_t reports) {

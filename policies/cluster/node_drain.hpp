@@ -32,8 +32,10 @@ class node_drain {
   /// This node begins a new incarnation. Its drain goes on.
   void forget_all() { peers_.assign(peers_.size(), {}); }
 
-  /// A round must begin: this node or a peer leaves, and no round is under way.
-  bool needs_round() const;
+  /// This node leaves, or a peer that waits for its leave_ack.
+  bool under_way() const;
+  /// A round must begin: one is needed, and none is under way.
+  bool needs_round() const { return under_way() && reports_missing_ == 0; }
   void begin_round(size_t reports);
   /// One report of the round. `unfinished`: work of the reporting actors; `busy_with`: the nodes with which
   /// they have work. True: it was the last one. False if no round is under way.

@@ -45,6 +45,7 @@ TEST_CASE("node_drain: a leave notice is acknowledged once no actor has work wit
   d.on_notice(left_node);
   CHECK(d.needs_round());
   d.begin_round(2);
+  CHECK(d.under_way());
   CHECK_FALSE(d.on_report(5, {left_node}));
   CHECK(d.on_report(0, {right_node}));
   CHECK(d.take_acks(both_peers) == no_peers);
@@ -53,6 +54,7 @@ TEST_CASE("node_drain: a leave notice is acknowledged once no actor has work wit
   CHECK(d.take_acks(both_peers) == std::vector{left_node});
   CHECK(d.take_acks(both_peers) == no_peers);
   CHECK_FALSE(d.needs_round());
+  CHECK_FALSE(d.under_way());
   CHECK_FALSE(d.may_leave(no_peers));
 }
 
