@@ -119,7 +119,7 @@ struct computing_device::worker {
   void execute(const batch_work& work) {
     std::unique_lock finding(mutex);
     const auto found = models.find(work.model);
-    const auto model = found == models.end() ? nullptr : found->second;
+    auto model = found == models.end() ? nullptr : found->second;
     finding.unlock();
     batch_outcome out;
     out.started_at = time.now();
@@ -132,6 +132,7 @@ struct computing_device::worker {
       out.lost = e.what();
     }
     out.finished_at = time.now();
+    model.reset();  // `ready` may go on to unload it
     {
       const std::scoped_lock lock(mutex);
       outcome = std::move(out);

@@ -15,8 +15,9 @@ namespace troupe {
 
 class device_pool final : public model_loader {
  public:
-  /// `ready(slot)` is called from a device's thread when the device must be polled. `cluster` and `time` must
-  /// outlive the pool. Throws model_error if a GPU does not exist.
+  /// `ready(slot)` is called from a device's thread, which holds no lock, when the device must be polled; it
+  /// may poll, start and unload by itself. `cluster` and `time` must outlive the pool. Throws model_error if
+  /// a GPU does not exist.
   device_pool(const cluster_spec& cluster, node_id self, const clock& time,
               std::function<void(slot_id)> ready);
   ~device_pool() override;

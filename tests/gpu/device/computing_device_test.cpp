@@ -96,7 +96,11 @@ class scripted_model final : public batch_model {
 struct stage {
   stage()
       : device(
-            time, [this] { said.note("ready"); },
+            time,
+            [this] {
+              said.note("ready");
+              if (on_ready) on_ready();
+            },
             [this](const model_source& s) { return std::make_unique<scripted_model>(s, said); }) {}
 
   loaded_model load(const std::string& name = "m", latency_model latency = {1ms, 1ms},
@@ -129,7 +133,8 @@ struct stage {
   const machine_clock time;
   script said;
   std::vector<std::byte> input, output;
-  computing_device device;  // last: its thread uses the others
+  std::function<void()> on_ready;  // on the device's thread
+  computing_device device;         // last: its thread uses the others
 };
 
 constexpr std::byte operator""_b(unsigned long long v) { return static_cast<std::byte>(v); }
@@ -243,6 +248,24 @@ TEST_CASE("computing device: an unloaded model is freed at once, and its batches
   CHECK(s.said.taken() == std::vector<std::string>{"freed m"});
   s.device.unload(scripted_id);
   CHECK(s.run({1_b, 2_b}).errors == std::vector<std::string>(2, "the device has not loaded the model"));
+}
+
+TEST_CASE("computing device: whoever is told of a batch may take it, start the next and unload the model") {
+  stage s;
+  s.load();
+  s.said.taken();
+  bool first = true;
+  s.on_ready = [&] {
+    batch_outcome out;
+    CHECK(s.device.poll(s.time.now(), out));
+    if (std::exchange(first, false)) return s.start({1_b});
+    s.device.unload(scripted_id);
+    s.said.note("unloaded");
+  };
+  s.start({2_b});
+  s.said.wait_for("unloaded");
+  CHECK(s.said.taken() ==
+        std::vector<std::string>{"ran 1", "ready", "ran 1", "ready", "freed m", "unloaded"});
 }
 
 TEST_CASE("computing device: a batch continues while another model loads") {
