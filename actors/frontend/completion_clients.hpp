@@ -1,6 +1,6 @@
 // completion_clients keeps the generation requests of a gateway's HTTP clients until their answers end. As
 // completion_port it passes tokens and outcomes of the llm_gateway to HTTP. HTTP threads add requests; the
-// gateway's thread calls the port.
+// gateway calls the port in its turns.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -18,8 +18,8 @@ class completion_clients final : public completion_port {
   /// `give_up` is called for requests whose outcome is no longer needed.
   void on_give_up(std::function<void(request_id)> give_up) { give_up_ = std::move(give_up); }
 
-  /// Called before any of its requests goes to the gateway; the gateway's thread uses the answer from then
-  /// on.
+  /// Called before any of its requests goes to the gateway; the gateway uses the answer in its turns
+  /// from then on.
   void expect(std::unique_ptr<completion_answer> answer);
   /// The token of a `change_adapter` whose result goes to `reply`; `done`: the body on success.
   uint64_t expect_change(http_reply reply, std::string done);

@@ -39,7 +39,7 @@ class http_clients final : public client_port {
     bool timed = false;         ///< it asked for a Server-Timing header (request_timing.hpp)
     catalog::view padded = {};  ///< it ran in the shapes of this model; null: in those of `model`
     bool with_shapes = false;   ///< its outputs have their shapes before them (shaped_tensors.hpp)
-    /// Gets the answer in place of `reply`, on the gateway's thread; `numbers` holds `how.output`.
+    /// Gets the answer in place of `reply`, in a turn of the gateway; `numbers` holds `how.output`.
     std::function<void(const outcome& how, std::vector<std::byte> numbers)> taker = {};
   };
   explicit http_clients(const clock& time) : time_(time) {}

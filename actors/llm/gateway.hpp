@@ -21,7 +21,7 @@
 
 namespace troupe {
 
-/// Receives tokens and outcomes: HTTP, or a simulated client. Called on the gateway's thread.
+/// Receives tokens and outcomes: HTTP, or a simulated client. Called in turns of the gateway.
 class completion_port {
  public:
   virtual ~completion_port() = default;

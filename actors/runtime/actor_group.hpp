@@ -25,7 +25,7 @@ struct actor_status {
 class message_sink {
  public:
   virtual ~message_sink() = default;
-  /// May move from the envelopes. From the group's thread.
+  /// May move from the envelopes. Called at the end of a turn, by the thread that takes it.
   virtual void carry(std::span<envelope> messages) = 0;
 };
 

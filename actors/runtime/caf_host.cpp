@@ -63,11 +63,11 @@ class threaded_caf_host final : public caf::blocking_actor {
   void enqueue(caf::mailbox_element_ptr e, caf::execution_unit*) override {
     const auto id = e->mid;
     const auto from = e->sender;
-    const bool direct = direct_turns::allowed() && e->content().match_elements<delivery>();
+    const bool direct = timing_.direct && direct_turns::allowed() && e->content().match_elements<delivery>();
     switch (mailbox().push_back(std::move(e))) {
       case caf::intrusive::inbox_result::success: break;
       case caf::intrusive::inbox_result::unblocked_reader:
-        // The host sleeps until it is notified, so its state belongs to this thread now.
+        // The host sleeps until it is woken, so its state belongs to this thread now.
         if (direct && pace_.next() <= clock_.now())
           take_turn_here();
         else
@@ -78,13 +78,13 @@ class threaded_caf_host final : public caf::blocking_actor {
     }
   }
   void await_data() override {
-    if (!has_next_message()) await(never);
+    if (!has_next_message()) sleep_until(never);
   }
 
   void act() override {
     while (!done_) {
       wait();
-      if (done_) break;
+      if (broken_down_) break;
       take_turn([this] {
         while (has_next_message()) take(*dequeue());
       });
@@ -106,17 +106,18 @@ class threaded_caf_host final : public caf::blocking_actor {
       pace_.begin(now);
       group_->turn(inbox_, now);
     });
-    if (!well) done_ = true;
+    if (!well) done_ = broken_down_ = true;
   }
 
-  /// Takes a turn for one message on a sender's thread, and lets the host sleep on if it needs not know.
+  /// Takes a turn for one message on a sender's thread, and lets the host sleep on if nothing else is to be
+  /// done.
   void take_turn_here() {
     take_turn([this] { take(*dequeue()); });
     {
       std::lock_guard lock(mutex_);
-      sleep_until(group_->next_wakeup());
-      if (!done_ && !late_ && spins_.allowed() == 0ns && mailbox().try_block()) return;
-      unblocked_ = true;
+      if (!done_) set_alarm(wake_time());
+      if (!done_ && !late_ && mailbox().try_block()) return;
+      woken_ = true;
     }
     alarm_.ring();
   }
@@ -124,30 +125,36 @@ class threaded_caf_host final : public caf::blocking_actor {
   void wake() {
     {
       std::lock_guard lock(mutex_);
-      unblocked_ = true;
+      woken_ = true;
     }
     alarm_.ring();
   }
 
-  /// The sleep that has begun, or begins, shall end at that time. Under the lock.
-  void sleep_until(time_point due) {
-    if (awaited_ == due) return;
-    awaited_ = due;
-    alarm_.set(due == never ? duration::max() : due - clock_.now());
+  /// When the host must be awake for its next turn: earlier under load, because sleeping threads wake late.
+  time_point wake_time() const {
+    const auto due = group_->next_wakeup();
+    const bool early = due != never && due > clock_.now() && spins_.allowed() > 0ns;
+    return early ? due - timing_.spin : due;
   }
 
-  /// Returns when a message has come, a turn is due, or the host ends.
+  /// Under the lock: the host sleeps until then.
+  void set_alarm(time_point due) {
+    if (alarm_at_ == due) return;
+    alarm_at_ = due;
+    const auto now = clock_.now();
+    alarm_.set(due == never ? duration::max() : due > now ? due - now : 0ns);
+  }
+
+  /// Returns when a message has come, a turn is due, or the host ends; not before the next turn may begin.
   void wait() {
-    const auto began = clock_.now();
-    if (pace_.next() > began) std::this_thread::sleep_for(pace_.next() - began);
-    if (spins_.allowed() > 0ns && spin_until(std::min(group_->next_wakeup(), began + timing_.linger))) return;
-    while (!done_ && !has_next_message()) {
-      const auto due = group_->next_wakeup();  // may change while this thread sleeps
-      const auto early = spins_.allowed() > 0ns ? timing_.spin : duration{};
-      if (due == never) {
-        await(never);
-      } else if (clock_.now() + early < due) {
-        await(due - early);
+    while (true) {
+      const auto began = clock_.now();
+      if (pace_.next() > began) std::this_thread::sleep_for(pace_.next() - began);
+      if (done_ || has_next_message()) return;
+      const auto due = group_->next_wakeup();  // senders may change it while this thread sleeps
+      if (spins_.allowed() > 0ns && spin_until(std::min(due, began + timing_.linger))) return;
+      if (const auto at = wake_time(); at > clock_.now()) {
+        sleep_until(at);
       } else {
         spin_until(due);
         return;
@@ -166,24 +173,24 @@ class threaded_caf_host final : public caf::blocking_actor {
 
   /// Sleeps until a sender wakes this thread, or until that time. Senders may take turns meanwhile, and set
   /// another time.
-  void await(time_point until) {
+  void sleep_until(time_point due) {
     std::unique_lock lock(mutex_);
     late_ = false;
-    sleep_until(until);
+    set_alarm(due);
     if (!mailbox().try_block()) return;
     while (true) {
       lock.unlock();
       alarm_.wait();
       lock.lock();
       const auto now = clock_.now();
-      const bool over = now >= awaited_;
-      if (over) awaited_ = never;  // the alarm rings once
-      if (std::exchange(unblocked_, false)) return;
+      const bool over = now >= alarm_at_;
+      if (over) alarm_at_ = never;  // an alarm rings once
+      if (std::exchange(woken_, false)) return;
       if (over) {
         if (mailbox().try_unblock()) return;
-        late_ = true;                  // a sender is about to wake this thread, or takes a turn
-      } else if (awaited_ != never) {  // it rang for an earlier time
-        alarm_.set(awaited_ - now);
+        late_ = true;                   // a sender is about to wake this thread, or takes a turn
+      } else if (alarm_at_ != never) {  // rung for a former time, or for a wake-up that is over
+        alarm_.set(alarm_at_ - now);
       }
     }
   }
@@ -231,11 +238,12 @@ class threaded_caf_host final : public caf::blocking_actor {
   message_batch inbox_;    ///< of this turn
   size_t deliveries_ = 0;  ///< deliveries taken from the mailbox for this turn
   bool done_ = false;
+  bool broken_down_ = false;  ///< a turn threw
   alarm_clock alarm_;
-  std::mutex mutex_;            ///< guards the rest
-  time_point awaited_ = never;  ///< when the alarm rings by itself
-  bool unblocked_ = false;      ///< this thread shall not sleep on
-  bool late_ = false;           ///< its time was over while a sender had the turn
+  std::mutex mutex_;             ///< guards the rest
+  time_point alarm_at_ = never;  ///< when the alarm rings by itself
+  bool woken_ = false;           ///< this thread shall not sleep on
+  bool late_ = false;            ///< its time was over while a sender had the turn
 };
 
 class scheduled_caf_host final : public caf::event_based_actor {

@@ -18,12 +18,13 @@ struct caf_host_timing {
   duration spin{};      ///< spins this long before a wake-up, because sleeping threads wake late
   duration linger{};    ///< spins this long after a turn, because answers may follow at once
   duration interval{};  ///< under load at most one turn per interval (turn_rate_limiter.hpp)
+  bool direct = true;   ///< senders may take its turns while it sleeps (direct_turns.hpp): these are short
 };
 
 /// Timing of real nodes. Simulated nodes use its interval.
 inline constexpr caf_host_timing usual_timing{50us, 30us, 100us};
 
-/// The CAF host of real nodes; `time` outlives it.
+/// The CAF host of real nodes; `time` outlives it. `broken` is called by the thread whose turn threw.
 caf::actor spawn_threaded_caf_host(caf::actor_system& system, std::unique_ptr<actor_group> group,
                                    const machine_clock& time, const caf_host_timing& timing,
                                    on_broken broken);

@@ -5,10 +5,10 @@
 
 namespace troupe {
 
-/// While one exists, a real CAF host that sleeps takes its turn for a `delivery` of this thread on this
-/// thread, before the send returns. Hosts that are awake and other messages go the usual way, and so do
-/// messages that are sent within a turn. For threads of the usual priority that may be held up by a turn and
-/// hold no lock that a turn takes.
+/// While one exists, a threaded CAF host that sleeps takes its turn for a `delivery` of this thread on this
+/// thread, before the send returns. The usual way go messages to hosts that are awake, at their bound on
+/// turns or not `direct` (caf_host.hpp), other messages, and messages that are sent within a turn. For
+/// threads of the usual priority that may be held up by a turn and hold no lock that a turn takes.
 class [[nodiscard]] direct_turns {
  public:
   explicit direct_turns(bool allow = true) : before_(std::exchange(allowed_, allow)) {}

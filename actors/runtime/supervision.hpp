@@ -30,7 +30,7 @@ struct actor_exception : std::runtime_error {
       : std::runtime_error(actor + " failed on " + message + ": " + reason) {}
 };
 
-/// Called with the text of an `actor_exception`, on the thread of the actor that threw; once for each actor.
+/// Called with the text of an `actor_exception`, on the thread whose turn threw; once for each actor.
 using on_broken = std::function<void(std::string)>;
 
 /// Number of exceptions that actors of this process survived.

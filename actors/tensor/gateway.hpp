@@ -36,8 +36,8 @@ namespace troupe {
 class client_port {
  public:
   virtual ~client_port() = default;
-  /// Called exactly once for each `client_request`, on the gateway's thread. It must return quickly: the
-  /// scheduler may share the thread. `pulled` holds the bytes of `how.output`, which stay valid when it is
+  /// Called exactly once for each `client_request`, in a turn of the gateway. It must return quickly: the
+  /// turn may be the scheduler's too. `pulled` holds the bytes of `how.output`, which stay valid when it is
   /// moved.
   virtual void answer(request_id id, const outcome& how, std::vector<std::byte> pulled) = 0;
   /// A batch with requests of this gateway ran; called before their answers, on the same thread.

@@ -33,17 +33,20 @@ class probe final : public actor {
     std::atomic<int> received{0}, alive{0};
     std::atomic<int64_t> woke_late_by_ns{-1};
     std::atomic<bool> no_report{false};
-    std::atomic<std::thread::id> thread{};  ///< of the last message
+    std::atomic<std::thread::id> thread{};   ///< of the last message
+    std::atomic<int> turns{0}, takes_ms{0};  ///< those that it was called in; the time of a message
   };
   probe(address self, outbox& out, log& l) : actor(self, out), log_(l) { ++log_.alive; }
   ~probe() override { --log_.alive; }
   void on(envelope& e, time_point now) override {
     log_.thread = std::this_thread::get_id();
     ++log_.received;
+    std::this_thread::sleep_for(std::chrono::milliseconds(log_.takes_ms));
     if (std::holds_alternative<release>(e.body)) throw std::runtime_error("no idea");
     if (const auto* c = std::get_if<cancel>(&e.body)) wake_at_ = now + std::chrono::milliseconds(c->id.value);
   }
   void on_time(time_point now) override {
+    ++log_.turns;
     if (now < wake_at_) return;
     log_.woke_late_by_ns = (now - wake_at_).count();
     wake_at_ = never;

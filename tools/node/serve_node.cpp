@@ -67,9 +67,12 @@ clock_part real_clock(const clock& time) {
           }};
 }
 
-caf_host_part threaded_hosts(caf::actor_system& system, const machine_clock& time) {
-  return {system, [&](std::unique_ptr<actor_group> group, on_broken broken) {
-            return spawn_threaded_caf_host(system, std::move(group), time, usual_timing, std::move(broken));
+caf_host_part threaded_hosts(caf::actor_system& system, const machine_clock& time,
+                             const cluster_spec& cluster) {
+  auto timing = usual_timing;
+  timing.direct = cluster.plugins.empty();  // their policies and actors may take any time
+  return {system, [&, timing](std::unique_ptr<actor_group> group, on_broken broken) {
+            return spawn_threaded_caf_host(system, std::move(group), time, timing, std::move(broken));
           }};
 }
 
@@ -174,7 +177,7 @@ int serve_node(const cluster_spec& file, const serve_options& options) {
                        {.clock = real_clock(time),
                         .fabric = fabric.part(),
                         .control = control,
-                        .hosts = threaded_hosts(system, time),
+                        .hosts = threaded_hosts(system, time, cluster),
                         .devices = devices.part(),
                         .clients = {clients, &completions, time.now() - wall_clock()},
                         .process = process.part()});

@@ -2,8 +2,11 @@
 
 #include <poll.h>
 #include <sys/timerfd.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <system_error>
 
 namespace troupe {
 

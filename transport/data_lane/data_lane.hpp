@@ -49,7 +49,7 @@ class data_lane final : public fabric_events {
     incarnation_id incarnation;
     uint64_t secret = 0;  ///< random; peers learn it over the control lane and put it into every frame
     size_t nodes = 0;     ///< in the cluster
-    duration heartbeat = 100ms;
+    duration heartbeat = 250ms;
   };
 
   /// `carrier`, `time` and `events` outlive the lane's running.

@@ -26,7 +26,8 @@ class fabric_events {
   /// The connection to this incarnation of a peer broke. Nothing more arrives from it, and sent frames may be
   /// lost.
   virtual void on_lost(node_id peer, incarnation_id incarnation, std::string why) = 0;
-  /// The end of a turn of the progress loop: all ready frames have been handed over; deliver them.
+  /// The end of a turn of the progress loop: all ready frames have been handed over; deliver them. It may
+  /// take as long as a turn of an actor.
   virtual void on_turn_end() = 0;
   /// When to call `on_tick` next (heartbeats); `never` if not at all.
   virtual time_point tick_at() const = 0;

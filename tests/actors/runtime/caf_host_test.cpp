@@ -23,10 +23,10 @@ class nowhere final : public message_sink {
 constexpr address the_probe{node_id{0}, {1}, role::model_queue, 0};
 
 struct hosted_probe {
-  hosted_probe() {
+  explicit hosted_probe(caf_host_timing timing = {200us, 0us, 0us}) {
     auto group = std::make_unique<actor_group>(beyond);
     group->add<probe>(the_probe, log);
-    caf_host = spawn_threaded_caf_host(fixture.system(), std::move(group), time, {200us, 0us, 0us},
+    caf_host = spawn_threaded_caf_host(fixture.system(), std::move(group), time, timing,
                                        [this](std::string why) { broken.set_value(std::move(why)); });
   }
   ~hosted_probe() { stop(); }
@@ -162,6 +162,37 @@ TEST_CASE("threaded_caf_host: it wakes at a time that a direct turn set, before 
   CHECK(taken_here(h, cancel{{250}}));
   CHECK(eventually([&] { return h.log.woke_late_by_ns >= 0; }));
   CHECK(h.log.woke_late_by_ns < 1'000'000'000);
+}
+
+TEST_CASE("threaded_caf_host: a turn that falls due during a direct one is taken after it") {
+  hosted_probe h;
+  CHECK(taken_here(h, cancel{{50}}));
+  h.log.takes_ms = 100;
+  CHECK(taken_here(h, node_up{}));
+  CHECK(eventually([&] { return h.log.woke_late_by_ns >= 0; }));
+}
+
+TEST_CASE("threaded_caf_host: direct turns count against the bound on turns") {
+  hosted_probe h({0us, 0us, 100ms});  // of which 16 may pass at once
+  const int before = h.log.turns;
+  for (int i = 0; i < 40; ++i) {
+    const direct_turns here;
+    h.send(node_up{});
+    std::this_thread::sleep_for(100us);
+  }
+  CHECK(eventually([&] { return h.log.received == 40; }));
+  CHECK(h.log.turns - before < 30);
+}
+
+TEST_CASE("threaded_caf_host: turns that may take any time are never direct") {
+  hosted_probe h({.spin = 0us, .linger = 0us, .interval = 0us, .direct = false});
+  for (int i = 1; i <= 20; ++i) {
+    const direct_turns here;
+    h.send(node_up{});
+    CHECK(h.log.thread.load() != std::this_thread::get_id());
+    std::this_thread::sleep_for(1ms);
+  }
+  CHECK(eventually([&] { return h.log.received == 20; }));
 }
 
 TEST_CASE("threaded_caf_host: an actor that throws in a direct turn ends it") {

@@ -38,6 +38,42 @@ TEST_CASE("post: after its stop the end of a pull may arrive on any thread, and 
   CHECK(log.received == 1);
 }
 
+TEST_CASE("post: a turn of the lane for one sleeping host is direct, for several none is") {
+  constexpr address worker{node_id{0}, {1}, role::gpu_worker, 0}, gateway{node_id{0}, {1}, role::gateway, 0};
+  caf_fixture fixture;
+  machine_clock time;
+  post post(node_id{0});
+  probe::log worker_log, gateway_log;
+  std::vector<caf::actor> caf_hosts;
+  for (auto [self, log] : {std::pair{worker, &worker_log}, std::pair{gateway, &gateway_log}}) {
+    auto group = std::make_unique<actor_group>(post);
+    group->add<probe>(self, *log);
+    caf_hosts.push_back(spawn_threaded_caf_host(fixture.system(), std::move(group), time, {}, {}));
+    post.add_caf_host(caf_hosts.back(), std::vector{self});
+  }
+  const auto me = std::this_thread::get_id();
+  int sent = 0;
+  for (bool direct = false; !direct && sent < 1000; ++sent) {
+    post.send_with_turn(worker, pulled{});
+    post.on_turn_end();
+    direct = worker_log.thread.load() == me;
+    std::this_thread::sleep_for(1ms);
+  }
+  CHECK(worker_log.thread.load() == me);
+  CHECK(eventually([&] { return worker_log.received == sent; }));
+  post.send_with_turn(worker, pulled{});
+  post.send_with_turn(gateway, pulled{});
+  post.on_turn_end();
+  CHECK(eventually([&] { return worker_log.received == sent + 1 && gateway_log.received == 1; }));
+  CHECK(worker_log.thread.load() != me);
+  CHECK(gateway_log.thread.load() != me);
+  caf::scoped_actor self{fixture.system()};
+  for (const auto& h : caf_hosts) {
+    caf::anon_send_exit(h, caf::exit_reason::user_shutdown);
+    self->wait_for(h);
+  }
+}
+
 TEST_CASE("post: messages to a slow actor of a plug-in are bounded, events of its node are not") {
   constexpr address guest{node_id{0}, {1}, role::extension, 0};
   constexpr size_t large = 1 << 20;
