@@ -188,6 +188,7 @@ class Faults(ClusterTest):
         with Cluster(model_text=EMULATED, device='kind = "emulated"', workers=("left", "right"), limits=LIMITS,
                      policy='batching = "eager"', env={"TROUPE_TEST_ABORT_ON": "poison"}) as c:
             up = c.start()
+            self.wait_metric(c, "troupe_slots", 2)  # "ready" waits for one worker of the model
             answers = []
 
             def ask(text):
@@ -216,6 +217,7 @@ class Faults(ClusterTest):
                      policy='batching = "eager"', env={"TROUPE_TEST_THROW_ON": "throw"}) as c:
             nodes = {name: c.start("--node", name, ready=None) for name in ("head", "left", "right")}
             nodes["head"].wait_line("ready")
+            self.wait_metric(c, "troupe_slots", 2)  # "ready" waits for one worker of the model
             status, answer = c.infer("slow", emulated_body("throws"))  # both workers run it, and both die
             self.assertEqual((status, answer["reason"]), (500, "poison"), answer)
             for name in ("left", "right"):
