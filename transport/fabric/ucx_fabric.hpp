@@ -35,7 +35,7 @@ struct ucx_options : fabric_options {
   std::vector<std::pair<std::string, std::string>> environment = {
       {"UCX_TLS", "posix,cma,tcp,self"},
       {"UCX_POSIX_ERROR_HANDLING", "y"},
-      {"UCX_KEEPALIVE_INTERVAL", "1s"},
+      {"UCX_KEEPALIVE_INTERVAL", "200ms"},
   };
 };
 
