@@ -294,7 +294,7 @@ bool driven_fabric::sleep(std::unique_lock<std::mutex>& mine) {
     } else if (now - refused_since_ < 2ms) {
       wait = 0ns;
     } else {  // no event was ready: UCX cannot be armed while sends wait for a suspended peer
-      wait = std::min<duration>(wait, 500us);
+      wait = std::min<duration>(wait, std::clamp<duration>((now - refused_since_) / 16, 500us, 1ms));
     }
     if (wait > 0ns) {
       // Dead peers are noticed, too: the keepalive timer of UCX is part of its descriptor.
