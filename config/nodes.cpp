@@ -259,17 +259,4 @@ void check_workers(section& root, const node_reading& read, const llm_reading& l
   }
 }
 
-std::vector<link_spec> read_links(section& root, const std::vector<node_spec>& nodes) {
-  std::vector<std::string_view> names;
-  for (const auto& n : nodes) names.push_back(n.name);
-  std::vector<link_spec> links;
-  for (auto* s : root.tables("link")) {
-    link_spec l;
-    for (const auto i : s->choices("nodes", names, true)) l.nodes.emplace_back(names[i]);
-    l.gbit_per_s = s->number("gbit_per_s", "a number of Gbit/s", 0.001, 100'000);
-    links.push_back(std::move(l));
-  }
-  return links;
-}
-
 }  // namespace troupe

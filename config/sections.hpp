@@ -64,6 +64,7 @@ node_reading read_nodes(section& root, const cluster_spec& cluster);
 /// Needs the cluster's nodes.
 autoscale_spec read_autoscale(section& root, const std::vector<node_spec>& nodes);
 
+/// [[link]].
 std::vector<link_spec> read_links(section& root, const std::vector<node_spec>& nodes);
 
 /// One [[model]], also of other files. Paths are relative to `directory`.

@@ -70,10 +70,16 @@ struct node_spec {
   bool schedules() const { return has(node_role::scheduler) || has(node_role::standby); }
 };
 
-/// Full duplex.
+/// Networks, buses and disks of some nodes. All links are full duplex. A node is in one of them at most.
 struct link_spec {
   std::vector<std::string> nodes;
-  double gbit_per_s = 0;
+  double gbit_per_s = 0;                 ///< of each node's interface
+  std::string leaf = {};                 ///< switch that they are connected to; empty: none
+  double uplink_gbit_per_s = 0;          ///< of the leaf to all others; 0: any
+  std::string scale_up_domain = {};      ///< interconnect of their devices, such as NVLink; empty: none
+  double scale_up_gbit_per_s = 0;        ///< of that interconnect, for each node
+  double host_to_device_gbit_per_s = 0;  ///< of each node; 0: any
+  double ssd_gbit_per_s = 0;             ///< of each node's disk; 0: any
 };
 
 struct policy_spec {

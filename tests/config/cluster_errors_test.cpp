@@ -129,7 +129,23 @@ TEST_CASE("a link joins nodes that exist") {
   check_clusters(good_cluster, {
       {"", "[[link]]\ngbit_per_s = 10\nnodes = [\"head\", \"wroker\"]\n", R"(24:18: link.nodes: holds "wroker"; did you mean 'worker'?)"},
       {"", "[[link]]\ngbit_per_s = 10\nnodes = []\n", R"(24:9: link.nodes: must be an array of "head", "worker", not an array)"},
+      {"", "[[link]]\ngbit_per_s = 10\nnodes = [\"head\"]\n[[link]]\ngbit_per_s = 20\nnodes = [\"worker\", \"head\"]\n", R"(27:9: link.nodes: holds "head", whose link is in line 24 already)"},
   });
+}
+
+TEST_CASE("a link's switch and scale-up domain have one rate each") {
+#define TWO_LINKS(first, second)                                     \
+  "[[link]]\ngbit_per_s = 10\nnodes = [\"head\"]\n" first             \
+  "\n[[link]]\ngbit_per_s = 10\nnodes = [\"worker\"]\n" second "\n"
+  check_clusters(good_cluster, {
+      {"", TWO_LINKS("uplink_gbit_per_s = 5", ""), "25:21: link.uplink_gbit_per_s: is the rate of a leaf switch; name the switch in leaf"},
+      {"", TWO_LINKS("scale_up_gbit_per_s = 5", ""), "25:23: link.scale_up_gbit_per_s: is the rate of a scale-up domain; name the domain in scale_up_domain"},
+      {"", TWO_LINKS("scale_up_domain = \"n\"", ""), "22:1: link.scale_up_gbit_per_s: is missing; it must be a number of Gbit/s in 0.001..100000"},
+      {"", TWO_LINKS("leaf = \"\"", ""), "25:8: link.leaf: must be a name of up to 64 letters, digits, '_', '-' and '.', not \"\""},
+      {"", TWO_LINKS("leaf = \"l\"\nuplink_gbit_per_s = 5", "leaf = \"l\"\nuplink_gbit_per_s = 6"), "31:21: link.uplink_gbit_per_s: is 6 for the leaf 'l', and 5 in an earlier [[link]]; give one rate for it"},
+      {"", TWO_LINKS("host_to_device_gbit_per_s = 0", ""), "25:29: link.host_to_device_gbit_per_s: must be a number of Gbit/s in 0.001..100000, not 0"},
+  });
+#undef TWO_LINKS
 }
 
 TEST_CASE("advice on the number of GPUs can only be applied to emulated ones, and within bounds that make sense") {

@@ -62,6 +62,31 @@ void check_same(const cluster_spec& a, const cluster_spec& b) {
 
 }  // namespace
 
+TEST_CASE("links of nodes are read") {
+  const auto cluster = read(changed(good_cluster, "", R"(
+[[link]]
+nodes = ["head", "worker"]
+gbit_per_s = 100
+leaf = "rack1"
+uplink_gbit_per_s = 400
+scale_up_domain = "box1"
+scale_up_gbit_per_s = 1600
+host_to_device_gbit_per_s = 128
+ssd_gbit_per_s = 10
+)"));
+  REQUIRE(listed(cluster.problems) == "");
+  REQUIRE(cluster.spec.links.size() == 1);
+  const auto& l = cluster.spec.links[0];
+  CHECK(l.nodes == std::vector<std::string>{"head", "worker"});
+  CHECK(l.gbit_per_s == 100);
+  CHECK(l.leaf == "rack1");
+  CHECK(l.uplink_gbit_per_s == 400);
+  CHECK(l.scale_up_domain == "box1");
+  CHECK(l.scale_up_gbit_per_s == 1600);
+  CHECK(l.host_to_device_gbit_per_s == 128);
+  CHECK(l.ssd_gbit_per_s == 10);
+}
+
 TEST_CASE("absent keys have defaults") {
   const auto cluster = read(good_cluster);
   REQUIRE(listed(cluster.problems) == "");

@@ -26,6 +26,44 @@ struct listener final : fabric_events {
   void on_tick(time_point) override {}
 };
 
+/// Nodes n0, n1, ... with the links.
+cluster_spec linked_nodes(size_t nodes, std::vector<link_spec> links) {
+  cluster_spec c;
+  c.nodes.resize(nodes);
+  for (size_t i = 0; i < nodes; ++i) c.nodes[i].name = "n" + std::to_string(i);
+  c.links = std::move(links);
+  return c;
+}
+
+/// Long pulls between nodes of a cluster.
+struct long_pulls {
+  explicit long_pulls(const cluster_spec& c) : time(1, c.nodes.size()), network(time, c, {}) {
+    clocks.reserve(c.nodes.size());
+    for (uint32_t i = 0; i < c.nodes.size(); ++i) {
+      clocks.emplace_back(time.truth(), 1h, 0);
+      time.set_clock(node_id{i}, clocks.back());
+      time.begin_process(node_id{i});
+    }
+  }
+  /// Milliseconds until each is complete, when all begin now.
+  std::vector<double> run(const std::vector<std::pair<uint32_t, uint32_t>>& pulls, uint64_t bytes) {
+    std::vector<double> ended(pulls.size(), -1);
+    const auto began = time.now();
+    for (size_t i = 0; i < pulls.size(); ++i)
+      network.move(node_id{pulls[i].first}, node_id{pulls[i].second}, bytes,
+                   [&, i] { ended[i] = to_ms(time.now() - began); });
+    while (time.step(began + 10s)) {
+    }
+    return ended;
+  }
+  timeline time;
+  sim_network network;
+  std::vector<sim_clock> clocks;
+};
+
+constexpr uint64_t megabytes_125 = 125'000'000;  // 1 s at 1 Gbit/s
+const auto near_to = [](double ms) { return doctest::Approx(ms).epsilon(0.001); };
+
 cluster_spec two_nodes(double gbit_per_s) {
   cluster_spec c;
   c.nodes.resize(2);
@@ -216,4 +254,49 @@ TEST_CASE("a frame for a process that has been replaced does not reach its succe
   n.run_for(10ms);
   CHECK(successor.frames.empty());
   CHECK(again->stats().discarded_in == 5);
+}
+
+TEST_CASE("long pulls share an interface, and each direction has its whole rate") {
+  long_pulls n(linked_nodes(3, {{.nodes = {"n0", "n1", "n2"}, .gbit_per_s = 1}}));
+  const auto ms = n.run({{0, 1}, {0, 2}, {1, 0}}, megabytes_125);
+  CHECK(ms[0] == near_to(2000));
+  CHECK(ms[1] == near_to(2000));
+  CHECK(ms[2] == near_to(1000));
+}
+
+TEST_CASE("frames and short pulls do not wait for long ones") {
+  long_pulls n(linked_nodes(2, {{.nodes = {"n0", "n1"}, .gbit_per_s = 1}}));
+  n.network.move(node_id{0}, node_id{1}, megabytes_125, [] {});
+  const auto arrival = n.network.transfer(node_id{0}, node_id{1}, 1000);
+  CHECK(to_ms(arrival - n.time.now()) < 1);
+}
+
+TEST_CASE("long pulls between leaves share the uplinks, those inside a leaf do not use them") {
+  long_pulls n(
+      linked_nodes(4, {{.nodes = {"n0", "n1"}, .gbit_per_s = 10, .leaf = "left", .uplink_gbit_per_s = 1},
+                       {.nodes = {"n2", "n3"}, .gbit_per_s = 10, .leaf = "right", .uplink_gbit_per_s = 4}}));
+  auto ms = n.run({{0, 2}, {1, 3}}, megabytes_125);
+  CHECK(ms[0] == near_to(2000));
+  CHECK(ms[1] == near_to(2000));
+  ms = n.run({{0, 1}, {2, 1}}, megabytes_125);
+  CHECK(ms[0] == near_to(111.1));  // what the uplink leaves of n1's interface
+  CHECK(ms[1] == near_to(1000));
+}
+
+TEST_CASE("a slow link limits long pulls that are under way, until it ends") {
+  long_pulls n(linked_nodes(3, {{.nodes = {"n0", "n1", "n2"}, .gbit_per_s = 1}}));
+  n.time.at(500ms, sim_event::fault, [&] { n.network.begin_slow(node_id{1}, node_id{0}, 0.1); });
+  n.time.at(1500ms, sim_event::fault, [&] { n.network.end_slow(node_id{1}, node_id{0}, 0.1); });
+  CHECK(n.run({{0, 1}}, megabytes_125)[0] == near_to(1900));  // 0.5 + 0.1 in the slow second, 0.4 left
+}
+
+TEST_CASE("pulls of a process that ended leave their bandwidth to others") {
+  long_pulls n(linked_nodes(3, {{.nodes = {"n0", "n1", "n2"}, .gbit_per_s = 1}}));
+  n.time.at(1s, sim_event::fault, [&] {
+    n.network.crash(node_id{1}, true);
+    n.time.end_process(node_id{1});
+  });
+  const auto ms = n.run({{0, 1}, {0, 2}}, megabytes_125);
+  CHECK(ms[0] == -1);
+  CHECK(ms[1] == near_to(1500));
 }

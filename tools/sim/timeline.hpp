@@ -23,10 +23,8 @@ class timeline final : public sim_timeline {
   duration now() const override { return now_; }
   void at(duration t, sim_event kind, node_id owner, std::function<void()> action) override;
   void at_local(time_point t, sim_event kind, node_id owner, std::function<void()> action) override;
+  void at(duration t, sim_event kind, std::function<void()> action) override;
   uint64_t draw() override { return random_(); }
-
-  /// Schedules an event of the world itself.
-  void at(duration t, sim_event kind, std::function<void()> action);
 
   /// Advances to the next event and runs it, if it is at `until` or earlier; else advances to `until`.
   bool step(duration until);

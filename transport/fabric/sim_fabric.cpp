@@ -117,8 +117,12 @@ class sim_fabric final : public fabric, private sim_port {
     }
     auto arrival = network_.transfer(self_, from, 64);
     p.whole = timeline_.draw() % 4 > 0;
-    if (p.whole) arrival += network_.transfer(from, self_, into.size() + 64) - timeline_.now();
-    advance_at(arrival, place);
+    if (!p.whole) return advance_at(arrival, place);
+    if (const auto bytes = into.size() + 64; bytes <= sim_network::max_packet)
+      advance_at(arrival + network_.transfer(from, self_, bytes) - timeline_.now(), place);
+    else
+      timeline_.at(arrival, sim_event::pull, self_,
+                   [this, place] { fetch(place, pulls_[place].into.size() + 64); });
   }
 
   void post(std::function<void()> job) override { run(std::move(job)); }
@@ -257,7 +261,7 @@ class sim_fabric final : public fabric, private sim_port {
       const size_t piece = p->next == 16 ? timeline_.draw() % (left + 1) : left;
       std::memcpy(p->into.data() + p->next, from + p->next, piece);
       p->next += piece;
-      return advance_at(network_.transfer(p->from, self_, piece + 64), place);
+      return fetch(place, piece + 64);
     }
     if (!p->whole) {
       const size_t end = std::min<size_t>(16, n);
@@ -267,6 +271,11 @@ class sim_fabric final : public fabric, private sim_port {
     ++stats_.pulls;
     stats_.bytes_pulled += n;
     turn([&] { pulls_.end(place, pull_status::ok); });
+  }
+  void fetch(uint32_t place, uint64_t bytes) {
+    const auto from = pulls_[place].from;
+    if (bytes <= sim_network::max_packet) return advance_at(network_.transfer(from, self_, bytes), place);
+    network_.move(from, self_, bytes, [this, place] { advance(place); });
   }
   void advance_at(duration t, uint32_t place) {
     timeline_.at(t, sim_event::pull, self_, [this, place] { advance(place); });

@@ -1,6 +1,8 @@
 #include "transport/fabric/sim_network.hpp"
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
 namespace troupe {
 namespace {
@@ -8,6 +10,11 @@ namespace {
 duration on_wire(uint64_t bytes, double gbit_per_s) {
   return duration{static_cast<int64_t>(static_cast<double>(bytes) * 8 / gbit_per_s)};
 }
+
+uint64_t bytes_per_s(double gbit_per_s) { return static_cast<uint64_t>(gbit_per_s * 1e9 / 8); }
+
+/// More than any interface has.
+constexpr uint64_t unlimited_rate = uint64_t{1} << 60;
 
 }  // namespace
 
@@ -19,14 +26,43 @@ sim_network::sim_network(sim_timeline& timeline, const cluster_spec& cluster, co
       channels_(nodes_ * nodes_ * 2),
       interfaces_(nodes_, {o.gbit_per_s, {}, {}}),
       ports_(nodes_) {
-  for (size_t i = 0; i < nodes_; ++i)
-    for (const auto& link : cluster.links)
-      if (std::find(link.nodes.begin(), link.nodes.end(), cluster.nodes[i].name) != link.nodes.end())
-        interfaces_[i].gbit_per_s = link.gbit_per_s;
+  connect_leaves(cluster);
+  for (auto& i : interfaces_) {
+    i.out = flows_.add(bytes_per_s(i.gbit_per_s));
+    i.in = flows_.add(bytes_per_s(i.gbit_per_s));
+  }
+}
+
+void sim_network::connect_leaves(const cluster_spec& cluster) {
+  std::map<std::string, uint32_t> by_name;
+  for (const auto& link : cluster.links) {
+    uint32_t leaf = no_leaf;
+    if (!link.leaf.empty()) {
+      const auto [at, first] = by_name.try_emplace(link.leaf, static_cast<uint32_t>(leaves_.size()));
+      leaf = at->second;
+      const auto rate = link.uplink_gbit_per_s > 0 ? bytes_per_s(link.uplink_gbit_per_s) : unlimited_rate;
+      if (first) leaves_.push_back({flows_.add(rate), flows_.add(rate)});
+    }
+    for (size_t i = 0; i < nodes_; ++i) {
+      if (std::find(link.nodes.begin(), link.nodes.end(), cluster.nodes[i].name) == link.nodes.end())
+        continue;
+      interfaces_[i].gbit_per_s = link.gbit_per_s;
+      interfaces_[i].leaf = leaf;
+    }
+  }
 }
 
 void sim_network::attach(node_id node, sim_lane lane, sim_port* port) {
   ports_[node.value][static_cast<size_t>(lane)] = port;
+  if (port != nullptr || lane != sim_lane::data) return;
+  // The process has ended: nobody waits for its pulls.
+  for (auto p = pulls_.begin(); p != pulls_.end();) {
+    const auto it = p++;
+    if (it->second.to != node) continue;
+    flows_.cancel(it->first, timeline_.now());
+    pulls_.erase(it);
+  }
+  arm();
 }
 
 duration sim_network::jitter(duration up_to) {
@@ -86,9 +122,72 @@ void sim_network::when_passing(node_id a, node_id b, node_id owner, std::functio
     action();
 }
 
+std::vector<flow_network::resource> sim_network::way(node_id from, node_id to) {
+  const auto& out = interfaces_[from.value];
+  const auto& in = interfaces_[to.value];
+  std::vector<flow_network::resource> over{out.out, in.in};
+  if (out.leaf != in.leaf) {
+    if (out.leaf != no_leaf) over.push_back(leaves_[out.leaf].up);
+    if (in.leaf != no_leaf) over.push_back(leaves_[in.leaf].down);
+  }
+  if (const auto& limits = between(from, to).limits) over.push_back((*limits)[from > to]);
+  return over;
+}
+
+void sim_network::move(node_id from, node_id to, uint64_t bytes, std::function<void()> action) {
+  const auto f = flows_.start(bytes, way(from, to), timeline_.now());
+  pulls_.emplace(f, long_pull{from, to, std::move(action)});
+  arm();
+}
+
+void sim_network::arm() {
+  const auto next = flows_.next_end();
+  if (next >= armed_) return;  // the event at that time looks again
+  armed_ = next;
+  timeline_.at(next, sim_event::network, [this, next] {
+    if (armed_ != next) return;
+    armed_ = duration::max();
+    end_pulls();
+  });
+}
+
+void sim_network::end_pulls() {
+  for (const auto f : flows_.ended(timeline_.now())) {
+    const auto at = pulls_.find(f);
+    if (at == pulls_.end()) continue;
+    auto& p = at->second;
+    const auto t =
+        timeline_.now() + options_.data_latency + jitter(options_.data_jitter) + between(p.from, p.to).extra;
+    timeline_.at(t, sim_event::pull, p.to, std::move(p.action));
+    pulls_.erase(at);
+  }
+  arm();
+}
+
+/// The slowest of the slow links that are on decides.
+void sim_network::set_limits(node_id a, node_id b) {
+  auto& p = between(a, b);
+  if (!p.limits) {
+    p.limits = {flows_.add(unlimited_rate), flows_.add(unlimited_rate)};
+    for (const auto& [f, pull] : pulls_)
+      if (std::minmax(pull.from, pull.to) == std::minmax(a, b))
+        flows_.limit(f, (*p.limits)[pull.from > pull.to], timeline_.now());
+  }
+  auto rate = unlimited_rate;
+  for (const double slow : p.slow) rate = std::min(rate, bytes_per_s(slow));
+  for (const auto r : *p.limits) flows_.set_rate(r, rate, timeline_.now());
+  arm();
+}
+
+void sim_network::begin_slow(node_id a, node_id b, double gbit_per_s) {
+  between(a, b).slow.push_back(gbit_per_s);
+  set_limits(a, b);
+}
+
 void sim_network::end_slow(node_id a, node_id b, double gbit_per_s) {
   auto& slow = between(a, b).slow;
   slow.erase(std::find(slow.begin(), slow.end(), gbit_per_s));
+  set_limits(a, b);
 }
 
 void sim_network::end_stall(node_id a, node_id b) {

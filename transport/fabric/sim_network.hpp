@@ -5,12 +5,15 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "messages/cluster/cluster.hpp"
 #include "messages/common/ids.hpp"
 #include "messages/common/time.hpp"
+#include "transport/fabric/flow_network.hpp"
 
 namespace troupe {
 
@@ -27,6 +30,8 @@ class sim_timeline {
   virtual void at(duration t, sim_event kind, node_id owner, std::function<void()> action) = 0;
   /// Like `at`, at a time of the owner's clock.
   virtual void at_local(time_point t, sim_event kind, node_id owner, std::function<void()> action) = 0;
+  /// Like `at`, of no process: it always runs.
+  virtual void at(duration t, sim_event kind, std::function<void()> action) = 0;
   virtual uint64_t draw() = 0;  ///< the next random number
 };
 
@@ -49,7 +54,9 @@ class sim_port {
   virtual void broken(node_id peer, duration noticed_at) = 0;
 };
 
-/// Single-threaded. A node's links are full duplex and shared by all its traffic.
+/// Single-threaded. A node's interface is full duplex. Frames and short pulls take their turns on both
+/// interfaces. Long pulls share the interfaces and the uplinks of leaf switches max-min fairly. Neither
+/// delays the other: frames are few bytes beside what long pulls move.
 class sim_network {
  public:
   struct options {
@@ -73,6 +80,9 @@ class sim_network {
   void send(node_id from, node_id to, sim_lane lane, uint64_t connection, std::vector<std::byte> bytes);
   /// Arrival time of a packet of this size that is sent now.
   duration transfer(node_id from, node_id to, uint64_t bytes);
+  /// Moves more than `max_packet` bytes from now on; then runs `action` for the process on node `to`.
+  void move(node_id from, node_id to, uint64_t bytes, std::function<void()> action);
+  static constexpr uint64_t max_packet = 64u << 10;
   bool stalled(node_id a, node_id b) const { return between(a, b).stalls > 0; }
   bool is_cut(node_id a, node_id b) const { return between(a, b).cuts > 0; }
   /// Runs `action` for process `owner` once no stall is between the nodes.
@@ -83,7 +93,7 @@ class sim_network {
   void end_delay(node_id a, node_id b, duration extra) { between(a, b).extra -= extra; }
   void begin_reorder(node_id a, node_id b, duration extra) { between(a, b).reorder += extra; }
   void end_reorder(node_id a, node_id b, duration extra) { between(a, b).reorder -= extra; }
-  void begin_slow(node_id a, node_id b, double gbit_per_s) { between(a, b).slow.push_back(gbit_per_s); }
+  void begin_slow(node_id a, node_id b, double gbit_per_s);
   void end_slow(node_id a, node_id b, double gbit_per_s);
   void begin_stall(node_id a, node_id b) { ++between(a, b).stalls; }
   void end_stall(node_id a, node_id b);
@@ -94,6 +104,8 @@ class sim_network {
   struct pair {
     duration extra{}, reorder{};
     std::vector<double> slow;
+    /// Limits of long pulls in both directions, from the first slow link on; the lower node sends first.
+    std::optional<std::array<flow_network::resource, 2>> limits;
     int stalls = 0, cuts = 0;
     std::vector<std::pair<node_id, std::function<void()>>> waiting;
   };
@@ -104,7 +116,17 @@ class sim_network {
   struct interface {
     double gbit_per_s;
     duration sends_until{}, receives_until{};
+    flow_network::resource out = 0, in = 0;
+    uint32_t leaf = no_leaf;
   };
+  struct leaf_switch {
+    flow_network::resource up = 0, down = 0;
+  };
+  struct long_pull {
+    node_id from, to;
+    std::function<void()> action;
+  };
+  static constexpr uint32_t no_leaf = ~0u;
 
   pair& between(node_id a, node_id b) { return pairs_[std::min(a, b).value * nodes_ + std::max(a, b).value]; }
   const pair& between(node_id a, node_id b) const { return const_cast<sim_network*>(this)->between(a, b); }
@@ -117,13 +139,25 @@ class sim_network {
   void arrive(size_t which);
   void lose_suffix(channel& c);
 
+  void connect_leaves(const cluster_spec& cluster);
+  /// What a long pull shares with others.
+  std::vector<flow_network::resource> way(node_id from, node_id to);
+  void set_limits(node_id a, node_id b);
+  /// Schedules the next end of a long pull.
+  void arm();
+  void end_pulls();
+
   sim_timeline& timeline_;
   const options options_;
   const size_t nodes_;
   std::vector<pair> pairs_;
   std::vector<channel> channels_;
   std::vector<interface> interfaces_;
+  std::vector<leaf_switch> leaves_;
   std::vector<std::array<sim_port*, 2>> ports_;
+  flow_network flows_;
+  std::map<flow_network::flow, long_pull> pulls_;
+  duration armed_ = duration::max();
 };
 
 }  // namespace troupe
