@@ -29,8 +29,9 @@ class Help(unittest.TestCase):
     COMMANDS = ("up", "check", "config", "config dump", "status", "actors", "ask", "tell", "top", "trace", "certs", "deploy",
                 "undeploy", "drain", "load", "chat", "serve", "infer", "embed", "profile", "simulate", "bench", "bench fabric",
                 "bench schedule", "bench serve", "bench simulate", "bench infer", "bench llm",
-                "bench partition", "bench route", "replay", "traffic", "migrate", "why", "goodput",
-                "generate", "experiment", "experiment list", "experiment run", "experiment plot")
+                "bench partition", "bench plan", "bench route", "replay", "traffic", "migrate", "why", "goodput",
+                "generate", "experiment", "experiment list", "experiment run", "experiment plot", "plan",
+                "plan multicast")
 
     def test_every_command_shows_an_example_of_itself(self):
         for command in self.COMMANDS:

@@ -8,6 +8,7 @@
 #include "tools/bench/infer.hpp"
 #include "tools/bench/llm.hpp"
 #include "tools/bench/partition.hpp"
+#include "tools/bench/plan.hpp"
 #include "tools/bench/route.hpp"
 #include "tools/bench/schedule.hpp"
 #include "tools/bench/serve.hpp"
@@ -66,6 +67,18 @@ void add_bench_commands(CLI::App& app, cli_job& chosen) {
   auto* as_csv = partition->add_flag("--csv", p->csv, "Print every configuration as CSV");
   partition->add_flag("--json", p->json, "Print one JSON document")->excludes(as_csv);
   partition->callback([p, &chosen] { chosen = [p] { return bench_partition(*p); }; });
+
+  auto m = std::make_shared<bench_plan_options>();
+  auto* plan = add_subcommand(*bench, "plan", "Measure plans of multicasts over random networks",
+                              "troupe bench plan --targets 64 --sources 8");
+  plan->add_option("--sources", m->sources, "Sources")->check(whole_in(1, 256))->capture_default_str();
+  plan->add_option("--targets", m->targets, "Targets")->check(whole_in(1, 256))->capture_default_str();
+  plan->add_option("--instances", m->instances, "Random networks of each kind")
+      ->check(whole_in(1, 100'000))
+      ->capture_default_str();
+  plan->add_flag("--greedy", m->greedy, "Greedy chains even for few targets, compared with the best ones");
+  plan->add_flag("--json", m->json, "Print one JSON document");
+  plan->callback([m, &chosen] { chosen = [m] { return bench_plan(*m); }; });
 
   auto r = std::make_shared<bench_route_options>();
   auto* route = add_subcommand(*bench, "route",

@@ -41,7 +41,7 @@ void add_client_commands(CLI::App& app, cli_job& chosen);
 void add_trace_commands(CLI::App& app, cli_job& chosen);
 /// Models in this process, without a cluster file: serve, infer, profile, generate.
 void add_model_commands(CLI::App& app, cli_job& chosen);
-/// The laboratory: goodput, experiment.
+/// The laboratory: goodput, experiment, plan.
 void add_lab_commands(CLI::App& app, cli_job& chosen);
 
 }  // namespace troupe

@@ -1,10 +1,13 @@
-// The laboratory's subcommands: goodput, experiment.
+// The laboratory's subcommands: goodput, experiment, plan.
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <memory>
+#include <string>
 
 #include "tools/commands/command_line.hpp"
 #include "tools/commands/experiment.hpp"
 #include "tools/commands/goodput.hpp"
+#include "tools/commands/plan_multicast.hpp"
 
 namespace troupe {
 namespace {
@@ -93,11 +96,30 @@ void add_experiment(CLI::App& app, cli_job& chosen) {
   plot->callback([o, &chosen] { chosen = [o] { return plot_experiments(*o); }; });
 }
 
+void add_plan(CLI::App& app, cli_job& chosen) {
+  struct arguments {
+    std::string file;
+    bool json = false;
+  };
+  auto a = std::make_shared<arguments>();
+  auto* plan =
+      add_subcommand(app, "plan", "Compute plans without a cluster", "troupe plan multicast network.json");
+  plan->require_subcommand(1);
+  auto* multicast =
+      add_subcommand(*plan, "multicast", "Plan the chains by which weights reach the targets of a scale-out",
+                     "troupe plan multicast network.json");
+  multicast->add_option("file", a->file, "JSON file: sources, targets and the rates between them")
+      ->required();
+  multicast->add_flag("--json", a->json, "Print one JSON document");
+  multicast->callback([a, &chosen] { chosen = [a] { return plan_multicast_file(a->file, a->json); }; });
+}
+
 }  // namespace
 
 void add_lab_commands(CLI::App& app, cli_job& chosen) {
   add_goodput(app, chosen);
   add_experiment(app, chosen);
+  add_plan(app, chosen);
 }
 
 }  // namespace troupe
