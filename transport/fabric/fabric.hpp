@@ -42,6 +42,7 @@ using pull_done = std::function<void(pull_status)>;
 struct registered_memory {
   std::span<std::byte> bytes;
   memory_kind kind = memory_kind::host;
+  uint64_t offset = 0;  ///< of its first byte, in pulls of peers; 0 for the first memory of a process
 };
 
 /// Counters of a fabric since its creation.
@@ -58,7 +59,8 @@ class fabric {
  public:
   virtual ~fabric() = default;
 
-  /// Allocates and registers the one pool of this process. At most once, before `address`.
+  /// Allocates and registers an arena of this process, of `max_arenas` at most (transport/fabric/arenas.hpp).
+  /// Before `start` and `address`. Throws std::runtime_error with the reason.
   virtual registered_memory allocate(memory_kind kind, size_t bytes) = 0;
   /// Whether peers can pull from memory of this kind without staging it in host memory first.
   virtual bool reaches(memory_kind kind) const = 0;
@@ -84,10 +86,10 @@ class fabric {
   /// is handled by the failure detector. A frame beyond the size limit or the limits of unsent frames breaks
   /// the connection (`on_lost`), so the frames that arrive are always a prefix of those sent.
   virtual void send(node_id peer, std::vector<std::byte> frame) = 0;
-  /// Copies `into.size()` bytes at `offset` of the peer's pool into `into`, which must stay valid until
-  /// `done` is called: exactly once, on the fabric's thread or within this call, with `lost` if the fabric
-  /// has been stopped. The first and the last 16 bytes are read after everything between them, so that words
-  /// there can vouch for it. A pull can succeed although the peer has died: verify the bytes
+  /// Copies `into.size()` bytes at `offset` of the peer's registered memory into `into`, which must stay
+  /// valid until `done` is called: exactly once, on the fabric's thread or within this call, with `lost` if
+  /// the fabric has been stopped. The first and the last 16 bytes are read after everything between them, so
+  /// that words there can vouch for it. A pull can succeed although the peer has died: verify the bytes
   /// (transport/memory/pull_check.hpp).
   virtual void pull(node_id peer, uint64_t offset, std::span<std::byte> into, pull_done done) = 0;
   /// Runs `job` on the fabric's thread.

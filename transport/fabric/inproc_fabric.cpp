@@ -12,19 +12,25 @@
 #include <stdexcept>
 #include <thread>
 
-#include "transport/common/fence.hpp"
+#include "transport/fabric/arenas.hpp"
 
 namespace troupe {
 namespace {
 
-/// Page-aligned, zeroed.
-struct pool {
-  explicit pool(size_t bytes) : size(bytes), data(new (std::align_val_t{4096}) std::byte[bytes]()) {}
-  ~pool() { ::operator delete[](data, std::align_val_t{4096}); }
-  pool(const pool&) = delete;
-  pool& operator=(const pool&) = delete;
-  const size_t size;
-  std::byte* const data;
+/// Registered memory of a process: page-aligned, zeroed.
+struct inproc_memory {
+  inproc_memory() = default;
+  ~inproc_memory() {
+    for (auto* p : blocks) ::operator delete[](p, std::align_val_t{4096});
+  }
+  inproc_memory(const inproc_memory&) = delete;
+  inproc_memory& operator=(const inproc_memory&) = delete;
+  registered_memory add(size_t bytes, memory_kind kind) {
+    blocks.push_back(new (std::align_val_t{4096}) std::byte[bytes]());
+    return all.add({blocks.back(), bytes}, kind);
+  }
+  arenas all;
+  std::vector<std::byte*> blocks;
 };
 
 /// The thread of a fabric, with the jobs that others posted to it. Others may hold it longer than the fabric
@@ -67,9 +73,7 @@ class inproc_fabric final : public fabric {
 
   registered_memory allocate(memory_kind kind, size_t bytes) override {
     if (!reaches(kind)) throw std::runtime_error("the in-process fabric registers host memory only");
-    if (pool_) throw std::runtime_error("the fabric has its pool already");
-    pool_ = std::make_shared<pool>(bytes);
-    return {{pool_->data, pool_->size}, kind};
+    return memory_->add(bytes, kind);
   }
   bool reaches(memory_kind kind) const override { return kind == memory_kind::host; }
 
@@ -110,7 +114,7 @@ class inproc_fabric final : public fabric {
         return events_->on_lost(peer, incarnation,
                                 fmt::format("no node listens at the address \"{}\"", address));
       }
-      peers_[peer] = {incarnation, found->second, found->second->inbox_, found->second->pool_};
+      peers_[peer] = {incarnation, found->second, found->second->inbox_, found->second->memory_};
     });
   }
   void disconnect(node_id peer) override {
@@ -144,10 +148,10 @@ class inproc_fabric final : public fabric {
     const bool posted = inbox_->post([this, from, offset, into, shared_done] {
       const auto found = peers_.find(from);
       if (from != self_ && found == peers_.end()) return (*shared_done)(pull_status::lost);
-      const auto& source = from == self_ ? pool_ : found->second.memory;
-      const size_t size = source ? source->size : 0;
-      if (offset > size || into.size() > size - offset) return (*shared_done)(pull_status::refused);
-      copy_ends_last(into, source->data + offset);
+      const auto& memory = from == self_ ? memory_ : found->second.memory;
+      const auto range = memory->all.find({offset, into.size()});
+      if (!range) return (*shared_done)(pull_status::refused);
+      copy_range(*range, into);
       ++pulls_;
       bytes_pulled_ += into.size();
       (*shared_done)(pull_status::ok);
@@ -167,16 +171,8 @@ class inproc_fabric final : public fabric {
     incarnation_id incarnation;
     inproc_fabric* fabric;
     std::shared_ptr<inproc_thread> inbox;
-    std::shared_ptr<pool> memory;
+    std::shared_ptr<inproc_memory> memory;
   };
-
-  static void copy_ends_last(std::span<std::byte> into, const std::byte* from) {
-    const size_t n = into.size(), end = std::min<size_t>(16, n);
-    std::memcpy(into.data(), from, n);
-    read_fence();
-    std::memcpy(into.data(), from, end);
-    std::memcpy(into.data() + n - end, from + n - end, end);
-  }
 
   void lose(node_id node, incarnation_id incarnation) {
     const auto found = peers_.find(node);
@@ -213,7 +209,7 @@ class inproc_fabric final : public fabric {
   const incarnation_id incarnation_;
   const clock& clock_;
   const std::shared_ptr<inproc_thread> inbox_ = std::make_shared<inproc_thread>();
-  std::shared_ptr<pool> pool_;
+  const std::shared_ptr<inproc_memory> memory_ = std::make_shared<inproc_memory>();
   fabric_events* events_ = nullptr;
   std::map<node_id, neighbour> peers_;
   std::atomic<uint64_t> frames_out_{0}, bytes_out_{0}, frames_in_{0}, bytes_in_{0}, discarded_out_{0};

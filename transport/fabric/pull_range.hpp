@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <optional>
 #include <span>
 
 #include "transport/common/fence.hpp"
@@ -21,13 +20,6 @@ struct pull_range {
   uint64_t offset = 0;
   uint64_t size = 0;
 };
-
-/// Nothing if the range is not inside the pool.
-inline std::optional<std::span<const std::byte>> range_of(std::span<const std::byte> pool,
-                                                          const pull_range& range) {
-  if (range.offset > pool.size() || range.size > pool.size() - range.offset) return std::nullopt;
-  return pool.subspan(range.offset, range.size);
-}
 
 /// Both ends of a range of at least 32 bytes, read after everything that was read before the call.
 inline range_ends read_ends(std::span<const std::byte> range) {

@@ -26,25 +26,21 @@ uint64_t process_at(std::string_view address) {
 
 }  // namespace
 
-sim_memory::pool::pool(size_t bytes) {
+registered_memory sim_memory::process_memory::add(size_t bytes, memory_kind kind) {
   constexpr size_t page = 4096;
   size_t room = bytes + page;
   void* start = std::calloc(room, 1);
   if (start == nullptr) throw std::bad_alloc();
-  block_.reset(start);
+  blocks_.emplace_back(start);
   std::align(page, bytes, start, room);
-  bytes_ = {static_cast<std::byte*>(start), bytes};
+  return all_.add({static_cast<std::byte*>(start), bytes}, kind);
 }
 
-void sim_memory::pool::freed::operator()(void* p) const { std::free(p); }
+void sim_memory::process_memory::freed::operator()(void* p) const { std::free(p); }
 
-std::shared_ptr<sim_memory::pool> sim_memory::add(uint64_t process, size_t bytes) {
-  return pools_[process] = std::make_shared<pool>(bytes);
-}
-
-const sim_memory::pool* sim_memory::find(uint64_t process) const {
-  const auto it = pools_.find(process);
-  return it == pools_.end() ? nullptr : it->second.get();
+const arenas* sim_memory::find(uint64_t process) const {
+  const auto it = processes_.find(process);
+  return it == processes_.end() ? nullptr : &it->second->all();
 }
 
 class sim_fabric final : public fabric, private sim_port {
@@ -61,8 +57,7 @@ class sim_fabric final : public fabric, private sim_port {
 
   registered_memory allocate(memory_kind kind, size_t bytes) override {
     if (!reaches(kind)) throw std::runtime_error("the simulated fabric registers host memory only");
-    pool_ = memory_.add(process_, bytes);
-    return {pool_->bytes(), kind};
+    return own_memory_->add(bytes, kind);
   }
   bool reaches(memory_kind kind) const override { return kind == memory_kind::host; }
 
@@ -237,7 +232,7 @@ class sim_fabric final : public fabric, private sim_port {
     auto* const p = &pulls_[place];
     if (network_.stalled(self_, p->from))
       return network_.when_passing(self_, p->from, self_, [this, place] { advance(place); });
-    const auto* source = p->from == self_ ? pool_.get() : memory_.find(p->process);
+    const auto* source = p->from == self_ ? &own_memory_->all() : memory_.find(p->process);
     const auto it = peers_.find(p->from);
     const bool connected = p->from == self_ || (it != peers_.end() &&
                                                 it->second.connection == p->connection && !it->second.broken);
@@ -249,10 +244,9 @@ class sim_fabric final : public fabric, private sim_port {
       return;
     }
     const size_t n = p->into.size();
-    const auto bytes = source->bytes();
-    if (p->offset > bytes.size() || n > bytes.size() - p->offset)
-      return turn([&] { pulls_.end(place, pull_status::refused); });
-    const auto* from = bytes.data() + p->offset;
+    const auto range = source->find({p->offset, n});
+    if (!range) return turn([&] { pulls_.end(place, pull_status::refused); });
+    const auto* from = range->data();
     const size_t middle_end = n > 32 ? n - 16 : 16;
     if (p->whole) {
       std::memcpy(p->into.data(), from, n);
@@ -287,7 +281,7 @@ class sim_fabric final : public fabric, private sim_port {
   const node_id self_;
   const uint64_t process_;
   const clock& clock_;
-  std::shared_ptr<sim_memory::pool> pool_;
+  const std::shared_ptr<sim_memory::process_memory> own_memory_ = memory_.begin(process_);
   fabric_events* events_ = nullptr;
   std::map<node_id, neighbour> peers_;
   uint64_t last_connection_ = 0;

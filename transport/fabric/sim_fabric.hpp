@@ -3,38 +3,41 @@
 #pragma once
 #include <map>
 #include <memory>
-#include <span>
+#include <vector>
 
+#include "transport/fabric/arenas.hpp"
 #include "transport/fabric/fabric.hpp"
 #include "transport/fabric/sim_network.hpp"
 
 namespace troupe {
 
-/// The pools of all processes. Those of killed ones stay readable for a while.
+/// Registered memory of all processes. That of killed ones stays readable for a while.
 class sim_memory {
  public:
-  /// Page-aligned and zeroed; pages are not touched before their first use.
-  class pool {
+  /// Of one process. Page-aligned and zeroed; pages are not touched before their first use.
+  class process_memory {
    public:
-    explicit pool(size_t bytes);
-    std::span<std::byte> bytes() const { return bytes_; }
+    registered_memory add(size_t bytes, memory_kind kind);
+    const arenas& all() const { return all_; }
 
    private:
     struct freed {
       void operator()(void* p) const;
     };
-    std::unique_ptr<void, freed> block_;
-    std::span<std::byte> bytes_;
+    std::vector<std::unique_ptr<void, freed>> blocks_;
+    arenas all_;
   };
 
-  /// The pool of a new process.
-  std::shared_ptr<pool> add(uint64_t process, size_t bytes);
+  /// That of a new process, which has none yet.
+  std::shared_ptr<process_memory> begin(uint64_t process) {
+    return processes_[process] = std::make_shared<process_memory>();
+  }
   /// Null after `forget`.
-  const pool* find(uint64_t process) const;
-  void forget(uint64_t process) { pools_.erase(process); }
+  const arenas* find(uint64_t process) const;
+  void forget(uint64_t process) { processes_.erase(process); }
 
  private:
-  std::map<uint64_t, std::shared_ptr<pool>> pools_;
+  std::map<uint64_t, std::shared_ptr<process_memory>> processes_;
 };
 
 /// `process` is unique among all processes of the simulation. All references outlive the fabric.

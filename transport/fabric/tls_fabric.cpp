@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <deque>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
@@ -79,15 +80,12 @@ class tls_carrier final : public carrier {
 
   registered_memory allocate(memory_kind kind, size_t bytes) override {
     if (!reaches(kind)) throw std::runtime_error("the TLS fabric registers host memory only");
-    if (pool_) throw std::runtime_error("the fabric has its pool already");
-    pool_.emplace(bytes);
-    shared_.pool = pool_->bytes();
-    return {pool_->bytes(), kind};
+    return shared_.memory.add(mapped_.emplace_back(bytes).bytes(), kind);
   }
   bool reaches(memory_kind kind) const override { return kind == memory_kind::host; }
   std::string address() const override {
     return encode(tls_address{options_.self, options_.incarnation, options_.secret, shared_.epoch,
-                              shared_.pool.size(), listener_.port(), options_.host});
+                              shared_.memory.sizes(), listener_.port(), options_.host});
   }
   fabric_stats stats() const override { return shared_.count.read(); }
 
@@ -142,7 +140,7 @@ class tls_carrier final : public carrier {
 
   const tls_fabric_options options_;
   const tls_context context_;
-  std::optional<mapped_memory> pool_;
+  std::deque<mapped_memory> mapped_;
   epoll_set epoll_;
   shared_state shared_{.options = options_, .epoll = epoll_.fd()};
   tcp_listener listener_;

@@ -1,7 +1,9 @@
 #include "transport/fabric/ucx_fabric.hpp"
 
+#include <memory>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include "transport/fabric/carrier.hpp"
 #include "transport/fabric/driven_fabric.hpp"
@@ -21,19 +23,14 @@ class ucx_carrier final : public carrier {
 
   registered_memory allocate(memory_kind kind, size_t bytes) override {
     if (!reaches(kind)) throw std::runtime_error("UCX here registers host memory only");
-    if (pool_) throw std::runtime_error("the fabric has its pool already");
-    pool_ = std::make_unique<region>(context_, bytes);
-    peers_.set_pool(pool_->bytes());
-    return {pool_->bytes(), kind};
+    regions_.push_back(std::make_unique<region>(context_, bytes));
+    return peers_.add_arena(regions_.back()->bytes(), kind);
   }
   bool reaches(memory_kind kind) const override { return kind == memory_kind::host; }
   std::string address() const override {
-    ucx_address a{options_.self, options_.incarnation, options_.secret, 0, 0, workers_.address(), {}};
-    if (pool_) {
-      a.pool_base = reinterpret_cast<uint64_t>(pool_->bytes().data());
-      a.pool_bytes = pool_->bytes().size();
-      a.pool_key = pool_->packed_key();
-    }
+    ucx_address a{options_.self, options_.incarnation, options_.secret, {}, workers_.address()};
+    for (const auto& r : regions_)
+      a.arenas.push_back({reinterpret_cast<uint64_t>(r->bytes().data()), r->bytes().size(), r->packed_key()});
     return encode(a);
   }
   fabric_stats stats() const override { return peers_.shared().count.read(); }
@@ -79,7 +76,7 @@ class ucx_carrier final : public carrier {
   const ucx_options options_;
   const clock& clock_;
   context context_;
-  std::unique_ptr<region> pool_;
+  std::vector<std::unique_ptr<region>> regions_;
   workers workers_{context_, &on_message, this};
   neighbours peers_{workers_.get(), options_, clock_};
 };

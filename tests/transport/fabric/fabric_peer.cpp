@@ -94,6 +94,8 @@ int main(int argc, char** argv) {
   options.max_unsent_bytes = 1u << 30;
   const auto fabric = make_test_fabric(options, clock);
   slot_pool pool(options.self, options.incarnation, fabric->allocate(memory_kind::host, 32u << 20));
+  const auto second = fabric->allocate(memory_kind::host, 1u << 20);
+  for (size_t i = 0; i < second.bytes.size(); ++i) second.bytes[i] = mixed_byte(node, i);
   scripted_peer events(*fabric, trusting);
   fabric->start(events);
   for (std::string line; std::getline(std::cin, line);) {
@@ -139,6 +141,8 @@ int main(int argc, char** argv) {
       if (!s) return 1;
       std::ranges::fill(s->payload, static_cast<std::byte>(fill));
       std::cout << s->region.offset << ' ' << s->region.size << ' ' << s->region.generation << std::endl;
+    } else if (command == "second_arena") {
+      std::cout << second.offset << std::endl;
     } else if (command == "cpu") {
       rusage used{};
       ::getrusage(RUSAGE_SELF, &used);

@@ -86,6 +86,8 @@ TEST_CASE("a pull within a process copies from the pool, within its bounds, even
   fabric_pair p;
   auto memory = p.b->allocate(memory_kind::host, 4096);
   memory.bytes[100] = std::byte{42};
+  auto second = p.b->allocate(memory_kind::host, 4096);
+  second.bytes[1] = std::byte{43};
   p.start();
   std::vector<std::byte> into(64);
   CHECK(pull(*p.a, node_id{1}, 90, into) == pull_status::ok);
@@ -94,6 +96,8 @@ TEST_CASE("a pull within a process copies from the pool, within its bounds, even
   CHECK(pull(*p.a, node_id{2}, 0, into) == pull_status::lost);
   CHECK(pull(*p.b, node_id{1}, 100, into) == pull_status::ok);
   CHECK(into[0] == std::byte{42});
+  CHECK(pull(*p.a, node_id{1}, second.offset, into) == pull_status::ok);
+  CHECK(into[1] == std::byte{43});
 }
 
 TEST_CASE("when a fabric stops, its peers lose it, and frames to it are discarded") {

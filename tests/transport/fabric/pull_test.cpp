@@ -66,16 +66,45 @@ TEST_CASE("pulls copy the peer's region, over every path and many at a time") {
   }
 }
 
+TEST_CASE("each arena of a peer is pulled from within its own bounds") {
+  for (const pull_path path : pull_paths()) {
+    CAPTURE(static_cast<int>(path));
+    fabric_child child(1, 7);
+    auto options = test_options(0, 1);
+    options.pulls = path;
+    side us(options);
+    us.carrier->start(us.events);
+    us.meet(child, 7);
+    const auto second = child.ask_number("second_arena");
+    CHECK(second == uint64_t{1} << 48);
+    std::vector<std::byte> into(100'000);
+    REQUIRE(us.pull(second + 5, into) == pull_status::ok);
+    bool equal = true;
+    for (size_t i = 0; i < into.size(); ++i) equal = equal && into[i] == mixed_byte(1, i + 5);
+    CHECK(equal);
+    CHECK(us.pull(second + (1u << 20) - into.size(), into) == pull_status::ok);
+    CHECK(us.pull(second + (1u << 20) - into.size() + 1, into) == pull_status::refused);
+    CHECK(us.pull(second * 2, into) == pull_status::refused);
+    CHECK(us.pull(second - 1, into) == pull_status::refused);
+  }
+}
+
 TEST_CASE("a process pulls from its own pool, and not from unknown processes") {
   side us;
   const auto pool = us.carrier->allocate(memory_kind::host, 1u << 20);
+  const auto arena = us.carrier->allocate(memory_kind::host, 1u << 16);
   us.carrier->start(us.events);
+  std::ranges::fill(arena.bytes, std::byte{9});
   for (size_t i = 0; i < 4096; ++i) pool.bytes[i] = static_cast<std::byte>(i);
   std::vector<std::byte> into(4096);
   std::promise<pull_status> own, stranger;
   us.carrier->pull(here, 0, into, [&](pull_status s) { own.set_value(s); });
   CHECK(own.get_future().get() == pull_status::ok);
   CHECK(std::memcmp(into.data(), pool.bytes.data(), into.size()) == 0);
+  std::promise<pull_status> second;
+  us.carrier->pull(here, arena.offset, into, [&](pull_status s) { second.set_value(s); });
+  CHECK(second.get_future().get() == pull_status::ok);
+  CHECK(std::memcmp(into.data(), arena.bytes.data(), into.size()) == 0);
   us.carrier->pull(node_id{5}, 0, into, [&](pull_status s) { stranger.set_value(s); });
   CHECK(stranger.get_future().get() == pull_status::lost);
 }

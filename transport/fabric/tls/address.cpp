@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "transport/fabric/arenas.hpp"
 #include "transport/fabric/sealed_address.hpp"
 
 namespace troupe {
@@ -11,17 +12,20 @@ struct tls_fixed_part {
   uint64_t incarnation;
   uint64_t secret;
   uint64_t epoch;
-  uint64_t pool_bytes;
   uint32_t node;
-  uint32_t port;
+  uint16_t port;
+  uint16_t arenas;
 };
 
 }  // namespace
 
 std::string encode(const tls_address& a) {
-  const tls_fixed_part f{a.incarnation.value, a.secret, a.epoch, a.pool_bytes, a.node.value, a.port};
-  std::string content(sizeof f, '\0');
+  const tls_fixed_part f{a.incarnation.value, a.secret, a.epoch,
+                         a.node.value,        a.port,   static_cast<uint16_t>(a.arenas.size())};
+  const auto arena_bytes = a.arenas.size() * sizeof(uint64_t);
+  std::string content(sizeof f + arena_bytes, '\0');
   std::memcpy(content.data(), &f, sizeof f);
+  std::memcpy(content.data() + sizeof f, a.arenas.data(), arena_bytes);
   return seal_address(tls_address_mark, content.append(a.host));
 }
 
@@ -31,14 +35,18 @@ std::string decode(std::string_view bytes, tls_address& out) {
   tls_fixed_part f;
   if (content.size() <= sizeof f) return "its address has the wrong length";
   std::memcpy(&f, content.data(), sizeof f);
-  if (f.port == 0 || f.port > 65535) return "its address has no TCP port";
+  const auto arena_bytes = f.arenas * sizeof(uint64_t);
+  if (f.arenas > max_arenas || content.size() <= sizeof f + arena_bytes)
+    return "its address has the wrong length";
+  if (f.port == 0) return "its address has no TCP port";
   out.node.value = f.node;
   out.incarnation.value = f.incarnation;
   out.secret = f.secret;
   out.epoch = f.epoch;
-  out.pool_bytes = f.pool_bytes;
-  out.port = static_cast<uint16_t>(f.port);
-  out.host = content.substr(sizeof f);
+  out.arenas.resize(f.arenas);
+  std::memcpy(out.arenas.data(), content.data() + sizeof f, arena_bytes);
+  out.port = f.port;
+  out.host = content.substr(sizeof f + arena_bytes);
   if (out.host.find('\0') != std::string::npos) return "its address names no host";
   return {};
 }

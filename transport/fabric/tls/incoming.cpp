@@ -64,7 +64,7 @@ void incoming::on_frame(std::span<const std::byte> bytes) {
 }
 
 void incoming::on_pull(const pull_range& range) {
-  if (const auto found = range_of(shared_.pool, range))
+  if (const auto found = shared_.memory.find(range))
     answers_.add_answer(*found);
   else
     answers_.add_refusal();

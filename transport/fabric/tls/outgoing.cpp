@@ -14,7 +14,7 @@ outgoing::outgoing(shared_state& shared, node_id peer, incarnation_id incarnatio
       incarnation_(incarnation),
       fabric_incarnation_(at.incarnation),
       stream_(stream),
-      pool_bytes_(at.pool_bytes) {
+      arena_sizes_(at.arenas) {
   const auto& self = shared.options;
   out_.add({.secret = at.secret,
             .epoch = at.epoch,
@@ -67,7 +67,7 @@ void outgoing::send(std::vector<std::byte> frame) {
 
 void outgoing::pull(uint64_t offset, std::span<std::byte> into, pull_done done) {
   if (!broken_.empty()) return done(pull_status::lost);
-  if (offset > pool_bytes_ || into.size() > pool_bytes_ - offset) return done(pull_status::refused);
+  if (!place_of({offset, into.size()}, arena_sizes_)) return done(pull_status::refused);
   if (into.empty()) return done(pull_status::ok);
   pulls_.push_back({into, std::move(done)});
   out_.add_pull(offset, into.size());

@@ -66,7 +66,7 @@ class outgoing final : public endpoint {
   const node_id peer_;
   const incarnation_id incarnation_, fabric_incarnation_;
   const uint32_t stream_;
-  const uint64_t pool_bytes_;
+  const std::vector<uint64_t> arena_sizes_;  ///< of the peer
   std::optional<channel> channel_;
   std::string broken_;
   bool finishing_ = false;  ///< no frame follows

@@ -97,7 +97,7 @@ void peers::send(node_id to, std::vector<std::byte> frame) {
 void peers::pull(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done) {
   if (auto* connection = connection_to(from)) return connection->pull(offset, into, std::move(done));
   if (from != shared_.options.self) return done(pull_status::lost);
-  const auto range = range_of(shared_.pool, {offset, into.size()});
+  const auto range = shared_.memory.find({offset, into.size()});
   if (!range) return done(pull_status::refused);
   copy_range(*range, into);
   shared_.count.pulls += 1;

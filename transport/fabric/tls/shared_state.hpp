@@ -2,10 +2,10 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
-#include <span>
 #include <utility>
 #include <vector>
 
+#include "transport/fabric/arenas.hpp"
 #include "transport/fabric/fabric_counters.hpp"
 #include "transport/fabric/fabric_options.hpp"
 #include "transport/fabric/tls/channel.hpp"
@@ -15,7 +15,7 @@ namespace troupe::tls {
 struct shared_state {
   const fabric_options& options;
   const int epoll;
-  std::span<std::byte> pool{};          ///< this process's own
+  arenas memory{};                      ///< this process's own
   std::atomic<uint64_t> epoch{1};       ///< connections of earlier ones are refused
   fabric_events* events = nullptr;      ///< null: the fabric is stopping
   bool attention = false;               ///< a connection has broken since this was cleared

@@ -21,7 +21,7 @@ enum class message_kind : uint32_t {
   frame = 1,  ///< bytes for fabric_events::on_frame
   pull,       ///< bytes: a pull_range
   answer,   ///< behind the head: the range without its ends, and then both ends; of up to 32 bytes, all of it
-  refusal,  ///< the range is not inside the pool
+  refusal,  ///< no arena has the range
 };
 
 struct head {

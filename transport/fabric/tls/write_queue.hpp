@@ -1,5 +1,5 @@
 // Write queue: what a connection has yet to write, in order. Small messages are copied together, because
-// every write is a system call and a TLS record. Ranges of the pool are read when they are written.
+// every write is a system call and a TLS record. Ranges of registered memory are read when they are written.
 #pragma once
 #include <cstddef>
 #include <deque>
@@ -29,7 +29,7 @@ class write_queue {
   size_t frame_bytes() const { return frame_bytes_; }
 
  private:
-  /// Bytes, and behind them a range of the pool: first all of it but its ends.
+  /// Bytes, and behind them a range of registered memory: first all of it but its ends.
   struct piece {
     std::vector<std::byte> bytes;
     std::span<const std::byte> range;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "messages/common/ids.hpp"
 
@@ -12,11 +13,15 @@ namespace troupe {
 struct ucx_address {
   node_id node;
   incarnation_id incarnation;
-  uint64_t secret = 0;      ///< every message to this process repeats it
-  uint64_t pool_base = 0;   ///< address of the registered pool in its own process
-  uint64_t pool_bytes = 0;  ///< 0 = no pool
-  std::string worker;       ///< UCX worker address
-  std::string pool_key;     ///< packed remote key of the pool
+  uint64_t secret = 0;  ///< every message to this process repeats it
+  /// Registered memory.
+  struct arena {
+    uint64_t base = 0;  ///< its address in its own process
+    uint64_t bytes = 0;
+    std::string key;  ///< packed remote key
+  };
+  std::vector<arena> arenas;
+  std::string worker;  ///< UCX worker address
 };
 
 std::string encode(const ucx_address& a);

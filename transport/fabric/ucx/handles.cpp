@@ -112,7 +112,7 @@ region::region(const context& c, size_t bytes) : context_(c) {
 std::string region::packed_key() const {
   void* key = nullptr;
   size_t bytes = 0;
-  check(ucp_rkey_pack(context_.get(), handle_, &key, &bytes), "packing the pool's key");
+  check(ucp_rkey_pack(context_.get(), handle_, &key, &bytes), "packing the key of registered memory");
   std::string out(static_cast<const char*>(key), bytes);
   ucp_rkey_buffer_release(key);
   return out;

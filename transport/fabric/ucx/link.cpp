@@ -85,9 +85,7 @@ link::link(link_shared_state& shared, node_id peer, incarnation_id incarnation, 
       incarnation_(incarnation),
       fabric_incarnation_(address.incarnation),
       secret_(address.secret),
-      stream_(stream),
-      pool_base_(address.pool_base),
-      pool_bytes_(address.pool_bytes) {
+      stream_(stream) {
   ucp_ep_params_t p{};
   p.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
                  UCP_EP_PARAM_FIELD_ERR_HANDLER;
@@ -99,20 +97,26 @@ link::link(link_shared_state& shared, node_id peer, incarnation_id incarnation, 
     static_cast<link*>(self)->break_off(ucs_status_string(status));
   };
   check(ucp_ep_create(worker_, &p, &endpoint_), "UCX cannot reach its address");
-  if (pool_bytes_ == 0) return;
-  const auto status = ucp_ep_rkey_unpack(endpoint_, address.pool_key.data(), &key_);
-  if (status != UCS_OK) {
-    key_ = nullptr;  // no transport of this endpoint reads memory: pulls go by message
-  } else if (shared.options.pulls == pull_path::automatic) {
+  for (const auto& arena : address.arenas) unpack(arena);
+}
+
+void link::unpack(const ucx_address::arena& arena) {
+  remote_arena a{.base = arena.base};
+  if (ucp_ep_rkey_unpack(endpoint_, arena.key.data(), &a.key) != UCS_OK) {
+    a.key = nullptr;  // pulls go by message
+  } else if (shared_.options.pulls == pull_path::automatic) {
     void* here = nullptr;  // only shared memory can be addressed
-    one_sided_ = ucp_rkey_ptr(key_, pool_base_, &here) == UCS_OK;
+    a.one_sided = ucp_rkey_ptr(a.key, a.base, &here) == UCS_OK;
   } else {
-    one_sided_ = shared.options.pulls == pull_path::one_sided;
+    a.one_sided = shared_.options.pulls == pull_path::one_sided;
   }
+  arenas_.push_back(a);
+  arena_sizes_.push_back(arena.bytes);
 }
 
 link::~link() {
-  if (key_) ucp_rkey_destroy(key_);
+  for (const auto& a : arenas_)
+    if (a.key) ucp_rkey_destroy(a.key);
 }
 
 void link::break_off(std::string why) {

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "transport/fabric/arenas.hpp"
 #include "transport/fabric/fabric.hpp"
 #include "transport/fabric/fabric_counters.hpp"
 #include "transport/fabric/pull_range.hpp"
@@ -24,7 +25,7 @@ namespace troupe::ucx {
 struct link_shared_state {
   ucp_worker_h worker;  ///< of future links
   const ucx_options& options;
-  std::span<std::byte> pool{};    ///< this process's own
+  arenas memory{};                ///< this process's own
   uint32_t next_pull_number = 0;  ///< of a pull by message
   size_t in_flight = 0;           ///< pending UCX calls of all links
   bool attention = false;         ///< a link has broken since this was cleared
@@ -83,6 +84,14 @@ class link {
     bool receiving = false;             ///< UCX is writing into `into`
     bool lost = false;
   };
+  /// Registered memory of the peer.
+  struct remote_arena {
+    uint64_t base = 0;         ///< its address in the peer's process
+    ucp_rkey_h key = nullptr;  ///< null: no transport of this endpoint reads it
+    bool one_sided = false;    ///< it is read without the peer's help, else by messages
+  };
+  void unpack(const ucx_address::arena& arena);
+
   /// Maximum size of a message that is copied to be sent inline, if UCX takes it at once.
   static constexpr size_t inline_bytes = 228;
 
@@ -103,9 +112,8 @@ class link {
   uint64_t secret_;
   uint32_t stream_;
   ucp_ep_h endpoint_ = nullptr;
-  ucp_rkey_h key_ = nullptr;
-  uint64_t pool_base_ = 0, pool_bytes_ = 0;
-  bool one_sided_ = false;
+  std::vector<remote_arena> arenas_;
+  std::vector<uint64_t> arena_sizes_;
   bool drained_ = false, closed_ = false;
   std::string broken_;
   uint32_t next_number_ = 0;

@@ -45,8 +45,12 @@ class link::reply final : public operation {
 /// A one-sided pull: the middle, and then the ends.
 class link::get final : public operation {
  public:
-  get(link& via, uint64_t offset, std::span<std::byte> into, pull_done done)
-      : via_(via), remote_(via.pool_base_ + offset), into_(into), done_(std::move(done)) {}
+  get(link& via, const arena_place& at, std::span<std::byte> into, pull_done done)
+      : via_(via),
+        remote_(via.arenas_[at.arena].base + at.offset),
+        key_(via.arenas_[at.arena].key),
+        into_(into),
+        done_(std::move(done)) {}
 
   void start() {
     if (into_.size() <= 2 * end_bytes) {
@@ -84,11 +88,12 @@ class link::get final : public operation {
     via_.started_one();
     if (!via_.endpoint_) return finished(UCS_ERR_CANCELED);
     const auto p = parameters();
-    started(ucp_get_nbx(via_.endpoint_, into_.data() + at, bytes, remote_ + at, via_.key_, &p));
+    started(ucp_get_nbx(via_.endpoint_, into_.data() + at, bytes, remote_ + at, key_, &p));
   }
 
   link& via_;
   uint64_t remote_;
+  ucp_rkey_h key_;
   std::span<std::byte> into_;
   pull_done done_;
   bool ends_ = false, failed_ = false;
@@ -130,9 +135,10 @@ class link::part final : public operation {
 
 void link::pull(uint64_t offset, std::span<std::byte> into, pull_done done) {
   if (!endpoint_ || !broken_.empty()) return done(pull_status::lost);
-  if (offset > pool_bytes_ || into.size() > pool_bytes_ - offset) return done(pull_status::refused);
+  const auto at = place_of({offset, into.size()}, arena_sizes_);
+  if (!at) return done(pull_status::refused);
   if (into.empty()) return done(pull_status::ok);
-  if (one_sided_) return (new get(*this, offset, into, std::move(done)))->start();
+  if (arenas_[at->arena].one_sided) return (new get(*this, *at, into, std::move(done)))->start();
   const uint32_t pull_number = shared_.next_pull_number++;
   pulled_.emplace(pull_number, std::make_unique<pulled>(pulled{.into = into, .done = std::move(done)}));
   const pull_range range{offset, into.size()};
@@ -142,7 +148,7 @@ void link::pull(uint64_t offset, std::span<std::byte> into, pull_done done) {
 
 void link::answer(uint32_t pull_number, const pull_range& range) {
   if (!endpoint_ || !broken_.empty()) return;
-  const auto found = range_of(shared_.pool, range);
+  const auto found = shared_.memory.find(range);
   if (!found) return post(message_kind::pull_refused, pull_number, {});
   (new reply(*this, pull_number, *found))->start();
 }

@@ -66,7 +66,7 @@ void neighbours::pull(node_id from, uint64_t offset, std::span<std::byte> into, 
 }
 
 void neighbours::pull_own(uint64_t offset, std::span<std::byte> into, const pull_done& done) {
-  const auto range = range_of(shared_.pool, {offset, into.size()});
+  const auto range = shared_.memory.find({offset, into.size()});
   if (!range) return done(pull_status::refused);
   copy_range(*range, into);
   shared_.count.pulls += 1;

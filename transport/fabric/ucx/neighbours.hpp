@@ -21,8 +21,10 @@ class neighbours {
   /// `worker`, `options` and `time` outlive the neighbours.
   neighbours(ucp_worker_h worker, const ucx_options& options, const clock& time);
 
-  /// The pool that peers pull from.
-  void set_pool(std::span<std::byte> pool) { shared_.pool = pool; }
+  /// Memory that peers may pull from.
+  registered_memory add_arena(std::span<std::byte> bytes, memory_kind kind) {
+    return shared_.memory.add(bytes, kind);
+  }
   /// Receiver of frames and losses; null: none any more.
   void set_events(fabric_events* events) { events_ = events; }
 

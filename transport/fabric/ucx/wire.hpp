@@ -12,7 +12,7 @@ enum class message_kind : uint16_t {
   pull_request,  ///< bytes: pull_range; `number` is the pull_number that the answer repeats
   pull_middle,   ///< everything but the first and the last 16 bytes
   pull_ends,     ///< the first and the last 16 bytes (of a short range, all of it)
-  pull_refused,  ///< no bytes: the range is not inside the pool
+  pull_refused,  ///< no bytes: no arena has the range
 };
 
 /// In host byte order; addresses of hosts of another order are refused (ucx_address). It is small: with a

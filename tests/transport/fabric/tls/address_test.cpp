@@ -13,7 +13,7 @@ const tls_address at_a_host{.node = node_id{3},
                             .incarnation = incarnation_id{77},
                             .secret = 0xfeed'0000'0001,
                             .epoch = 5,
-                            .pool_bytes = 1u << 30,
+                            .arenas = {1u << 30, 4096},
                             .port = 65535,
                             .host = "worker-1.example"};
 }
@@ -25,7 +25,7 @@ TEST_CASE("a decoded TLS address equals the encoded one") {
   CHECK(out.incarnation == at_a_host.incarnation);
   CHECK(out.secret == at_a_host.secret);
   CHECK(out.epoch == at_a_host.epoch);
-  CHECK(out.pool_bytes == at_a_host.pool_bytes);
+  CHECK(out.arenas == at_a_host.arenas);
   CHECK(out.port == at_a_host.port);
   CHECK(out.host == at_a_host.host);
 }

@@ -7,13 +7,12 @@
 using namespace troupe;
 
 namespace {
-const ucx_address sample{.node = node_id{3},
-                         .incarnation = incarnation_id{77},
-                         .secret = 0xfeed'0000'0001,
-                         .pool_base = 0x7f00'0000'1000,
-                         .pool_bytes = 1u << 30,
-                         .worker = std::string(215, 'w'),
-                         .pool_key = "key"};
+const ucx_address sample{
+    .node = node_id{3},
+    .incarnation = incarnation_id{77},
+    .secret = 0xfeed'0000'0001,
+    .arenas = {{0x7f00'0000'1000, 1u << 30, "key"}, {0x7f00'8000'1000, 4096, "longer key"}},
+    .worker = std::string(215, 'w')};
 }
 
 TEST_CASE("a decoded address equals the encoded one") {
@@ -22,10 +21,13 @@ TEST_CASE("a decoded address equals the encoded one") {
   CHECK(out.node == sample.node);
   CHECK(out.incarnation == sample.incarnation);
   CHECK(out.secret == sample.secret);
-  CHECK(out.pool_base == sample.pool_base);
-  CHECK(out.pool_bytes == sample.pool_bytes);
   CHECK(out.worker == sample.worker);
-  CHECK(out.pool_key == sample.pool_key);
+  REQUIRE(out.arenas.size() == 2);
+  for (size_t i = 0; i < 2; ++i) {
+    CHECK(out.arenas[i].base == sample.arenas[i].base);
+    CHECK(out.arenas[i].bytes == sample.arenas[i].bytes);
+    CHECK(out.arenas[i].key == sample.arenas[i].key);
+  }
 }
 
 TEST_CASE("a flipped bit, a truncation or an extra byte of an address is detected") {
