@@ -7,6 +7,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "gpu/common/aligned_bytes.hpp"
 #include "gpu/common/element.hpp"
@@ -15,14 +16,18 @@ namespace troupe::kernels {
 
 /// A weight matrix [out, in] in panels of 32 outputs: [panel][in][32], the last one padded with zeros. BF16
 /// panels are [in / 2][32][2] with pairs of inputs, as AMX takes them, and the inputs are padded with zeros
-/// to a multiple of 32. Movable; owns its memory.
+/// to a multiple of 32. Movable.
 class packed_weights {
  public:
   static constexpr size_t panel_outputs = 32;
 
   packed_weights() = default;
-  /// `weights`: [out, in], row-major, of type `from`. Stored as `type`, rounded to nearest.
+  /// `weights`: [out, in], row-major, of type `from`. Stored as `type`, rounded to nearest, in memory of its
+  /// own.
   packed_weights(const void* weights, element from, element type, size_t out, size_t in);
+  /// Panels in memory that outlives this: `bytes()` of it, aligned to 64.
+  packed_weights(const std::byte* panels, element type, size_t out, size_t in)
+      : data_(panels), out_(out), in_(in), type_(type) {}
 
   element type() const { return type_; }
   size_t out() const { return out_; }
@@ -31,16 +36,26 @@ class packed_weights {
   size_t padded_in() const { return type_ == element::bf16 ? (in_ + 31) / 32 * 32 : in_; }
   size_t panels() const { return (out_ + panel_outputs - 1) / panel_outputs; }
   size_t panel_bytes() const { return padded_in() * panel_outputs * element_bytes(type_); }
-  size_t bytes() const { return data_.size(); }
-  const std::byte* panel(size_t index) const { return data_.data() + index * panel_bytes(); }
+  size_t bytes() const { return panels() * panel_bytes(); }
+  const std::byte* panel(size_t index) const { return data_ + index * panel_bytes(); }
   /// The weight of one output and one input.
   float at(size_t output, size_t input) const;
 
  private:
-  aligned_bytes data_;
+  aligned_bytes own_;
+  const std::byte* data_ = nullptr;
   size_t out_ = 0, in_ = 0;
   element type_ = element::f32;
 };
+
+/// Some outputs of a weight matrix: [rows, in], row-major.
+struct weight_rows {
+  const void* weights = nullptr;
+  element type = element::f32;
+  size_t rows = 0;
+};
+/// Writes panels as packed_weights reads them, of the rows of all parts one after the other: `out` in total.
+void pack(std::span<const weight_rows> parts, element type, size_t in, std::byte* panels);
 
 struct dense_args {
   const float* x = nullptr;           ///< [rows, in]
