@@ -21,6 +21,7 @@ find_package(OpenSSL 3 REQUIRED)
 pkg_check_modules(WEBP REQUIRED IMPORTED_TARGET libwebp)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
+pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 
 # CAF 0.17.6 ships neither a CMake config nor a .pc file.
 find_library(CAF_CORE caf_core REQUIRED)

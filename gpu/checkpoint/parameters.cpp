@@ -5,7 +5,6 @@
 
 #include "gpu/checkpoint/parameter_layout.hpp"
 #include "gpu/checkpoint/tensor_files.hpp"
-#include "gpu/common/fnv.hpp"
 
 namespace troupe::llm {
 
@@ -29,6 +28,17 @@ weight_view layer_parameters::view(const parameter& p) const {
   size_t bytes = element_bytes(p.type);
   for (const uint64_t d : p.shape) bytes *= d;
   return {p.type, p.shape, blob->span().subspan(p.offset, bytes)};
+}
+
+layer_view layer_parameters::views() const {
+  layer_view out;
+  for (const auto& p : parameters) out.parameters.push_back({p.name, view(p)});
+  return out;
+}
+
+const weight_view* layer_view::find(std::string_view name) const {
+  const auto found = std::ranges::find(parameters, name, &named::name);
+  return found == parameters.end() ? nullptr : &found->weight;
 }
 
 struct checkpoint::state {
@@ -68,8 +78,17 @@ layer_parameters checkpoint::read(uint32_t layer) const {
     std::memset(end + source.size(), 0, gap);
     end += source.size() + gap;
   }
-  const uint64_t hash = fnv1a(blob->span());
-  return {mapped.parameters, std::move(blob), hash};
+  return {mapped.parameters, std::move(blob)};
+}
+
+layer_view checkpoint::view(uint32_t layer) const {
+  const auto& mapped = state_->layers.at(layer);
+  layer_view out;
+  for (size_t i = 0; i < mapped.parameters.size(); ++i) {
+    const auto& p = mapped.parameters[i];
+    out.parameters.push_back({p.name, {p.type, p.shape, mapped.sources[i]}});
+  }
+  return out;
 }
 
 }  // namespace troupe::llm

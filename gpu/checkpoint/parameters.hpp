@@ -31,15 +31,27 @@ struct parameter {
   size_t offset = 0;  ///< in the layer's blob, a multiple of 64
 };
 
+/// The parameters of a layer where they are, such as in a checkpoint's mapping.
+struct layer_view {
+  struct named {
+    std::string_view name;
+    weight_view weight;
+  };
+  std::vector<named> parameters;
+  /// Null if the layer has no such parameter.
+  const weight_view* find(std::string_view name) const;
+};
+
 /// A layer as one contiguous canonical blob: the parameters as in the file, in a fixed order, gaps zero.
 struct layer_parameters {
   std::vector<parameter> parameters;
   std::shared_ptr<const aligned_bytes> blob;
-  uint64_t hash = 0;  ///< FNV-1a of the blob (gpu/common/fnv.hpp)
 
   /// Null if the layer has no such parameter (for example, a bias, or the head if tied).
   const parameter* find(std::string_view name) const;
   weight_view view(const parameter& p) const;
+  /// All of them; valid as long as this.
+  layer_view views() const;
 };
 
 /// An open checkpoint's folder, with its weights memory-mapped: model.safetensors, or the shards that
@@ -56,6 +68,9 @@ class checkpoint {
   uint32_t layers() const { return config().layers + 2; }
   /// Copies a layer out of the mapping. In any order, from several threads. Requires: layer < layers().
   layer_parameters read(uint32_t layer) const;
+  /// The layer in the mapping; valid as long as the checkpoint. From several threads. Requires: layer <
+  /// layers().
+  layer_view view(uint32_t layer) const;
 
  private:
   struct state;

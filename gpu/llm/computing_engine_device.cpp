@@ -20,6 +20,7 @@
 #include "gpu/common/device_lost.hpp"
 #include "gpu/common/model_error.hpp"
 #include "gpu/llm/adapter_loader.hpp"
+#include "gpu/llm/image_set.hpp"
 #include "gpu/llm/steps_in_flight.hpp"
 
 namespace troupe::llm {
@@ -45,6 +46,7 @@ struct computing_engine_device::worker {
     wake.notify_one();
     loader.stop();
     if (thread.joinable()) thread.join();
+    if (images) images->forget(listener);
   }
 
   void start(const llm_step& what, std::span<const token_sampling> samplings, const layer_range& layers) {
@@ -129,7 +131,7 @@ struct computing_engine_device::worker {
     std::vector<adapter_loader::outcome> now;
     std::unique_lock lock(mutex);
     while (true) {
-      const auto has_work = [this] { return stopping || !steps.empty() || !changes.empty() || !all_ready(); };
+      const auto has_work = [this] { return stopping || !steps.empty() || !changes.empty() || can_load(); };
       if (in_flight.empty()) wake.wait(lock, has_work);
       if (stopping) return;
       std::swap(now, changes);
@@ -150,12 +152,18 @@ struct computing_engine_device::worker {
       } catch (const device_lost& e) {
         return report_lost(e.what());
       }
-      if (in_flight.empty() && !all_ready() && !try_to(&worker::load_layer)) return;
+      if (in_flight.empty() && can_load() && !try_to(images ? &worker::adopt_layers : &worker::load_layer))
+        return;
       lock.lock();
     }
   }
 
   bool all_ready() const { return facts.layers_ready == facts.layers; }
+  /// A layer can be read, or shared images have changed.
+  bool can_load() const {
+    if (all_ready()) return false;
+    return !images || images->ready() > facts.layers_ready || images->failed();
+  }
 
   /// Loads a part of the model. False: this failed, and the failure was reported.
   bool try_to(void (worker::*load)()) {
@@ -186,14 +194,33 @@ struct computing_engine_device::worker {
     facts.max_positions = config.max_positions;
     facts.layers = files->layers();
     facts.end_of_text = config.eos;
+    if (!options.images) return;
+    files.reset();
+    images = options.images();
+    listener = images->listen([this] {
+      { const std::scoped_lock lock(mutex); }  // else the device's thread could miss the change
+      wake.notify_one();
+    });
+  }
+
+  /// Uses the images that are ready.
+  void adopt_layers() {
+    const auto ready_layers = images->ready();
+    if (ready_layers == facts.layers_ready) throw model_error(images->problem());
+    while (facts.layers_ready < ready_layers)
+      facts.weight_bytes += model->adopt(facts.layers_ready++, images);
+    report_layers();
   }
 
   void load_layer() {
     const auto next = facts.layers_ready;
-    const auto layer = files->read(next);
-    facts.weight_bytes += model->load(next, layer);
+    facts.weight_bytes += model->load(next, files->read(next));
     ++facts.layers_ready;
     if (all_ready()) files.reset();
+    report_layers();
+  }
+
+  void report_layers() {
     engine_event e;
     e.what = all_ready() ? engine_event::kind::loaded : engine_event::kind::layers_ready;
     e.facts = facts;
@@ -297,7 +324,9 @@ struct computing_engine_device::worker {
 
   // used by the device's thread; once facts were reported, the owner may ask the model for its blocks
   engine_facts facts;
-  std::optional<checkpoint> files;  // until all layers are loaded
+  std::optional<checkpoint> files;    // until all layers are loaded
+  std::shared_ptr<image_set> images;  // null: the device reads the layers itself
+  uint64_t listener = 0;              // of the images
   std::unique_ptr<step_model> model;
   std::unordered_map<adapter_id, std::shared_ptr<const packed_adapter>> resident;
   steps_in_flight in_flight;

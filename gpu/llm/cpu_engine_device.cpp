@@ -12,6 +12,7 @@
 #include "gpu/llm/adapter_weights.hpp"
 #include "gpu/llm/choose_tokens.hpp"
 #include "gpu/llm/decoder.hpp"
+#include "gpu/llm/image_library.hpp"
 
 namespace troupe::llm {
 namespace {
@@ -33,19 +34,6 @@ uint32_t blocks_of(const cpu_engine_options& o, const model_config& model) {
   return static_cast<uint32_t>(std::min<uint64_t>(blocks, std::numeric_limits<uint32_t>::max()));
 }
 
-/// Memory that a decoder uses for a layer: matrices as `type`, vectors as floats, the embedding as stored.
-uint64_t kept_bytes(const layer_parameters& layer, element type, bool tied) {
-  uint64_t sum = 0;
-  for (const auto& p : layer.parameters) {
-    const auto view = layer.view(p);
-    const uint64_t numbers = view.bytes.size() / element_bytes(view.type);
-    const bool table = p.name == "embed_tokens.weight";
-    if (table) sum += view.bytes.size();
-    if (!table || tied) sum += numbers * element_bytes(p.shape.size() > 1 ? type : element::f32);
-  }
-  return sum;
-}
-
 class cpu_model final : public step_model {
  public:
   cpu_model(const cpu_engine_options& o, const model_config& config)
@@ -59,7 +47,11 @@ class cpu_model final : public step_model {
   }
   uint64_t load(uint32_t layer, const layer_parameters& parameters) override {
     decoder_.load(layer, parameters);
-    return kept_bytes(parameters, decoder_.options().weights, decoder_.config().tied_embeddings);
+    return decoder_.image(layer).size();
+  }
+  uint64_t adopt(uint32_t layer, const std::shared_ptr<const image_set>& images) override {
+    decoder_.adopt(layer, images->format().table, images->image(layer), images);
+    return images->image(layer).size();
   }
   std::shared_ptr<const packed_adapter> pack(const adapter& read) override {
     return std::make_shared<const adapter_weights>(read, decoder_.config().layers,
@@ -111,6 +103,8 @@ class cpu_model final : public step_model {
 computing_options on_cpu(cpu_engine_options o) {
   computing_options out;
   out.folder = o.folder, out.adapter_slots = o.adapter_slots, out.adapter_bytes = o.adapter_bytes;
+  out.images = [library = o.library ? o.library : std::make_shared<image_library>(), folder = o.folder,
+                weights = o.weights, threads = o.threads] { return library->open(folder, weights, threads); };
   out.make = [o = std::move(o)](const model_config& config) -> std::unique_ptr<step_model> {
     omp_set_num_threads(std::max(1, o.threads));  // for this thread, which runs the steps
     return std::make_unique<cpu_model>(o, config);

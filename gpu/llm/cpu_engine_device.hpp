@@ -3,11 +3,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 
 #include "gpu/common/element.hpp"
 #include "gpu/llm/computing_engine_device.hpp"
 
 namespace troupe::llm {
+
+class image_library;
 
 struct cpu_engine_options {
   std::filesystem::path folder;    ///< of the checkpoint
@@ -18,6 +21,8 @@ struct cpu_engine_options {
   int threads = 1;             ///< of OpenMP, for each kernel
   uint32_t adapter_slots = 0;  ///< adapters resident or loading at once
   uint64_t adapter_bytes = 0;  ///< limit of the adapter store in host memory
+  /// Shares the weights of engines of the same checkpoint and type; null: this one has its own.
+  std::shared_ptr<image_library> library = {};
 };
 
 /// Options with which a computing_engine_device runs on the CPU.

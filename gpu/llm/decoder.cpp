@@ -20,6 +20,7 @@
 #include "gpu/kernels/soft_cap.hpp"
 #include "gpu/llm/adapter_table.hpp"
 #include "gpu/llm/decoder_layer.hpp"
+#include "gpu/llm/layer_image.hpp"
 
 namespace troupe::llm {
 
@@ -32,20 +33,25 @@ struct decoder::state {
   void embed(const llm_step& step, activation& x);
   void attend(const llm_step& step, uint32_t layer, const float* added);
   void feed_forward(const llm_step& step, uint32_t layer);
-  void normalise(const float* added, const std::vector<float>& weight, size_t rows);
-  void normalise_delta(const std::vector<float>& weight, size_t rows);
-  void normalise_heads(float* heads, size_t stride, uint32_t count, const std::vector<float>& weight,
+  void normalise(const float* added, std::span<const float> weight, size_t rows);
+  void normalise_delta(std::span<const float> weight, size_t rows);
+  void normalise_heads(float* heads, size_t stride, uint32_t count, std::span<const float> weight,
                        size_t rows);
   void adapt(uint32_t layer, projection p, const std::vector<float>& x, float* y, size_t stride);
 
   const model_config config;
   const decoder_options options;
 
-  layer_parameters embedding;
-  weight_view embedding_table;
+  const linear& head() const { return config.tied_embeddings ? embedding.head : last.head; }
+
+  struct kept_image {
+    std::span<const std::byte> bytes;
+    std::shared_ptr<const void> owner;
+  };
+  std::vector<kept_image> images;  // by layer number of the checkpoint
+  embedding_layer embedding;
   std::vector<decoder_layer> layers;
-  std::vector<float> norm;
-  linear head;
+  final_layer last;
   std::vector<std::atomic<bool>> loaded;  // by layer number of the checkpoint
   adapter_table adapters;
 
@@ -75,7 +81,11 @@ struct decoder::state {
 };
 
 decoder::state::state(model_config c, decoder_options o)
-    : config(std::move(c)), options(o), layers(config.layers), loaded(config.layers + 2) {
+    : config(std::move(c)),
+      options(o),
+      images(config.layers + 2),
+      layers(config.layers),
+      loaded(config.layers + 2) {
   if (config.head_dim > kernels::attention_max_head_dim)
     throw model_error(fmt::format("heads of {} numbers are not supported on CPUs: at most {} are",
                                   config.head_dim, kernels::attention_max_head_dim));
@@ -102,22 +112,33 @@ decoder::decoder(decoder&&) noexcept = default;
 const model_config& decoder::config() const { return state_->config; }
 const decoder_options& decoder::options() const { return state_->options; }
 
-void decoder::load(uint32_t layer, const layer_parameters& p) {
+void decoder::load(uint32_t layer, const layer_view& p) {
+  const auto* table = p.find("embed_tokens.weight");
+  const image_format format{options().weights, table == nullptr ? element::f32 : table->type};
+  const layer_images images(config(), format);
+  const auto image = std::make_shared<aligned_bytes>(images.bytes(layer));
+  images.write(layer, p, {image->data(), image->size()});
+  adopt(layer, format.table, image->span(), image);
+}
+
+void decoder::adopt(uint32_t layer, element table, std::span<const std::byte> image,
+                    std::shared_ptr<const void> owner) {
   auto& s = *state_;
   assert(layer < s.config.layers + 2);
-  const auto type = s.options.weights;
-  if (layer == 0) {
-    s.embedding = p;
-    s.embedding_table = p.view(*p.find("embed_tokens.weight"));
-    if (s.config.tied_embeddings) s.head = pack_linear(p, {"embed_tokens"}, type);
-  } else if (layer <= s.config.layers) {
-    s.layers[layer - 1] = pack_layer(p, s.config, type);
-  } else {
-    s.norm = norm_of(p, s.config, "norm.weight");
-    if (!s.config.tied_embeddings) s.head = pack_linear(p, {"lm_head"}, type);
-  }
+  const image_format format{s.options.weights, table};
+  const layer_images images(s.config, format);
+  assert(image.size() == images.bytes(layer));
+  s.images[layer] = {image, std::move(owner)};
+  if (layer == 0)
+    s.embedding = images.embedding(image.data());
+  else if (layer <= s.config.layers)
+    s.layers[layer - 1] = images.layer(layer, image.data());
+  else
+    s.last = images.last(image.data());
   s.loaded[layer] = true;
 }
+
+std::span<const std::byte> decoder::image(uint32_t layer) const { return state_->images[layer].bytes; }
 
 uint32_t decoder::ready_layers() const {
   const auto& loaded = state_->loaded;
@@ -147,8 +168,8 @@ void decoder::state::embed(const llm_step& step, activation& x) {
   timer.launch(&kernel_times::others, kernels::embedding,
                {.tokens = step.tokens.data(),
                 .rows = step.rows(),
-                .table = embedding_table.bytes.data(),
-                .type = embedding_table.type,
+                .table = embedding.table.bytes.data(),
+                .type = embedding.table.type,
                 .hidden = config.hidden,
                 .out = x.data(),
                 .out_stride = config.hidden,
@@ -307,7 +328,7 @@ void decoder::state::feed_forward(const llm_step& step, uint32_t layer) {
   if (config.output_norms) normalise_delta(l.fed_norm, rows);
 }
 
-void decoder::state::normalise(const float* added, const std::vector<float>& weight, size_t rows) {
+void decoder::state::normalise(const float* added, std::span<const float> weight, size_t rows) {
   timer.launch(&kernel_times::others, kernels::rms_norm,
                {.residual = residual,
                 .residual_stride = config.hidden,
@@ -322,7 +343,7 @@ void decoder::state::normalise(const float* added, const std::vector<float>& wei
 }
 
 /// Normalises the output of a layer in place.
-void decoder::state::normalise_delta(const std::vector<float>& weight, size_t rows) {
+void decoder::state::normalise_delta(std::span<const float> weight, size_t rows) {
   timer.launch(&kernel_times::others, kernels::rms_norm,
                {.residual = delta.data(),
                 .residual_stride = config.hidden,
@@ -335,7 +356,7 @@ void decoder::state::normalise_delta(const std::vector<float>& weight, size_t ro
 }
 
 void decoder::state::normalise_heads(float* heads, size_t stride, uint32_t count,
-                                     const std::vector<float>& weight, size_t rows) {
+                                     std::span<const float> weight, size_t rows) {
   timer.launch(&kernel_times::others, kernels::head_norm,
                {.x = heads,
                 .x_stride = stride,
@@ -371,14 +392,14 @@ void decoder::head(const activation& x, std::span<const uint32_t> rows, std::spa
                  {.residual = const_cast<float*>(x.data()),  // read only
                   .residual_stride = hidden,
                   .which = rows.data(),
-                  .weight = s.norm.data(),
+                  .weight = s.last.norm.data(),
                   .epsilon = s.config.norm_epsilon,
                   .out = s.normed.data(),
                   .out_stride = hidden,
                   .rows = rows.size(),
                   .width = hidden});
   s.timer.launch(&kernel_times::projections, kernels::dense,
-                 s.head.args(s.normed.data(), logits.data(), rows.size()));
+                 s.head().args(s.normed.data(), logits.data(), rows.size()));
   if (s.config.logit_cap > 0)
     s.timer.launch(
         &kernel_times::others, kernels::soft_cap,

@@ -39,9 +39,16 @@ class decoder {
 
   const model_config& config() const;
 
-  /// Packs a layer of the checkpoint, numbered as there, for the kernels. In any order. Requires: layer <
-  /// config().layers + 2.
-  void load(uint32_t layer, const layer_parameters& parameters);
+  /// Packs a layer of the checkpoint, numbered as there, into an image of its own. In any order. Requires:
+  /// layer < config().layers + 2.
+  void load(uint32_t layer, const layer_view& parameters);
+  void load(uint32_t layer, const layer_parameters& parameters) { load(layer, parameters.views()); }
+  /// Uses an image of the layer (gpu/llm/layer_image.hpp), aligned as there, until this ends. `owner` keeps
+  /// its memory. `table`: type of the embedding's table; the same in every call.
+  void adopt(uint32_t layer, element table, std::span<const std::byte> image,
+             std::shared_ptr<const void> owner);
+  /// The image of a loaded layer.
+  std::span<const std::byte> image(uint32_t layer) const;
   /// n: layers [0, n) are loaded.
   uint32_t ready_layers() const;
 

@@ -1,24 +1,11 @@
 #include "gpu/llm/expert_layer.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "gpu/kernels/expert_rows.hpp"
 #include "gpu/kernels/silu_mul.hpp"
 
 namespace troupe::llm {
-
-expert_layer pack_experts(const layer_parameters& p, const model_config& config, element type) {
-  expert_layer l;
-  l.router = pack_linear(p, {"mlp.gate"}, element::f32);
-  for (uint32_t e = 0; e < config.experts.count; ++e) {
-    const auto of = [e](std::string_view name) { return fmt::format("mlp.experts.{}.{}", e, name); };
-    l.experts.push_back(
-        {pack_linear(p, {of("gate_proj"), of("up_proj")}, type), pack_linear(p, {of("down_proj")}, type)});
-  }
-  return l;
-}
 
 void expert_computation::run(const expert_layer& layer, const model_config& config, const float* x,
                              size_t rows, float* y, const kernel_timer& timer) {

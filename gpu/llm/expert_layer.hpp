@@ -9,7 +9,7 @@
 
 namespace troupe::llm {
 
-/// Weights of a layer, packed for the CPU kernels. Empty if the layer is dense.
+/// Weights of a layer, in its image. Empty if the layer is dense.
 struct expert_layer {
   struct expert {
     linear gate_up, down;
@@ -17,9 +17,6 @@ struct expert_layer {
   linear router;  ///< [experts, hidden], in f32: rounded logits would choose other experts
   std::vector<expert> experts;
 };
-
-/// Packs weights as `type`. Requires: a layer with experts.
-expert_layer pack_experts(const layer_parameters& p, const model_config& config, element type);
 
 /// Computes such layers, with buffers of its own, which it reuses. The sums of a row are in the order of its
 /// experts, so that its numbers do not depend on other rows.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <vector>
 
 #include "gpu/checkpoint/parameters.hpp"
@@ -17,6 +18,8 @@
 
 namespace troupe::llm {
 
+class image_set;
+
 /// All calls come from one thread, except `pack` and `kv_memory`. Failures throw and leave the state
 /// unchanged.
 class step_model {
@@ -27,6 +30,11 @@ class step_model {
   virtual engine_facts facts() const = 0;
   /// Loads the next layer of the checkpoint. Returns its size in this model's memory, in bytes.
   virtual uint64_t load(uint32_t layer, const layer_parameters& parameters) = 0;
+  /// Uses the next layer of images that engines share (computing_options::images). Returns its size in bytes.
+  virtual uint64_t adopt(uint32_t layer, const std::shared_ptr<const image_set>& images) {
+    (void)layer, (void)images;
+    throw std::logic_error("this model uses no shared images");
+  }
   /// Copies an adapter to the model's device. On the loader's thread, concurrently with steps.
   virtual std::shared_ptr<const packed_adapter> pack(const adapter& read) = 0;
   /// Installs a packed adapter between two steps. Slow work belongs in `pack`.

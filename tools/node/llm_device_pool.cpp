@@ -14,6 +14,7 @@
 #include "gpu/common/model_error.hpp"
 #include "gpu/llm/cpu_engine_device.hpp"
 #include "gpu/llm/emulated_engine_device.hpp"
+#include "gpu/llm/image_library.hpp"
 #include "tools/node/read_tokenizer_bundle.hpp"
 #ifdef TROUPE_CUDA
 #include "gpu/llm/cuda/cuda_engine_device.hpp"
@@ -30,8 +31,9 @@ element element_of(llm_type t) {
   }
 }
 
-llm::cpu_engine_options cpu(const llm_spec& m) {
+llm::cpu_engine_options cpu(const llm_spec& m, std::shared_ptr<llm::image_library> library) {
   llm::cpu_engine_options o;
+  o.library = std::move(library);
   o.folder = m.path;
   o.weights = o.kv = element_of(m.type);
   o.kv_bytes = m.kv_bytes;
@@ -103,10 +105,13 @@ llm::cuda_engine_options cuda(const llm_spec& m, uint32_t& gpu) {
 
 /// `gpu`: the node's first GPU without an engine.
 std::unique_ptr<llm::engine_device> make_device(const llm_spec& m, const clock& time,
-                                                std::function<void()> ready, [[maybe_unused]] uint32_t& gpu) {
+                                                std::function<void()> ready,
+                                                const std::shared_ptr<llm::image_library>& library,
+                                                [[maybe_unused]] uint32_t& gpu) {
   switch (m.device) {
     case device_kind::emulated: return emulated(m, time);
-    case device_kind::cpu: return std::make_unique<llm::cpu_engine_device>(time, std::move(ready), cpu(m));
+    case device_kind::cpu:
+      return std::make_unique<llm::cpu_engine_device>(time, std::move(ready), cpu(m, library));
     case device_kind::cuda: break;
   }
 #ifdef TROUPE_CUDA
@@ -133,11 +138,12 @@ llm_device_pool::llm_device_pool(const cluster_spec& cluster, node_id self, cons
                                  std::function<void(engine_id)> ready)
     : cluster_(cluster) {
   uint32_t gpu = 0;
+  const auto library = std::make_shared<llm::image_library>();  // of all engines of this process
   for (uint32_t i = 0; i < cluster.engines.size(); ++i) {
     const auto& e = cluster.engines[i];
     if (e.node != self) continue;
     devices_[engine_id{i}] = make_device(
-        cluster.llms[e.model.value], time, [ready, i] { ready(engine_id{i}); }, gpu);
+        cluster.llms[e.model.value], time, [ready, i] { ready(engine_id{i}); }, library, gpu);
   }
 }
 

@@ -49,7 +49,8 @@ TEST_CASE("a sharded checkpoint has the layers of a whole one") {
   whole.write("model.safetensors", file_of(small_weights()));
   const checkpoint a(sharded.path), b(whole.path);
   REQUIRE(a.layers() == b.layers());
-  for (uint32_t i = 0; i < a.layers(); ++i) CHECK(a.read(i).hash == b.read(i).hash);
+  for (uint32_t i = 0; i < a.layers(); ++i)
+    CHECK(std::ranges::equal(a.read(i).blob->span(), b.read(i).blob->span()));
 }
 
 TEST_CASE("a shard may be a symbolic link to a file in a cache") {

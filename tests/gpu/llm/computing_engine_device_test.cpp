@@ -139,6 +139,7 @@ struct slow_device {
 
 computing_options crowded(failing_step_model::refusals& refused) {
   auto options = on_cpu({.folder = fixtures / "llama-tasks/base", .kv_bytes = 1 << 20, .adapter_slots = 2});
+  options.images = nullptr;  // the model loads its layers itself
   options.make = [make = options.make, &refused](const model_config& config) -> std::unique_ptr<step_model> {
     return std::make_unique<failing_step_model>(make(config), refused);
   };

@@ -6,6 +6,7 @@
 #include <set>
 #include <thread>
 
+#include "gpu/llm/image_library.hpp"
 #include "tests/gpu/checkpoint/files.hpp"
 #include "tests/gpu/llm/golden_sequences.hpp"
 #include "tests/gpu/llm/llama_tasks.hpp"
@@ -13,6 +14,20 @@
 using namespace troupe;
 using namespace troupe::llm;
 using kind = engine_event::kind;
+
+TEST_CASE("engines of one checkpoint share its images, and compute the same tokens") {
+  auto options = options_of(1);
+  options.library = std::make_shared<image_library>();
+  small_engine one(options, {}), other(options, {});
+  const auto images = options.library->open(options.folder, options.weights, 1);
+  CHECK(images.use_count() > 1 + 2);  // this, and a decoder's layers of each engine
+  CHECK(images->ready() == images->layers());
+  one.add({.prompt = {5, 17, 40, 3}});
+  other.add({.prompt = {5, 17, 40, 3}});
+  one.run();
+  other.run();
+  CHECK(one.tokens(0) == other.tokens(0));
+}
 
 TEST_CASE("a device describes its model") {
   auto o = options_of(0, 10);
@@ -52,33 +67,48 @@ TEST_CASE("a step runs on the loaded layers while the others load") {
   const auto expected = bits_of(whole.next().chosen);
   REQUIRE(expected.size() == 1);
 
-  waited_device d(options_of(0));
+  const checkpoint files(llama / "base");
+  const image_format format{element::f32, files.view(0).find("embed_tokens.weight")->type};
+  const layer_images layout(files.config(), format);
+  const auto images = std::make_shared<image_set>(files.config(), format);
+  auto options = on_cpu(options_of(0));
+  options.images = [&] { return images; };
+  waited_device d(std::move(options));
   activation x;
-  uint32_t events = 0, ready = 0, run = 0, going_to = 0, parts = 0;
   std::vector<chosen_token> chosen;
-  while (run < facts.layers) {
-    auto e = d.next_of_all();
-    if (e.what == kind::step_done) {
-      run = going_to;
-      chosen = std::move(e.chosen);
-      CHECK(chosen.size() == (run == facts.layers ? 1 : 0));
-    } else {
-      ready = ++events;
-      CHECK(e.what == (events < facts.layers ? kind::layers_ready : kind::loaded));
-      CHECK(e.facts.layers_ready == events);
-      CHECK(e.facts.layers == facts.layers);
-      CHECK(e.facts.weight_bytes <= facts.weight_bytes);
-      CHECK(e.facts.block_bytes == block_bytes);
-    }
-    if (run < going_to || run == ready) continue;  // it runs, or waits for a layer
-    going_to = ready;
-    ++parts;
-    d->start(step, going_to < facts.layers ? std::span<const token_sampling>() : one_sampling,
-             {.first = run, .end = going_to, .x = &x});
+  uint64_t bytes = 0;
+  for (uint32_t l = 0; l < facts.layers; ++l) {
+    const bool last = l + 1 == facts.layers;
+    layout.write(l, files.view(l), images->memory(l));
+    images->finish_layer();
+    bytes += images->image(l).size();
+    const auto arrived = d.next_of_all();
+    CHECK(arrived.what == (last ? kind::loaded : kind::layers_ready));
+    CHECK(arrived.facts.layers_ready == l + 1);
+    CHECK(arrived.facts.layers == facts.layers);
+    CHECK(arrived.facts.weight_bytes == bytes);
+    CHECK(arrived.facts.block_bytes == block_bytes);
+    d->start(step, last ? one_sampling : std::span<const token_sampling>(),
+             {.first = l, .end = l + 1, .x = &x});
+    auto done = d.next_of_all();
+    REQUIRE(done.what == kind::step_done);
+    chosen = std::move(done.chosen);
+    CHECK(chosen.size() == (last ? 1 : 0));
   }
-  CHECK(events == facts.layers);
-  CHECK(parts > 2);  // the first began before the last layer was loaded
   CHECK(bits_of(chosen) == expected);
+}
+
+TEST_CASE("a device whose images cannot be loaded is not usable, with the loader's reason") {
+  const checkpoint files(llama / "base");
+  const image_format format{element::f32, element::bf16};
+  const auto images = std::make_shared<image_set>(files.config(), format);
+  auto options = on_cpu(options_of(0));
+  options.images = [&] { return images; };
+  waited_device d(std::move(options));
+  images->fail("the disk is gone");
+  const auto e = d.next_of_all();
+  CHECK(e.what == kind::unusable);
+  CHECK(e.problem == "the disk is gone");
 }
 
 TEST_CASE("a sequence continues on another device with copied KV blocks") {

@@ -1,0 +1,49 @@
+// The models of a process whose images engines share: each is loaded once, for as long as an engine uses it.
+#pragma once
+#include <atomic>
+#include <filesystem>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gpu/checkpoint/parameters.hpp"
+#include "gpu/llm/image_set.hpp"
+
+namespace troupe::llm {
+
+/// Thread-safe. Loads each model on a thread of its own: reads, packs and hashes it layer by layer.
+class image_library {
+ public:
+  image_library() = default;
+  /// Ends loading after the layer that is being written.
+  ~image_library();
+  image_library(const image_library&) = delete;
+  image_library& operator=(const image_library&) = delete;
+
+  /// The images of a checkpoint with weights of this type: those that are in use already, or new ones, whose
+  /// loading begins with `threads` threads for each layer. A folder whose files have changed since is another
+  /// checkpoint. Throws model_error if the folder cannot be read, std::bad_alloc without enough memory.
+  std::shared_ptr<image_set> open(const std::filesystem::path& folder, element weights, int threads);
+
+ private:
+  struct entry {
+    std::string key;
+    std::weak_ptr<image_set> images;
+  };
+  struct loading {
+    std::atomic<bool> ended{false};
+    std::jthread thread;
+  };
+  void load(std::stop_token stop, checkpoint files, std::shared_ptr<image_set> images, int threads);
+  /// Whether nobody but the loader uses the images; then they are forgotten.
+  bool abandoned(std::shared_ptr<image_set>& images);
+
+  std::mutex mutex_;
+  std::vector<entry> entries_;
+  std::list<loading> loading_;
+};
+
+}  // namespace troupe::llm

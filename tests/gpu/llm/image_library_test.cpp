@@ -1,0 +1,122 @@
+#include "gpu/llm/image_library.hpp"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <thread>
+
+#include "gpu/common/fast_hash.hpp"
+#include "gpu/common/model_error.hpp"
+#include "tests/gpu/llm/llama_tasks.hpp"
+#include "tests/temporary_folder.hpp"
+
+using namespace troupe;
+using namespace troupe::llm;
+
+namespace {
+
+const auto small_model = fixtures / "random-llms" / "qwen3";
+
+/// Waits until all layers are ready, or loading has failed.
+void wait_for(image_set& images) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  const auto listener = images.listen([&] {
+    { const std::scoped_lock lock(mutex); }
+    changed.notify_one();
+  });
+  std::unique_lock lock(mutex);
+  changed.wait_for(lock, std::chrono::seconds(20),
+                   [&] { return images.ready() == images.layers() || images.failed(); });
+  lock.unlock();
+  images.forget(listener);
+}
+
+}  // namespace
+
+TEST_CASE("image library: a checkpoint becomes images, with their hashes") {
+  image_library library;
+  const auto images = library.open(small_model, element::bf16, 1);
+  wait_for(*images);
+  REQUIRE(images->ready() == images->layers());
+  const checkpoint files(small_model);
+  const layer_images layout(files.config(), images->format());
+  for (uint32_t l = 0; l < images->layers(); ++l) {
+    aligned_bytes expected(layout.bytes(l));
+    layout.write(l, files.view(l), {expected.data(), expected.size()});
+    CHECK(std::ranges::equal(images->image(l), expected.span()));
+    CHECK(images->hash(l) == fast_hash(expected.span()));
+  }
+}
+
+TEST_CASE("image library: users of a checkpoint share its images, for each type of weights") {
+  image_library library;
+  const auto one = library.open(small_model, element::f32, 1),
+             other = library.open(small_model, element::f32, 2);
+  CHECK(one == other);
+  CHECK(library.open(small_model / ".", element::f32, 1) == one);
+  CHECK(library.open(small_model, element::bf16, 1) != one);
+  CHECK(library.open(fixtures / "random-llms" / "gemma2", element::f32, 1) != one);
+}
+
+TEST_CASE("image library: images without users are loaded again") {
+  image_library library;
+  std::weak_ptr<image_set> old;
+  {
+    const auto images = library.open(small_model, element::f32, 1);
+    wait_for(*images);
+    old = images;
+  }
+  for (int i = 0; i < 2000 && !old.expired(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  CHECK(old.expired());
+  const auto again = library.open(small_model, element::f32, 1);
+  wait_for(*again);
+  CHECK(again->ready() == again->layers());
+}
+
+TEST_CASE("image library: a folder whose files changed is another checkpoint") {
+  const temporary_folder copy;
+  std::filesystem::copy(small_model, copy.path, std::filesystem::copy_options::recursive);
+  image_library library;
+  const auto before = library.open(copy.path, element::f32, 1);
+  wait_for(*before);
+  std::filesystem::last_write_time(copy.path / "model.safetensors",
+                                   std::filesystem::file_time_type::clock::now() + std::chrono::hours(1));
+  CHECK(library.open(copy.path, element::f32, 1) != before);
+}
+
+TEST_CASE("image library: a damaged checkpoint is refused with its file's name") {
+  image_library library;
+  const temporary_folder empty;
+  CHECK_THROWS_AS(library.open(empty.path, element::f32, 1), model_error);
+}
+
+TEST_CASE("image library: its end does not wait for whole models") {
+  for (int i = 0; i < 20; ++i) {
+    image_library library;
+    const auto images = library.open(fixtures / "llama-tasks/base", element::f32, 1);
+    CHECK(images->layers() == 8);
+  }
+}
+
+TEST_CASE("image set: a listener that was forgotten is not called") {
+  const checkpoint files(small_model);
+  const image_format format{element::f32, element::f32};
+  image_set images(files.config(), format);
+  int calls = 0, others = 0;
+  const auto first = images.listen([&] { ++calls; });
+  images.listen([&] { ++others; });
+  images.finish_layer();
+  images.forget(first);
+  images.finish_layer();
+  images.fail("the disk is gone");
+  CHECK(calls == 1);
+  CHECK(others == 3);
+  CHECK(images.ready() == 2);
+  CHECK(images.failed());
+  CHECK(images.problem() == "the disk is gone");
+}
