@@ -9,6 +9,7 @@
 #include <span>
 
 #include "transport/common/fence.hpp"
+#include "transport/common/streaming_copy.hpp"
 
 namespace troupe {
 
@@ -37,7 +38,10 @@ inline void write_ends(const range_ends& ends, std::span<std::byte> into) {
 
 /// Copies a range within this process; `into` is as large.
 inline void copy_range(std::span<const std::byte> range, std::span<std::byte> into) {
-  if (!range.empty()) std::memcpy(into.data(), range.data(), range.size());
+  if (range.size() >= streaming_bytes)
+    streaming_copy(range, into);
+  else if (!range.empty())
+    std::memcpy(into.data(), range.data(), range.size());
   if (range.size() >= 2 * end_bytes) write_ends(read_ends(range), into);
 }
 

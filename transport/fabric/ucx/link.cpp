@@ -107,6 +107,7 @@ void link::unpack(const ucx_address::arena& arena) {
   } else if (shared_.options.pulls == pull_path::automatic) {
     void* here = nullptr;  // only shared memory can be addressed
     a.one_sided = ucp_rkey_ptr(a.key, a.base, &here) == UCS_OK;
+    if (a.one_sided) a.here = static_cast<const std::byte*>(here);
   } else {
     a.one_sided = shared_.options.pulls == pull_path::one_sided;
   }

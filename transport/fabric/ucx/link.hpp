@@ -86,9 +86,10 @@ class link {
   };
   /// Registered memory of the peer.
   struct remote_arena {
-    uint64_t base = 0;         ///< its address in the peer's process
-    ucp_rkey_h key = nullptr;  ///< null: no transport of this endpoint reads it
-    bool one_sided = false;    ///< it is read without the peer's help, else by messages
+    uint64_t base = 0;                ///< its address in the peer's process
+    ucp_rkey_h key = nullptr;         ///< null: no transport of this endpoint reads it
+    bool one_sided = false;           ///< it is read without the peer's help, else by messages
+    const std::byte* here = nullptr;  ///< its address in this process if it is shared memory
   };
   void unpack(const ucx_address::arena& arena);
 
