@@ -35,9 +35,13 @@ class Domains(ClusterTest):
         return Cluster(model_text=all_in_the_west(more), domains=DOMAINS, workers=DOMAINS, device='kind = "emulated"')
 
     def ask(self, c, actor):
-        done = subprocess.run([processes.PROGRAM, "ask", c.file, actor, "get_state"], capture_output=True, text=True)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)
+        """With ThreadSanitizer a search of the placer takes longer than an answer may."""
+        end = time.monotonic() + PATIENCE
+        while True:
+            done = subprocess.run([processes.PROGRAM, "ask", c.file, actor, "get_state"], capture_output=True, text=True)
+            if done.returncode == 0:
+                return json.loads(done.stdout)
+            self.assertLess(time.monotonic(), end, done.stderr)
 
     def domains_of_models(self, c):
         return [self.ask(c, f"model_queue/{m.name}")["domain"] for m in MODELS]

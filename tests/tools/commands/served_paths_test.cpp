@@ -131,6 +131,7 @@ TEST_CASE("served paths: a repository of Triton is the models of its folders, be
   CHECK(names(plan_serving({.paths = {(folder / "m/").string()}})) == std::vector<std::string>{"m"});
 }
 
+#ifdef TROUPE_OPENVINO
 TEST_CASE("served paths: a file with free dimensions takes any shape") {
   const temporary_folder folder;
   const auto file = folder / "words.onnx";
@@ -139,6 +140,7 @@ TEST_CASE("served paths: a file with free dimensions takes any shape") {
   CHECK(plan.cluster_file.find("any_shape = true") != std::string::npos);
   CHECK(spec_of(plan).models[0].any_shape);
 }
+#endif
 
 TEST_CASE("served paths: --shape gives an input that a file leaves open its shape") {
   const temporary_folder folder;

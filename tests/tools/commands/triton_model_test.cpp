@@ -94,6 +94,7 @@ TEST_CASE("triton model: what the configuration and the graph disagree about is 
         "m/config.pbtxt:1:1: name: is 'n', and the model's folder 'm'; rename one");
 }
 
+#ifdef TROUPE_OPENVINO
 TEST_CASE(
     "triton model: with a dimension that stays free, each request runs alone, unless --shape gives it") {
   const repository r({-1, -1},
@@ -118,6 +119,7 @@ TEST_CASE(
             .error()
             .ends_with("output: 'y' has the shape [5] here and [-1,4] in m/1/model.onnx"));
 }
+#endif
 
 TEST_CASE("triton model: without max_batch_size, dims say whether there is a dimension for batches") {
   const auto rows = repository({-1, 4}, "input { name: \"x\" dims: [ 4 ] }").read();
