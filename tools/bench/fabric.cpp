@@ -1,20 +1,15 @@
 #include "tools/bench/fabric.hpp"
 
 #include <fmt/core.h>
-#include <sched.h>
 #include <signal.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <future>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <sstream>
 #include <stdexcept>
-#include <thread>
 #include <vector>
 
 #include "tools/bench/bare_tls.hpp"
@@ -22,6 +17,7 @@
 #include "tools/bench/child_process.hpp"
 #include "tools/bench/forked_process.hpp"
 #include "tools/bench/lane.hpp"
+#include "tools/bench/perftest.hpp"
 #include "tools/bench/row.hpp"
 #include "tools/bench/two_nodes.hpp"
 #include "tools/common/exit_code.hpp"
@@ -33,30 +29,6 @@ namespace {
 
 constexpr size_t pool_bytes = 8u << 20;
 constexpr int pulls_at_once = 4;  // on both sides of the comparison
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
-
-/// Pins this process, and its children, to the first or the second of its allowed CPUs: two spinning
-/// processes on one CPU would measure the scheduler. The same for both sides of a comparison.
-void pin(int which) {
-  static const cpu_set_t allowed = [] {
-    cpu_set_t set;
-    ::sched_getaffinity(0, sizeof set, &set);
-    return set;
-  }();
-  if (CPU_COUNT(&allowed) < 2) return;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &allowed) || which-- > 0) continue;
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    ::sched_setaffinity(0, sizeof one, &one);
-    return;
-  }
-}
 
 // ---- Troupe ----
 
@@ -76,7 +48,7 @@ using between_two = std::function<std::unique_ptr<fabric>(node_id, const clock&)
 
 /// The peer of the measurement: sends every frame back until its socket closes.
 void run_far_side(int fd, const between_two& make) {
-  pin(1);
+  pin_to_cpu(1);
   machine_clock clock;
   const auto carrier = make(far_node, clock);
   carrier->allocate(memory_kind::host, pool_bytes);
@@ -170,37 +142,6 @@ class near_side {
   size_t pulled_ = 0;
 };
 
-// ---- ucx_perftest ----
-
-/// The median time of an operation in microseconds, from the line of numbers that `ucx_perftest -f -v`
-/// prints: iterations, median latency, average latency, ...
-std::optional<double> median_of(const std::string& output) {
-  std::istringstream lines(output);
-  std::optional<double> out;
-  for (std::string line; std::getline(lines, line);) {
-    double iterations, p50, average;
-    if (std::sscanf(line.c_str(), " %lf,%lf,%lf,", &iterations, &p50, &average) == 3) out = p50;
-  }
-  return out;
-}
-
-/// Microseconds per operation, with `outstanding` operations in flight; 0: the test's default.
-double perftest(const std::string& test, size_t bytes, int rounds, int outstanding) {
-  const std::vector<std::string> words = {
-      "ucx_perftest", "-t", test, "-s", std::to_string(bytes),       "-n", std::to_string(rounds),
-      "-e",           "-f", "-v", "-p", std::to_string(free_port()), "-O", std::to_string(outstanding)};
-  pin(1);
-  const child_process server(words, true);
-  pin(0);
-  auto client_words = words;
-  client_words.insert(client_words.begin() + 1, "127.0.0.1");
-  for (int attempt = 0; attempt < 20; ++attempt) {
-    std::this_thread::sleep_for(100ms);  // until the server listens
-    if (const auto result = median_of(child_process(client_words, true).read_all())) return *result;
-  }
-  throw std::runtime_error(fmt::format("ucx_perftest -t {} gave no figures", test));
-}
-
 // ---- the comparison ----
 
 template <class Ours, class Theirs>
@@ -227,18 +168,20 @@ std::vector<bench_row> measure_ucx(const bench_fabric_options& options) {
   // before there are threads
   const forked_process far([](int fd) { run_far_side(fd, ucx_between_two); }), far_lane(run_far_lane);
   const auto actors = measure_lane(far_lane.fd());
-  pin(0);
+  pin_to_cpu(0);
   near_side here(far.fd(), ucx_between_two);
   here.latency(1000);  // connects
   std::vector<bench_row> rows;
   rows.push_back(compare(
       options, "active message, 64 B, one way", "us", [&] { return here.latency(20'000); },
-      [] { return perftest("ucp_am_lat", 64, 20'000, 0); }));
+      [] {
+        return perftest({"ucp_am_lat", 64, 20'000, 0});
+      }));
   for (const auto& p : pull_cases) {
     rows.push_back(compare(
         options, p.name, "GB/s", [&] { return here.pull_bandwidth(p.bytes, p.groups); },
         [&] {
-          return static_cast<double>(p.bytes) / perftest("ucp_get", p.bytes, p.groups * 8, pulls_at_once) /
+          return static_cast<double>(p.bytes) / perftest({"ucp_get", p.bytes, p.groups * 8, pulls_at_once}) /
                  1e3;
         }));
   }
@@ -259,10 +202,10 @@ std::vector<bench_row> measure_tls(const bench_fabric_options& options) {
   const forked_process far([&](int fd) { run_far_side(fd, tls); });
   const forked_process far_ucx([](int fd) { run_far_side(fd, ucx_between_two); });
   const forked_process far_tls([&](int fd) {
-    pin(1);
+    pin_to_cpu(1);
     run_far_tls(fd, certs);
   });
-  pin(0);
+  pin_to_cpu(0);
   bare_tls connection(far_tls.fd(), certs);
   near_side here(far.fd(), tls), reference(far_ucx.fd(), ucx_between_two);
   here.latency(1000);  // connects

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "messages/tensor/decisions.hpp"
+#include "tools/bench/chain.hpp"
 #include "tools/bench/fabric.hpp"
 #include "tools/bench/infer.hpp"
 #include "tools/bench/llm.hpp"
@@ -67,6 +68,25 @@ void add_bench_commands(CLI::App& app, cli_job& chosen) {
   auto* as_csv = partition->add_flag("--csv", p->csv, "Print every configuration as CSV");
   partition->add_flag("--json", p->json, "Print one JSON document")->excludes(as_csv);
   partition->callback([p, &chosen] { chosen = [p] { return bench_partition(*p); }; });
+
+  auto h = std::make_shared<bench_chain_options>();
+  auto* chain = add_subcommand(*bench, "chain", "Compare a multicast chain of processes with ucx_perftest",
+                               "UCX_TLS=tcp,self troupe bench chain --hops 3");
+  chain->add_option("--hops", h->hops, "Targets of the chain")->check(whole_in(1, 16))->capture_default_str();
+  chain->add_option("--bytes", h->bytes, "Bytes of the weights")
+      ->check(whole_in(1 << 20, uint64_t{1} << 36))
+      ->capture_default_str();
+  chain->add_option("--chunk-bytes", h->chunk_bytes, "Bytes of a chunk")
+      ->check(whole_in(4096, uint64_t{1} << 30))
+      ->capture_default_str();
+  chain->add_option("--window", h->window, "Chunks that a target pulls at once")
+      ->check(whole_in(1, 64))
+      ->capture_default_str();
+  chain->add_option("--repetitions", h->repetitions, "Repetitions; the results are medians")
+      ->check(whole_in(1, 1000))
+      ->capture_default_str();
+  chain->add_flag("--json", h->json, "Print one JSON document");
+  chain->callback([h, &chosen] { chosen = [h] { return bench_chain(*h); }; });
 
   auto m = std::make_shared<bench_plan_options>();
   auto* plan = add_subcommand(*bench, "plan", "Measure plans of multicasts over random networks",

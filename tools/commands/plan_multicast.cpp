@@ -16,15 +16,15 @@
 namespace troupe {
 namespace {
 
-using names = std::vector<std::string>;
+using name_list = std::vector<std::string>;
 
-names names_of(const multicast_problem& p, const std::vector<uint32_t>& nodes) {
-  names out;
+name_list names_of(const multicast_problem& p, const std::vector<uint32_t>& nodes) {
+  name_list out;
   for (const auto n : nodes) out.push_back(p.nodes[n].name);
   return out;
 }
 
-names names_of(const multicast_problem& p, const multicast_chain& c) {
+name_list names_of(const multicast_problem& p, const multicast_chain& c) {
   auto out = names_of(p, c.targets);
   out.insert(out.begin(), p.nodes[c.source].name);
   return out;
