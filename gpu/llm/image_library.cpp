@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <system_error>
 #include <utility>
 
@@ -28,6 +29,13 @@ std::string key_of(const std::filesystem::path& folder, element weights) {
   return key;
 }
 
+/// A file may have its numbers at any byte; kernels read whole numbers.
+bool is_aligned(const layer_view& layer) {
+  return std::all_of(layer.parameters.begin(), layer.parameters.end(), [](const layer_view::named& p) {
+    return reinterpret_cast<uintptr_t>(p.weight.bytes.data()) % element_bytes(p.weight.type) == 0;
+  });
+}
+
 }  // namespace
 
 image_library::~image_library() {
@@ -42,18 +50,23 @@ std::shared_ptr<image_set> image_library::open(const std::filesystem::path& fold
   std::erase_if(entries_, [](const entry& e) { return e.images.expired(); });
   for (const auto& e : entries_)
     if (e.key == key)
-      if (auto images = e.images.lock()) return images;
+      if (auto images = e.images.lock(); images && !images->failed()) return images;
 
   checkpoint files(folder);
   const image_format format{weights, files.view(0).find("embed_tokens.weight")->type};
   auto images = std::make_shared<image_set>(files.config(), format);
   entries_.push_back({key, images});
   auto& job = loading_.emplace_back();
-  job.thread =
-      std::jthread([this, &job, images, threads, f = std::move(files)](std::stop_token stop) mutable {
-        load(std::move(stop), std::move(f), std::move(images), threads);
-        job.ended = true;
-      });
+  auto begin = [this, &job, images, threads, f = std::move(files)](std::stop_token stop) mutable {
+    load(std::move(stop), std::move(f), std::move(images), threads);
+    job.ended = true;
+  };
+  try {
+    job.thread = std::jthread(std::move(begin));
+  } catch (...) {
+    loading_.pop_back();
+    throw;
+  }
   return images;
 }
 
@@ -66,7 +79,10 @@ void image_library::load(std::stop_token stop, checkpoint files, std::shared_ptr
     const layer_images layout(files.config(), format);
     for (uint32_t l = 0; l < images->layers(); ++l) {
       if (stop.stop_requested() || abandoned(images)) return;
-      layout.write(l, files.view(l), images->memory(l));
+      if (const auto mapped = files.view(l); is_aligned(mapped))
+        layout.write(l, mapped, images->memory(l));
+      else
+        layout.write(l, files.read(l).views(), images->memory(l));
       images->finish_layer();
     }
   } catch (const std::exception& e) {
