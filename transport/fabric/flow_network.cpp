@@ -8,6 +8,9 @@ namespace {
 
 constexpr unsigned __int128 per_byte = 1'000'000'000;  // with rates in bytes/s and times in ns
 
+/// An end beyond it is looked at again then: a hundred years.
+constexpr uint64_t max_wait = uint64_t{3'155'760'000} * 1'000'000'000;
+
 }  // namespace
 
 flow_network::resource flow_network::add(uint64_t bytes_per_s) {
@@ -94,7 +97,8 @@ void flow_network::share_out() {
       if (m.has_rate || std::find(m.over.begin(), m.over.end(), bottleneck) == m.over.end()) continue;
       m.has_rate = true;
       m.rate = rate;
-      m.end = now_ + duration{static_cast<int64_t>((m.left + rate - 1) / rate)};
+      const auto rest = std::min<unsigned __int128>((m.left + rate - 1) / rate, max_wait);
+      m.end = now_ + duration{static_cast<int64_t>(rest)};
       for (const auto r : m.over) {
         resources_[r].left -= std::min(resources_[r].left, rate);
         --resources_[r].sharing;

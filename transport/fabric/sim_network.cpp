@@ -55,11 +55,13 @@ void sim_network::connect_leaves(const cluster_spec& cluster) {
 void sim_network::attach(node_id node, sim_lane lane, sim_port* port) {
   ports_[node.value][static_cast<size_t>(lane)] = port;
   if (port != nullptr || lane != sim_lane::data) return;
-  // The process has ended: nobody waits for its pulls.
+  // Its pulls end now: they are lost if the fabric has stopped, and nobody waits for them if the process has
+  // ended.
   for (auto p = pulls_.begin(); p != pulls_.end();) {
     const auto it = p++;
     if (it->second.to != node) continue;
     flows_.cancel(it->first, timeline_.now());
+    timeline_.at(timeline_.now(), sim_event::pull, node, std::move(it->second.action));
     pulls_.erase(it);
   }
   arm();

@@ -25,7 +25,7 @@ std::string encode(const tls_address& a) {
   const auto arena_bytes = a.arenas.size() * sizeof(uint64_t);
   std::string content(sizeof f + arena_bytes, '\0');
   std::memcpy(content.data(), &f, sizeof f);
-  std::memcpy(content.data() + sizeof f, a.arenas.data(), arena_bytes);
+  if (arena_bytes > 0) std::memcpy(content.data() + sizeof f, a.arenas.data(), arena_bytes);
   return seal_address(tls_address_mark, content.append(a.host));
 }
 
@@ -44,7 +44,7 @@ std::string decode(std::string_view bytes, tls_address& out) {
   out.secret = f.secret;
   out.epoch = f.epoch;
   out.arenas.resize(f.arenas);
-  std::memcpy(out.arenas.data(), content.data() + sizeof f, arena_bytes);
+  if (arena_bytes > 0) std::memcpy(out.arenas.data(), content.data() + sizeof f, arena_bytes);
   out.port = f.port;
   out.host = content.substr(sizeof f + arena_bytes);
   if (out.host.find('\0') != std::string::npos) return "its address names no host";
