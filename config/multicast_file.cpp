@@ -164,7 +164,13 @@ class multicast_reader {
 multicast_problem read_multicast(std::string_view text) {
   const auto document = parse_json(text);
   if (document.is_discarded()) refuse("", "it is not a JSON document, or it is nested too deeply");
-  return multicast_reader(document).take();
+  auto problem = multicast_reader(document).take();
+  try {
+    check(problem);
+  } catch (const std::invalid_argument& e) {
+    refuse("gbit_per_s", e.what());
+  }
+  return problem;
 }
 
 }  // namespace troupe

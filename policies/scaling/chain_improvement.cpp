@@ -46,7 +46,9 @@ class improvement {
   }
 
   found_chains run() {
-    while (insert_one()) {
+    while (hops_left_ > 0 && insert_one()) {
+    }
+    while (insert_anywhere()) {
     }
     while (hops_left_ > 0 && change_one()) {
     }
@@ -134,6 +136,25 @@ class improvement {
     return true;
   }
 
+  /// One missing group, at the first place that links allow.
+  bool insert_anywhere() {
+    const auto linked = [&](size_t from, uint32_t to) { return chunk_ns_[from * g_.groups.size() + to] > 0; };
+    for (size_t m = 0; m < missing_.size(); ++m)
+      for (size_t s = 0; s < chains_.size(); ++s)
+        for (size_t k = 0; k <= chains_[s].size(); ++k) {
+          const auto& chain = chains_[s];
+          const auto group = missing_[m];
+          if (!linked(k == 0 ? g_.groups.size() + s : chain[k - 1], group)) continue;
+          if (k < chain.size() && !linked(group, chain[k])) continue;
+          auto longer = chain;
+          longer.insert(longer.begin() + static_cast<ptrdiff_t>(k), group);
+          missing_.erase(missing_.begin() + static_cast<ptrdiff_t>(m));
+          set(s, std::move(longer));
+          return true;
+        }
+    return false;
+  }
+
   void consider(const chain_change& c) {
     if (hops_left_ == 0) return;
     const auto [a0, a1, a2, a3] = c.of_a;
@@ -144,18 +165,19 @@ class improvement {
     if (t >= best_) return;
     best_ = t;
     change_ = c;
+    changed_ = true;
   }
 
   /// The best change, if it makes the plan better.
   bool change_one() {
     best_ = total(0, values_[0], 0, values_[0]);
-    change_ = {};
+    changed_ = false;
     for (size_t a = 0; a < chains_.size() && hops_left_ > 0; ++a)
       for (size_t b = 0; b < chains_.size() && hops_left_ > 0; ++b) {
         if (a < b) exchange_ends(a, b);
         move_parts(a, b);
       }
-    if (change_.of_a[0].data() == nullptr) return false;
+    if (!changed_) return false;
     const auto joined = [](const std::array<part, 4>& parts) {
       group_list out;
       for (const auto& p : parts) out.insert(out.end(), p.begin(), p.end());
@@ -197,6 +219,7 @@ class improvement {
   group_list missing_;
   chain_value best_;
   chain_change change_;
+  bool changed_ = false;  ///< `change_` makes the plan better
 };
 
 }  // namespace

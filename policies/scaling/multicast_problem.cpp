@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
 namespace troupe {
@@ -30,6 +31,13 @@ void check(const multicast_problem& p) {
   refuse_unless(p.chunks > 0 && p.lanes > 0, "a multicast needs a chunk and a lane at least");
   refuse_unless(p.gbit_per_s.size() == p.nodes.size() * p.nodes.size(),
                 "a multicast needs the rate of each pair of nodes");
+  // Sums of finishes in nanoseconds are whole numbers of 64 bits.
+  double slowest = p.domain_gbit_per_s > 0 ? p.domain_gbit_per_s : std::numeric_limits<double>::infinity();
+  for (const double rate : p.gbit_per_s)
+    if (rate > 0) slowest = std::min(slowest, rate);
+  const double nodes = p.size();
+  refuse_unless(p.bytes * 8 / slowest * nodes * nodes < 0x1p61,
+                "the slowest link is too slow for so many bytes and nodes; leave it out");
   const auto good = [](double rate) { return rate >= 0 && std::isfinite(rate); };
   refuse_unless(std::all_of(p.gbit_per_s.begin(), p.gbit_per_s.end(), good) && good(p.domain_gbit_per_s),
                 "rates are finite and not negative");

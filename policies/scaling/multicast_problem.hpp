@@ -84,7 +84,7 @@ struct multicast_plan {
 };
 
 /// Throws std::invalid_argument if the problem is malformed: no source, no target, no bytes, vectors of
-/// unequal sizes, negative rates.
+/// unequal sizes, negative rates, or a link so slow that times exceed 64 bits.
 void check(const multicast_problem& p);
 
 }  // namespace troupe

@@ -85,6 +85,7 @@ TEST_CASE("a bad multicast file gets a message with the place") {
       {{{"gbit_per_s", {{"S", {{"T1", -1}}}}}}, "gbit_per_s.S.T1: -1 is not a number from 0"},
       {{{"half_rate", {"S"}}}, "half_rate: \"S\" is a source"},
       {{{"domains", {{"c0"}, {"c0"}}}}, "domains[1]: \"c0\" is in domains[0] already"},
+      {{{"gbit_per_s", {{"S", {{"T1", 1e-9}}}}}}, "gbit_per_s: the slowest link is too slow"},
       {{{"domain_gbit_per_s", nullptr}}, "\"domain_gbit_per_s\" is missing"},
   };
   for (const auto& [change, message] : cases) {

@@ -29,7 +29,7 @@ namespace {
 /// The processes of a chain.
 class chain_processes {
  public:
-  explicit chain_processes(const bench_chain_options& options) {
+  explicit chain_processes(const bench_chain_options& options) try {
     for (uint32_t i = 0; i <= options.hops; ++i)
       nodes_.push_back(
           std::make_unique<forked_process>([&options, i](int fd) { run_chain_node(fd, i, options); }));
@@ -39,11 +39,11 @@ class chain_processes {
       if (i > 0) send_text(nodes_[i]->fd(), addresses[i - 1]);
       if (i + 1 < nodes_.size()) send_text(nodes_[i]->fd(), addresses[i + 1]);
     }
+  } catch (...) {
+    end();
+    throw;
   }
-  /// In reverse order: a process holds the sockets of those that were forked before it.
-  ~chain_processes() {
-    while (!nodes_.empty()) nodes_.pop_back();
-  }
+  ~chain_processes() { end(); }
 
   /// Seconds until the node after each hop has all bytes.
   std::vector<double> run() {
@@ -67,6 +67,10 @@ class chain_processes {
   }
 
  private:
+  /// In reverse order: a process holds the sockets of those that were forked before it.
+  void end() {
+    while (!nodes_.empty()) nodes_.pop_back();
+  }
   int64_t ask(size_t node, const char* command) {
     send_text(nodes_[node]->fd(), command);
     return std::stoll(receive_text(nodes_[node]->fd()));

@@ -20,6 +20,9 @@ void chain_node::begin() {
   const uint64_t one_layer[] = {options_.bytes};
   transfer_.emplace(chunks_of(one_layer, options_.chunk_bytes), 1, options_.window);
   finish_.reset();
+  if (self_ == 0) return;
+  for (uint32_t c = 0; c < transfer_->size(); ++c)  // so that a chunk that is not copied is noticed
+    arena_.bytes[(*transfer_)[c].offset] ^= std::byte{0xff};
 }
 
 void chain_node::announce_all() { announce(transfer_->size()); }
@@ -41,8 +44,10 @@ void chain_node::on_frame(std::span<const std::byte> bytes) {
 void chain_node::pull_more() {
   while (const auto chunk = transfer_->next()) {
     const auto& c = (*transfer_)[*chunk];
+    const auto before = transfer_->in_flight();
     fabric_.pull(node_id{self_ - 1}, c.offset, arena_.bytes.subspan(c.offset, c.bytes),
                  [this, chunk = *chunk](pull_status how) { arrived(chunk, how); });
+    if (transfer_->in_flight() < before) return;  // it has ended already; `arrived` goes on in another turn
   }
 }
 
@@ -63,7 +68,8 @@ void run_chain_node(int fd, uint32_t self, const bench_chain_options& options) {
   const auto via = ucx_between_two(node_id{self}, time);
   const auto arena = via->allocate(memory_kind::host, options.bytes);
   if (self == 0)
-    for (size_t i = 0; i < arena.bytes.size(); i += 8) std::memcpy(&arena.bytes[i], &i, sizeof i);
+    for (size_t i = 0; i + sizeof i <= arena.bytes.size(); i += sizeof i)
+      std::memcpy(&arena.bytes[i], &i, sizeof i);
   chain_node node(options, self, *via, arena, time);
   via->start(node);
   send_text(fd, via->address());

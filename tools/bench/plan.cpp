@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <vector>
 
 #include "policies/scaling/multicast_plan.hpp"
@@ -31,8 +32,11 @@ plan_figures measure_plans(network_kind kind, const bench_plan_options& o) {
     took.push_back(
         std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - began).count());
     if (!o.greedy) continue;
+    const auto best = plan_multicast(p);
+    if (!best.exact)
+      throw std::invalid_argument("--greedy has no best plans to compare with: give fewer sources");
     const double ratio =
-        static_cast<double>(plan.latest().count()) / static_cast<double>(plan_multicast(p).latest().count());
+        static_cast<double>(plan.latest().count()) / static_cast<double>(best.latest().count());
     f.mean_ratio += ratio / o.instances;
     f.largest_ratio = std::max(f.largest_ratio, ratio);
   }
@@ -62,7 +66,13 @@ int bench_plan(const bench_plan_options& o) {
                                                             {network_kind::by_leaf, "by leaf"},
                                                             {network_kind::arbitrary, "arbitrary"}};
   for (const auto& [kind, name] : kinds) {
-    const auto f = measure_plans(kind, o);
+    plan_figures f;
+    try {
+      f = measure_plans(kind, o);
+    } catch (const std::invalid_argument& e) {
+      report("troupe: {}", e.what());
+      return exit_bad_input;
+    }
     nlohmann::ordered_json row{
         {"name", name}, {"median_us", f.median_us}, {"p99_us", f.p99_us}, {"largest_us", f.largest_us}};
     if (o.greedy) row["finish_ratio"] = {{"mean", f.mean_ratio}, {"largest", f.largest_ratio}};

@@ -75,6 +75,24 @@ TEST_CASE("chain improvement: groups without a link to a tail go between others"
   CHECK(better.chains[0].targets == std::vector<uint32_t>{m.at("b"), m.at("a")});
 }
 
+TEST_CASE("chain improvement: a source without a chain takes over the end of another's") {
+  for (const auto& sources : {std::vector<std::string>{"H", "D"}, {"D", "H"}}) {
+    auto m =
+        named_multicast(sources, {"T1", "T2"}).link("D", "T1", 100).link("T1", "T2", 100).link("H", "T2", 90);
+    m.problem.chunks = 1;
+    const grouped_multicast g(m.problem);
+    const auto found = greedy_chains(g);
+    REQUIRE(found.chains.size() == 1);
+    CHECK(improved_chains(g, found, unlimited).chains.size() == 2);
+  }
+}
+
+TEST_CASE("chain improvement: even without work left, every group gets a place that links allow") {
+  auto m = named_multicast({"s"}, {"a", "b"}).link("s", "a", 400).link("s", "b", 100).link("b", "a", 100);
+  const grouped_multicast g(m.problem);
+  CHECK(improved_chains(g, greedy_chains(g), 0).groups == 2);
+}
+
 TEST_CASE("chain improvement: without work left it changes nothing") {
   random_stream random(5, "bounded");
   const auto p = random_multicast(random, network_kind::arbitrary, 3, 30);

@@ -49,5 +49,6 @@ TEST_CASE("a malformed multicast is refused") {
   refused([](auto& p) { p.sources = 2; });
   refused([](auto& p) { p.gbit_per_s.pop_back(); });
   refused([](auto& p) { p.gbit_per_s[1] = -1; });
+  refused([](auto& p) { p.gbit_per_s[1] = 1e-10; });
   refused([](auto& p) { p.domain_gbit_per_s = std::numeric_limits<double>::infinity(); });
 }
