@@ -22,10 +22,9 @@ struct tls_fixed_part {
 std::string encode(const tls_address& a) {
   const tls_fixed_part f{a.incarnation.value, a.secret, a.epoch,
                          a.node.value,        a.port,   static_cast<uint16_t>(a.arenas.size())};
-  const auto arena_bytes = a.arenas.size() * sizeof(uint64_t);
-  std::string content(sizeof f + arena_bytes, '\0');
-  std::memcpy(content.data(), &f, sizeof f);
-  if (arena_bytes > 0) std::memcpy(content.data() + sizeof f, a.arenas.data(), arena_bytes);
+  std::string content;
+  content.append(reinterpret_cast<const char*>(&f), sizeof f);
+  for (const uint64_t size : a.arenas) content.append(reinterpret_cast<const char*>(&size), sizeof size);
   return seal_address(tls_address_mark, content.append(a.host));
 }
 
