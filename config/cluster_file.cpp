@@ -80,6 +80,7 @@ cluster_reading read_cluster_text(std::string_view text, const std::string& file
   std::ranges::move(encoders.places, std::back_inserter(out.model_places));
   auto llms = read_llms(root, spec, directory, names);
   check_workers(root, nodes, llms, spec);
+  spec.scaling = read_scaling(root, llms);
   spec.llms = std::move(llms.llms);
   out.llm_places = std::move(llms.places);
   spec.engines = std::move(llms.engines);

@@ -44,7 +44,7 @@ class llm_reader {
     auto& m = out.llms.emplace_back();
     m.name = s.path_name("name");
     read_checkpoint(s, m);
-    read_engines(s, id, out.engines);
+    read_instances(s, m, read_engines(s, id, out.engines));
     read_routing(s, m);
     read_device(s, m);
     read_arithmetic(s, m);
@@ -139,10 +139,18 @@ class llm_reader {
       m.threads = static_cast<uint32_t>(s.integer("threads", 1, 1024, m.threads));
   }
 
-  void read_engines(section& s, llm_id model, std::vector<engine_spec>& out) {
+  /// Returns their number, if it is known.
+  std::optional<uint32_t> read_engines(section& s, llm_id model, std::vector<engine_spec>& out) {
+    const auto problems = [&] { return s.owner().problem_count(); };
+    const auto before = problems();
     const auto per_node = s.integer("engines_per_node", 1, 1024, 1);
-    for (const auto node : nodes_of(s))
+    const auto counted = problems();
+    const auto nodes = nodes_of(s);
+    if (problems() > counted) placed_ = false;
+    for (const auto node : nodes)
       for (int64_t i = 0; i < per_node; ++i) out.push_back({model, node});
+    if (nodes.empty() || problems() > before) return {};
+    return static_cast<uint32_t>(nodes.size() * static_cast<size_t>(per_node));
   }
 
   std::vector<node_id> nodes_of(section& s) {

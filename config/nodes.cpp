@@ -79,6 +79,20 @@ port_range read_ports(section& s, std::string_view key) {
   return {};
 }
 
+/// Both keys have an effect on scaling language models only, so they are recorded only if they are given.
+void read_engine_room(section& s, node_spec& n) {
+  const bool worker = n.has(node_role::worker);
+  constexpr double mib = 1 << 20;
+  if (worker && s.has("max_engines"))
+    n.max_engines = static_cast<uint32_t>(s.integer("max_engines", 0, 1 << 20));
+  else
+    s.unused("max_engines", n.roles.empty() ? "" : "only a worker loads engines; remove the key");
+  if (worker && s.has("parameter_mb"))
+    n.parameter_bytes = static_cast<uint64_t>(s.number("parameter_mb", "MiB", 0, 1e8) * mib);
+  else
+    s.unused("parameter_mb", n.roles.empty() ? "" : "only a worker keeps weights; remove the key");
+}
+
 node_spec read_node(section& s, const std::vector<domain_spec>& domains) {
   node_spec n;
   n.name = s.name("name");
@@ -100,6 +114,7 @@ node_spec read_node(section& s, const std::vector<domain_spec>& domains) {
     n.domain = read_domain_of(s, domains);
   else
     s.unused("domain", n.roles.empty() ? "" : "only a worker belongs to a domain; remove the key");
+  read_engine_room(s, n);
   n.data_ports = read_ports(s, "data_port");
   n.data_interface = s.text("data_interface", "");
   const auto devices = s.tables("device");

@@ -3,6 +3,7 @@
 #pragma once
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -115,6 +116,12 @@ struct llm_reading {
 };
 llm_reading read_llms(section& root, const cluster_spec& cluster, const std::filesystem::path& directory,
                       defined_names& names);
+
+/// The numbers of instances of an [[llm]], which scales if one of these keys is given. Without `places` their
+/// number is unknown.
+void read_instances(section& s, llm_spec& m, std::optional<uint32_t> places);
+/// [scaling]. Refuses it if no language model scales.
+scaling_spec read_scaling(section& root, const llm_reading& llms);
 
 /// Refuses workers without devices and engines, and models without a suitable device. `cluster`: its domains
 /// and models.

@@ -61,6 +61,9 @@ struct node_spec {
   std::vector<node_role> roles;
   uint32_t domain = 0;  ///< of its devices; workers only
   std::vector<device_spec> devices;
+  uint32_t max_engines = 0;      ///< of scaling models, loaded on it at once; 0: any number; workers only
+  uint64_t parameter_bytes = 0;  ///< memory for images of weights that peers pull; 0: room for every scaling
+                                 ///< model with a place on it; workers only
   bool has(node_role r) const {
     for (auto x : roles)
       if (x == r) return true;
@@ -190,7 +193,8 @@ struct placer_spec {
 /// Data type of a language model's numbers on a device.
 enum class llm_type : uint16_t { f32, bf16, f16 };
 
-/// A language model with its adapters, and how its engines serve it.
+/// A language model with its adapters, and how its engines serve it. Its places are its `engine_spec`s; an
+/// instance is an engine that serves in one of them. A model that does not scale has one in each.
 struct llm_spec {
   std::string name;
   std::string path;                       ///< absolute: the folder of a checkpoint
@@ -218,12 +222,25 @@ struct llm_spec {
   bool adapter_api = false;           ///< clients may load and unload adapters
   std::string routing = "punica";     ///< routing policy by name (policies/llm/routing_policy.hpp)
   duration consolidate_every{};       ///< interval of consolidation; zero: none
+  bool scales = false;                ///< the number of its instances changes with the load
+  uint32_t instances = 0;             ///< that serve at the start
+  uint32_t min_instances = 0;         ///< that serve at least
+  uint32_t max_instances = 0;         ///< that serve at most
+  duration cold_start = 30s;  ///< with no instance, requests wait that long for one, then they are refused
 };
 
-/// One of the engines of a language model.
+/// A place of a language model: one of its engines, which serves from the start if the model does not scale.
 struct engine_spec {
   llm_id model;
   node_id node;  ///< a worker
+};
+
+/// How language models get more and fewer instances.
+struct scaling_spec {
+  uint32_t copies = 1;  ///< complete copies of a scaling model's weights in the cluster's memory, always
+  uint64_t chunk_bytes = 4 << 20;  ///< of a chunk of weights, which is pulled at once
+  uint32_t window = 4;             ///< chunks that are being pulled at a time
+  duration park = 60s;  ///< that a drained instance keeps its weights loaded, to serve again at once
 };
 
 /// An encoder of texts. Each of its lengths is a model of its own: texts run in the shortest one that they
@@ -282,6 +299,7 @@ struct cluster_spec {
   policy_spec policy;
   placer_spec placer;
   autoscale_spec autoscale;
+  scaling_spec scaling;
   limit_spec limits;
   restart_spec restart;
   security_spec security;

@@ -1,0 +1,102 @@
+// How language models scale: the numbers of instances of an [[llm]], and [scaling].
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "config/sections.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr int64_t instance_limit = 1 << 20;
+
+uint32_t read_instance_count(section& s, std::string_view key, int64_t min, uint32_t fallback) {
+  return static_cast<uint32_t>(s.integer(key, min, instance_limit, fallback));
+}
+
+/// The first of these that is wrong: max_instances, min_instances, instances.
+void check_instances(section& s, const llm_spec& m, uint32_t places) {
+  if (m.max_instances > places) {
+    s.refuse("max_instances", fmt::format("must be at most {}, the places of the model (its nodes times "
+                                          "engines_per_node), not {}; lower it, or add places",
+                                          places, m.max_instances));
+    return;
+  }
+  const auto at_most =
+      s.has("max_instances")
+          ? fmt::format("max_instances = {}", m.max_instances)
+          : fmt::format("{}, the places of the model (its nodes times engines_per_node)", m.max_instances);
+  const auto refuse_more = [&](std::string_view key, uint32_t count) {
+    s.refuse(key, fmt::format("must be at most {}, not {}; lower it, or {}", at_most, count,
+                              s.has("max_instances") ? "raise that" : "add places"));
+  };
+  if (m.min_instances > m.max_instances)
+    refuse_more("min_instances", m.min_instances);
+  else if (m.instances > m.max_instances)
+    refuse_more("instances", m.instances);
+  else if (m.instances < m.min_instances)
+    s.refuse("instances", fmt::format("must be at least min_instances = {}, not {}; raise it, or lower that",
+                                      m.min_instances, m.instances));
+}
+
+}  // namespace
+
+void read_instances(section& s, llm_spec& m, std::optional<uint32_t> places) {
+  constexpr std::array keys{"instances", "min_instances", "max_instances", "cold_start_s"};
+  m.scales = std::ranges::any_of(keys, [&](const char* key) { return s.has(key); });
+  if (!m.scales) {
+    for (const auto* key : keys) s.unused(key);
+    m.instances = m.min_instances = m.max_instances = places.value_or(0);
+    return;
+  }
+  const auto problems = s.owner().problem_count();
+  m.min_instances = read_instance_count(s, "min_instances", 0, 1);
+  m.instances = read_instance_count(s, "instances", 0, s.has("min_instances") ? m.min_instances : 1);
+  if (!s.has("min_instances") && m.instances == 0) {
+    m.min_instances = 0;
+    s.recorded("min_instances").value = int64_t{0};
+  }
+  m.max_instances = read_instance_count(s, "max_instances", 1, std::max(places.value_or(1), 1u));
+  const bool clear = s.owner().problem_count() == problems;
+  if (clear && places) check_instances(s, m, *places);
+  if (m.min_instances == 0)
+    m.cold_start = s.seconds("cold_start_s", 0.001, 3600, 30);
+  else
+    s.unused(
+        "cold_start_s",
+        clear ? "is for a model that may have no instance; give min_instances = 0, or remove this key" : "");
+}
+
+scaling_spec read_scaling(section& root, const llm_reading& llms) {
+  scaling_spec out;
+  if (std::ranges::none_of(llms.llms, &llm_spec::scales)) {
+    root.unused(
+        "scaling",
+        "no language model scales; give an [[llm]] min_instances or max_instances, or remove this table");
+    return out;
+  }
+  auto& s = root.table_or_empty("scaling");
+  out.copies = static_cast<uint32_t>(s.integer("copies", 1, 16, out.copies));
+  out.chunk_bytes =
+      static_cast<uint64_t>(s.integer("chunk_kb", 64, 65536, static_cast<int64_t>(out.chunk_bytes >> 10)))
+      << 10;
+  out.window = static_cast<uint32_t>(s.integer("window", 1, 64, out.window));
+  out.park = s.seconds("park_s", 0, 86'400, 60);
+  if (!llms.placed) return out;
+  for (uint32_t i = 0; i < llms.llms.size(); ++i) {
+    if (!llms.llms[i].scales) continue;
+    std::set<node_id> nodes;
+    for (const auto& e : llms.engines)
+      if (e.model == llm_id{i}) nodes.insert(e.node);
+    if (out.copies <= nodes.size()) continue;
+    s.refuse("copies", fmt::format("must be at most {}, the nodes of language model '{}', not {}; lower it, "
+                                   "or give the model more nodes",
+                                   nodes.size(), llms.llms[i].name, out.copies));
+    return out;
+  }
+  return out;
+}
+
+}  // namespace troupe
