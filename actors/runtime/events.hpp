@@ -9,6 +9,7 @@
 #include "messages/common/events.hpp"
 #include "messages/deployment/events.hpp"
 #include "messages/llm/events.hpp"
+#include "messages/scaling/events.hpp"
 #include "messages/tensor/events.hpp"
 #include "messages/wire/wire.hpp"
 #include "transport/fabric/fabric.hpp"
@@ -30,7 +31,7 @@ struct device_ready {
 using runtime_events = type_list<pulled, device_ready>;
 
 using any_actor_message = variant_of<wire_message_list, common_events, tensor_events, llm_events,
-                                     deployment_events, cluster_events, runtime_events>;
+                                     deployment_events, cluster_events, scaling_events, runtime_events>;
 
 /// A class of its own, so that the copy, move and destruction of all message types are compiled once.
 struct actor_message : any_actor_message {

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
+#include <functional>
 #include <system_error>
 #include <utility>
 
@@ -36,6 +38,16 @@ bool is_aligned(const layer_view& layer) {
   });
 }
 
+/// Chunks that are ready may be read by peers at this time, so only the others are written.
+void finish_begun_layer(image_set& images, uint32_t layer,
+                        const std::function<void(uint32_t, std::span<std::byte>)>& write) {
+  aligned_bytes whole(images.memory(layer).size());
+  write(layer, {whole.data(), whole.size()});
+  const auto& chunks = images.chunks();
+  for (auto c = images.chunks_ready(); c < chunks.size() && chunks[c].layer == layer; ++c)
+    std::memcpy(images.chunk_memory(c).data(), whole.data() + chunks[c].offset, chunks[c].bytes);
+}
+
 }  // namespace
 
 image_library::~image_library() {
@@ -44,21 +56,62 @@ image_library::~image_library() {
 
 std::shared_ptr<image_set> image_library::open(const std::filesystem::path& folder, element weights,
                                                int threads) {
+  auto key = key_of(folder, weights);
+  const std::scoped_lock lock(mutex_);
+  if (auto images = find_by(key)) return images;
+  checkpoint files(folder);
+  auto images = add(std::move(key), files, weights, usual_chunk_bytes);
+  begin_loading(std::move(files), images, threads);
+  return images;
+}
+
+std::shared_ptr<image_set> image_library::find(const std::filesystem::path& folder, element weights) {
   const auto key = key_of(folder, weights);
   const std::scoped_lock lock(mutex_);
+  return find_by(key);
+}
+
+std::shared_ptr<image_set> image_library::create(const std::filesystem::path& folder, element weights,
+                                                 uint64_t chunk_bytes) {
+  auto key = key_of(folder, weights);
+  const std::scoped_lock lock(mutex_);
+  return add(std::move(key), checkpoint(folder), weights, chunk_bytes);
+}
+
+void image_library::read(const std::filesystem::path& folder, std::shared_ptr<image_set> images,
+                         int threads) {
+  const std::scoped_lock lock(mutex_);
+  begin_loading(checkpoint(folder), std::move(images), threads);
+}
+
+void image_library::use(image_allocator allocate) {
+  const std::scoped_lock lock(mutex_);
+  allocate_ = std::move(allocate);
+}
+
+std::shared_ptr<image_set> image_library::find_by(const std::string& key) {
   loading_.remove_if([](const loading& l) { return l.ended.load(); });
   std::erase_if(entries_, [](const entry& e) { return e.images.expired(); });
   for (const auto& e : entries_)
     if (e.key == key)
       if (auto images = e.images.lock(); images && !images->failed()) return images;
+  return nullptr;
+}
 
-  checkpoint files(folder);
+std::shared_ptr<image_set> image_library::add(std::string key, const checkpoint& files, element weights,
+                                              uint64_t chunk_bytes) {
   const image_format format{weights, files.view(0).find("embed_tokens.weight")->type};
-  auto images = std::make_shared<image_set>(files.config(), format);
-  entries_.push_back({key, images});
+  auto images =
+      std::make_shared<image_set>(image_bytes(files.config(), format), format, allocate_, chunk_bytes);
+  entries_.push_back({std::move(key), images});
+  return images;
+}
+
+void image_library::begin_loading(checkpoint files, std::shared_ptr<image_set> images, int threads) {
   auto& job = loading_.emplace_back();
-  auto begin = [this, &job, images, threads, f = std::move(files)](std::stop_token stop) mutable {
-    load(std::move(stop), std::move(f), std::move(images), threads);
+  auto begin = [this, &job, to = std::move(images), threads,
+                f = std::move(files)](std::stop_token stop) mutable {
+    load(std::move(stop), std::move(f), std::move(to), threads);
     job.ended = true;
   };
   try {
@@ -67,7 +120,6 @@ std::shared_ptr<image_set> image_library::open(const std::filesystem::path& fold
     loading_.pop_back();
     throw;
   }
-  return images;
 }
 
 void image_library::load(std::stop_token stop, checkpoint files, std::shared_ptr<image_set> images,
@@ -77,12 +129,19 @@ void image_library::load(std::stop_token stop, checkpoint files, std::shared_ptr
   try {
     const auto format = images->format();
     const layer_images layout(files.config(), format);
-    for (uint32_t l = 0; l < images->layers(); ++l) {
-      if (stop.stop_requested() || abandoned(images)) return;
+    const auto write = [&](uint32_t l, std::span<std::byte> to) {
       if (const auto mapped = files.view(l); is_aligned(mapped))
-        layout.write(l, mapped, images->memory(l));
+        layout.write(l, mapped, to);
       else
-        layout.write(l, files.read(l).views(), images->memory(l));
+        layout.write(l, files.read(l).views(), to);
+    };
+    while (images->ready() < images->layers()) {
+      if (stop.stop_requested() || abandoned(images)) return;
+      const auto l = images->ready();
+      if (const auto first = images->chunks_ready(); images->chunks()[first].offset > 0)
+        finish_begun_layer(*images, l, write);
+      else
+        write(l, images->memory(l));
       images->finish_layer();
     }
   } catch (const std::exception& e) {

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "gpu/checkpoint/parameters.hpp"
@@ -17,7 +18,7 @@ namespace troupe::llm {
 /// Thread-safe. Loads each model on a thread of its own: reads, packs and hashes it layer by layer.
 class image_library {
  public:
-  image_library() = default;
+  explicit image_library(image_allocator allocate = heap_image_memory) : allocate_(std::move(allocate)) {}
   /// Ends loading after the layer that is being written.
   ~image_library();
   image_library(const image_library&) = delete;
@@ -28,6 +29,17 @@ class image_library {
   /// checkpoint. Throws model_error if the folder cannot be read, std::bad_alloc without enough memory.
   std::shared_ptr<image_set> open(const std::filesystem::path& folder, element weights, int threads);
 
+  /// The two halves of `open`. Null: no images of this checkpoint are in use.
+  std::shared_ptr<image_set> find(const std::filesystem::path& folder, element weights);
+  /// New images for another writer, in chunks of this size.
+  std::shared_ptr<image_set> create(const std::filesystem::path& folder, element weights,
+                                    uint64_t chunk_bytes = usual_chunk_bytes);
+  /// Reads the missing part of images into them. Requires: they have no other writer any more.
+  void read(const std::filesystem::path& folder, std::shared_ptr<image_set> images, int threads);
+
+  /// Memory of later images.
+  void use(image_allocator allocate);
+
  private:
   struct entry {
     std::string key;
@@ -37,11 +49,16 @@ class image_library {
     std::atomic<bool> ended{false};
     std::jthread thread;
   };
+  std::shared_ptr<image_set> find_by(const std::string& key);
+  std::shared_ptr<image_set> add(std::string key, const checkpoint& files, element weights,
+                                 uint64_t chunk_bytes);
+  void begin_loading(checkpoint files, std::shared_ptr<image_set> images, int threads);
   void load(std::stop_token stop, checkpoint files, std::shared_ptr<image_set> images, int threads);
   /// Whether nobody but the loader uses the images; then they are forgotten.
   bool abandoned(std::shared_ptr<image_set>& images);
 
   std::mutex mutex_;
+  image_allocator allocate_;
   std::vector<entry> entries_;
   std::list<loading> loading_;
 };

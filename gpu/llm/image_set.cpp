@@ -1,30 +1,48 @@
 #include "gpu/llm/image_set.hpp"
 
+#include <cassert>
 #include <utility>
 
 #include "gpu/common/fast_hash.hpp"
 
 namespace troupe::llm {
 
-image_set::image_set(const model_config& config, const image_format& format)
-    : format_(format), hashes_(config.layers + 2) {
-  const layer_images images(config, format_);
-  uint64_t end = 0;
-  for (uint32_t l = 0; l < config.layers + 2; ++l) {
-    places_.push_back({end, images.bytes(l)});
-    end += (places_.back().bytes + image_alignment - 1) / image_alignment * image_alignment;
-  }
-  memory_ = aligned_bytes(end);
+std::vector<uint64_t> image_bytes(const model_config& config, const image_format& format) {
+  const layer_images images(config, format);
+  std::vector<uint64_t> out;
+  for (uint32_t l = 0; l < config.layers + 2; ++l) out.push_back(images.bytes(l));
+  return out;
 }
 
-std::span<std::byte> image_set::memory(uint32_t layer) {
-  return {memory_.data() + places_[layer].offset, places_[layer].bytes};
+image_set::image_set(std::span<const uint64_t> layer_bytes, const image_format& format,
+                     const image_allocator& allocate, uint64_t chunk_bytes)
+    : format_(format), chunks_(chunks_of(layer_bytes, chunk_bytes)), hashes_(chunks_.size()) {
+  uint64_t end = 0;
+  for (const auto bytes : layer_bytes) {
+    assert(bytes > 0);  // a layer is ready with its last chunk
+    places_.push_back({end, bytes});
+    end += (bytes + image_alignment - 1) / image_alignment * image_alignment;
+  }
+  memory_ = allocate(end);
+}
+
+void image_set::add_ready(uint64_t hash) {
+  const auto next = chunks_ready();
+  hashes_[next] = hash;
+  if (next + 1 == chunks_.size() || chunks_[next + 1].layer != chunks_[next].layer)
+    ready_.store(chunks_[next].layer + 1, std::memory_order_release);
+  chunks_ready_.store(next + 1, std::memory_order_release);
+}
+
+void image_set::finish_chunk(uint64_t hash) {
+  add_ready(hash);
+  call_listeners();
 }
 
 void image_set::finish_layer() {
   const auto layer = ready();
-  hashes_[layer] = fast_hash(memory(layer));
-  ready_.store(layer + 1, std::memory_order_release);
+  while (!complete() && chunks_[chunks_ready()].layer == layer)
+    add_ready(fast_hash(chunk_memory(chunks_ready())));
   call_listeners();
 }
 

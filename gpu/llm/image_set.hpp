@@ -1,5 +1,6 @@
-// The images of one model in a process (gpu/llm/layer_image.hpp): a loader writes them layer by layer, and
-// any number of engines read those that are ready.
+// The images of one model in a process (gpu/llm/layer_image.hpp). One writer fills them chunk by chunk: a
+// loader that reads the checkpoint, or a chain that pulls from a peer. Any number of engines read the layers
+// that are ready, and any number of peers pull the chunks that are.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -7,61 +8,88 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "gpu/common/aligned_bytes.hpp"
+#include "gpu/llm/image_memory.hpp"
 #include "gpu/llm/layer_image.hpp"
+#include "messages/scaling/image_chunk.hpp"
 
 namespace troupe::llm {
+
+inline constexpr uint64_t usual_chunk_bytes = 4 << 20;
+
+/// Sizes of the images of all layers.
+std::vector<uint64_t> image_bytes(const model_config& config, const image_format& format);
 
 /// Thread-safe.
 class image_set {
  public:
-  /// Takes memory for all images, in one piece. Throws std::bad_alloc if there is not enough.
-  image_set(const model_config& config, const image_format& format);
+  /// Takes memory for all images, in one piece. Throws what `allocate` throws.
+  image_set(std::span<const uint64_t> layer_bytes, const image_format& format,
+            const image_allocator& allocate = heap_image_memory, uint64_t chunk_bytes = usual_chunk_bytes);
 
   const image_format& format() const { return format_; }
   uint32_t layers() const { return static_cast<uint32_t>(places_.size()); }
   /// n: layers [0, n) are ready.
   uint32_t ready() const { return ready_.load(std::memory_order_acquire); }
-  uint64_t bytes() const { return memory_.size(); }
+  uint64_t bytes() const { return memory_.bytes.size(); }
   /// Requires: layer < ready().
-  std::span<const std::byte> image(uint32_t layer) const {
-    return const_cast<image_set*>(this)->memory(layer);
+  std::span<const std::byte> image(uint32_t layer) const { return place(layer); }
+
+  const std::vector<image_chunk>& chunks() const { return chunks_; }
+  /// n: chunks [0, n) are ready. Layers are ready with their last chunk.
+  uint32_t chunks_ready() const { return chunks_ready_.load(std::memory_order_acquire); }
+  bool complete() const { return chunks_ready() == chunks_.size(); }
+  /// XXH3 of a chunk. Requires: chunk < chunks_ready().
+  uint64_t hash(uint32_t chunk) const { return hashes_[chunk]; }
+  /// Offset of a chunk for pulls by peers; nothing: the memory is not in an arena.
+  std::optional<uint64_t> offset() const { return memory_.offset; }
+  uint64_t offset_of(uint32_t chunk) const {
+    return places_[chunks_[chunk].layer].offset + chunks_[chunk].offset;
   }
-  /// XXH3 of an image. Requires: layer < ready().
-  uint64_t hash(uint32_t layer) const { return hashes_[layer]; }
-  /// No further layer will be ready.
+
+  /// No further chunk will be ready.
   bool failed() const { return failed_.load(std::memory_order_acquire); }
-  /// Why loading has failed.
+  /// Why writing has failed.
   std::string problem() const;
 
-  // By the loader.
+  // By the one writer.
 
-  /// Memory of a layer that is not ready.
-  std::span<std::byte> memory(uint32_t layer);
-  /// The next layer has been written: hashes it, and calls the listeners.
+  /// Memory of a layer or a chunk that is not ready.
+  std::span<std::byte> memory(uint32_t layer) { return place(layer); }
+  std::span<std::byte> chunk_memory(uint32_t chunk) {
+    return memory_.bytes.subspan(offset_of(chunk), chunks_[chunk].bytes);
+  }
+  /// The next chunk has been written, and has this hash. Calls the listeners.
+  void finish_chunk(uint64_t hash);
+  /// All chunks of the next layer have been written: hashes them, and calls the listeners.
   void finish_layer();
-  /// No further layer will be ready.
+  /// No further chunk will be ready.
   void fail(std::string problem);
 
-  /// `changed` is called after each change, from the loader's thread, until `forget` returns.
+  /// `changed` is called after each change, from the writer's thread, until `forget` returns.
   uint64_t listen(std::function<void()> changed);
   void forget(uint64_t listener);
 
  private:
-  struct place {
+  struct layer_place {
     uint64_t offset = 0, bytes = 0;
   };
+  std::span<std::byte> place(uint32_t layer) const {
+    return memory_.bytes.subspan(places_[layer].offset, places_[layer].bytes);
+  }
+  void add_ready(uint64_t hash);
   void call_listeners();
 
   const image_format format_;
-  std::vector<place> places_;  ///< by layer
-  aligned_bytes memory_;
-  std::vector<uint64_t> hashes_;
-  std::atomic<uint32_t> ready_{0};
+  std::vector<layer_place> places_;  ///< by layer
+  const std::vector<image_chunk> chunks_;
+  image_memory memory_;
+  std::vector<uint64_t> hashes_;  ///< by chunk
+  std::atomic<uint32_t> ready_{0}, chunks_ready_{0};
   std::atomic<bool> failed_{false};
   mutable std::mutex mutex_;  ///< guards the rest
   std::string problem_;

@@ -7,4 +7,5 @@
 #include "messages/deployment/commands.hpp"
 #include "messages/llm/commands.hpp"
 #include "messages/operator/commands.hpp"
+#include "messages/scaling/commands.hpp"
 #include "messages/tensor/commands.hpp"

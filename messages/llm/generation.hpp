@@ -9,6 +9,7 @@
 
 #include "messages/common/ids.hpp"
 #include "messages/common/time.hpp"
+#include "messages/llm/instance_stage.hpp"
 #include "messages/llm/sampling.hpp"
 #include "messages/llm/token.hpp"
 
@@ -124,6 +125,7 @@ struct device_adapters {
 struct engine_status {
   llm_id model;
   engine_id engine;
+  instance_stage stage = instance_stage::idle;
   bool ready = false;   ///< takes requests
   std::string problem;  ///< set if it will never be ready: why the model cannot be loaded
   uint32_t vocabulary = 0;
@@ -140,7 +142,7 @@ struct engine_status {
   std::vector<std::string> running_adapters;  ///< of running sequences
   std::vector<std::string> waiting_adapters;  ///< of waiting sequences
   device_adapters on_device;
-  TROUPE_MESSAGE(engine_status, model, engine, ready, problem, vocabulary, max_positions, kv_tokens,
+  TROUPE_MESSAGE(engine_status, model, engine, stage, ready, problem, vocabulary, max_positions, kv_tokens,
                  block_tokens, max_sequences, running, waiting, kv_used, uncomputed_tokens, steps,
                  adapter_slots, running_adapters, waiting_adapters, on_device)
   /// Maximum tokens of a sequence, prompt and answer together: by the model, and by the KV cache.

@@ -6,6 +6,7 @@ $Cxx.namespace("troupe::schema");
 
 enum FinishReason { none @0; stop @1; length @2; }
 enum RouteReason { placed @0; preempted @1; drained @2; consolidated @3; asked @4; }
+enum InstanceStage { idle @0; loading @1; serving @2; draining @3; parked @4; }
 enum AdapterAnswer { done @0; exists @1; unknown @2; refused @3; }
 
 struct TokenBias { which @0 :Int32; bias @1 :Float32; }
@@ -35,6 +36,7 @@ struct EngineStatus {
   kvTokens @5 :UInt32; running @6 :UInt32; waiting @7 :UInt32; kvUsed @8 :Float32; adapterSlots @9 :UInt32;
   runningAdapters @10 :List(Text); waitingAdapters @11 :List(Text); engine @12 :UInt32; blockTokens @13 :UInt32;
   maxSequences @14 :UInt32; uncomputedTokens @15 :UInt64; steps @16 :StepForecast; onDevice @17 :DeviceAdapters;
+  stage @18 :InstanceStage;
 }
 struct AdapterEntry { name @0 :Text; path @1 :Text; }
 struct AdaptersKnown { model @0 :UInt32; all @1 :Bool; present @2 :List(AdapterEntry); gone @3 :List(Text); engine @4 :UInt32; }

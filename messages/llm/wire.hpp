@@ -33,4 +33,5 @@
 #define TROUPE_LLM_ENUMS(ENUM) \
   ENUM(finish_reason)          \
   ENUM(adapter_answer)         \
+  ENUM(instance_stage)         \
   ENUM(route_reason)

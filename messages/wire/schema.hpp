@@ -6,6 +6,7 @@
 #include "messages/common/wire.capnp.h"
 #include "messages/deployment/wire.capnp.h"
 #include "messages/llm/wire.capnp.h"
+#include "messages/scaling/wire.capnp.h"
 #include "messages/tensor/wire.capnp.h"
 #include "messages/wire/wire.hpp"
 

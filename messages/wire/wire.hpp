@@ -18,6 +18,7 @@
 #include "messages/common/wire.hpp"
 #include "messages/deployment/wire.hpp"
 #include "messages/llm/wire.hpp"
+#include "messages/scaling/wire.hpp"
 #include "messages/tensor/wire.hpp"
 
 #define TROUPE_WIRE_MESSAGES(MESSAGE) \
@@ -25,14 +26,16 @@
   TROUPE_TENSOR_MESSAGES(MESSAGE)     \
   TROUPE_LLM_MESSAGES(MESSAGE)        \
   TROUPE_DEPLOYMENT_MESSAGES(MESSAGE) \
-  TROUPE_CLUSTER_MESSAGES(MESSAGE)
+  TROUPE_CLUSTER_MESSAGES(MESSAGE)    \
+  TROUPE_SCALING_MESSAGES(MESSAGE)
 
 #define TROUPE_WIRE_PARTS(PART) \
   TROUPE_COMMON_PARTS(PART)     \
   TROUPE_TENSOR_PARTS(PART)     \
   TROUPE_LLM_PARTS(PART)        \
   TROUPE_DEPLOYMENT_PARTS(PART) \
-  TROUPE_CLUSTER_PARTS(PART)
+  TROUPE_CLUSTER_PARTS(PART)    \
+  TROUPE_SCALING_PARTS(PART)
 
 #define TROUPE_WIRE_ENUMS(ENUM) \
   TROUPE_COMMON_ENUMS(ENUM)     \

@@ -6,18 +6,16 @@
 
 namespace troupe {
 
-std::vector<image_chunk> chunks_of(std::span<const uint64_t> layer_bytes, uint64_t max_bytes) {
-  assert(max_bytes > 0);
-  std::vector<image_chunk> out;
-  for (uint32_t l = 0; l < layer_bytes.size(); ++l)
-    for (uint64_t at = 0; at < layer_bytes[l]; at += max_bytes)
-      out.push_back({l, at, std::min(max_bytes, layer_bytes[l] - at)});
-  return out;
-}
-
-chunk_transfer::chunk_transfer(std::vector<image_chunk> chunks, uint32_t layers, uint32_t window)
-    : chunks_(std::move(chunks)), layers_(layers), window_(window), all_(chunks_.size()) {
-  assert(window > 0);
+chunk_transfer::chunk_transfer(std::vector<image_chunk> chunks, uint32_t layers, uint32_t window,
+                               uint32_t here)
+    : chunks_(std::move(chunks)),
+      layers_(layers),
+      window_(window),
+      all_(chunks_.size()),
+      ready_(here),
+      from_(here) {
+  assert(window > 0 && here <= size());
+  for (uint32_t i = 0; i < here; ++i) all_[i].is = state::here;
 }
 
 void chunk_transfer::announce(uint32_t n) { announced_ = std::clamp(n, announced_, size()); }

@@ -3,21 +3,11 @@
 #pragma once
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <vector>
 
+#include "messages/scaling/image_chunk.hpp"
+
 namespace troupe {
-
-/// A part of a layer's image.
-struct image_chunk {
-  uint32_t layer = 0;
-  uint64_t offset = 0;  ///< in the image
-  uint64_t bytes = 0;
-};
-
-/// Cuts images into chunks of `max_bytes` at most, in the order of the layers. A layer without bytes has no
-/// chunk.
-std::vector<image_chunk> chunks_of(std::span<const uint64_t> layer_bytes, uint64_t max_bytes);
 
 enum class chunk_outcome : uint8_t {
   good,     ///< the bytes have the expected hash
@@ -30,8 +20,9 @@ enum class chunk_outcome : uint8_t {
 /// the same memory.
 class chunk_transfer {
  public:
-  /// `layers`: number of layers, of which the last ones may have no chunk. window: 1 at least.
-  chunk_transfer(std::vector<image_chunk> chunks, uint32_t layers, uint32_t window);
+  /// `layers`: number of layers, of which the last ones may have no chunk. window: 1 at least. Chunks
+  /// [0, here) are here already.
+  chunk_transfer(std::vector<image_chunk> chunks, uint32_t layers, uint32_t window, uint32_t here = 0);
 
   /// The predecessor has chunks [0, n).
   void announce(uint32_t n);

@@ -70,7 +70,7 @@ TEST_CASE("a step runs on the loaded layers while the others load") {
   const checkpoint files(llama / "base");
   const image_format format{element::f32, files.view(0).find("embed_tokens.weight")->type};
   const layer_images layout(files.config(), format);
-  const auto images = std::make_shared<image_set>(files.config(), format);
+  const auto images = std::make_shared<image_set>(image_bytes(files.config(), format), format);
   auto options = on_cpu(options_of(0));
   options.images = [&] { return images; };
   waited_device d(std::move(options));
@@ -101,7 +101,7 @@ TEST_CASE("a step runs on the loaded layers while the others load") {
 TEST_CASE("a device whose images cannot be loaded is not usable, with the loader's reason") {
   const checkpoint files(llama / "base");
   const image_format format{element::f32, element::bf16};
-  const auto images = std::make_shared<image_set>(files.config(), format);
+  const auto images = std::make_shared<image_set>(image_bytes(files.config(), format), format);
   auto options = on_cpu(options_of(0));
   options.images = [&] { return images; };
   waited_device d(std::move(options));

@@ -49,7 +49,7 @@ TEST_CASE("image library: a checkpoint becomes images, with their hashes") {
     aligned_bytes expected(layout.bytes(l));
     layout.write(l, files.view(l), {expected.data(), expected.size()});
     CHECK(std::ranges::equal(images->image(l), expected.span()));
-    CHECK(images->hash(l) == fast_hash(expected.span()));
+    CHECK(images->hash(l) == fast_hash(expected.span()));  // a chunk a layer
   }
 }
 
@@ -106,7 +106,7 @@ TEST_CASE("image library: its end does not wait for whole models") {
 TEST_CASE("image set: a listener that was forgotten is not called") {
   const checkpoint files(small_model);
   const image_format format{element::f32, element::f32};
-  image_set images(files.config(), format);
+  image_set images(image_bytes(files.config(), format), format);
   int calls = 0, others = 0;
   const auto first = images.listen([&] { ++calls; });
   images.listen([&] { ++others; });
@@ -119,4 +119,32 @@ TEST_CASE("image set: a listener that was forgotten is not called") {
   CHECK(images.ready() == 2);
   CHECK(images.failed());
   CHECK(images.problem() == "the disk is gone");
+}
+
+TEST_CASE("image library: images that a chain began are finished from the checkpoint") {
+  image_library library;
+  const auto whole = library.open(small_model, element::bf16, 1);
+  wait_for(*whole);
+  image_library other;
+  constexpr uint64_t chunk_bytes = 1000;
+  CHECK(other.find(small_model, element::bf16) == nullptr);
+  const auto begun = other.create(small_model, element::bf16, chunk_bytes);
+  CHECK(other.find(small_model, element::bf16) == begun);
+  const auto bytes_of = [&](uint32_t chunk) {
+    return whole->image(begun->chunks()[chunk].layer)
+        .subspan(begun->chunks()[chunk].offset, begun->chunks()[chunk].bytes);
+  };
+  uint32_t c = 0;
+  while (begun->ready() < 1 || begun->chunks()[c].offset == 0) {  // until the middle of a layer
+    std::ranges::copy(bytes_of(c), begun->chunk_memory(c).begin());
+    begun->finish_chunk(fast_hash(bytes_of(c)));
+    ++c;
+  }
+  CHECK(begun->ready() == 1);
+  CHECK(begun->chunks_ready() == c);
+  other.read(small_model, begun, 1);
+  wait_for(*begun);
+  REQUIRE(begun->complete());
+  for (uint32_t l = 0; l < begun->layers(); ++l) CHECK(std::ranges::equal(begun->image(l), whole->image(l)));
+  for (uint32_t i = 0; i < begun->chunks().size(); ++i) CHECK(begun->hash(i) == fast_hash(bytes_of(i)));
 }

@@ -1,0 +1,98 @@
+// Commands to the actors of scaling (rules: messages/common/commands.hpp).
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "messages/common/commands.hpp"
+#include "messages/common/ids.hpp"
+#include "messages/common/time.hpp"
+
+namespace troupe {
+
+// Of a parameter pool.
+
+struct copy_state {
+  std::string model;
+  std::string node;
+  uint32_t chunks = 0;
+  uint32_t ready = 0;     ///< chunks [0, n) are in the node's memory
+  std::string from;       ///< node or "checkpoint"; empty: nothing arrives
+  uint64_t bytes = 0;     ///< of all chunks
+  uint64_t pulled = 0;    ///< of bytes: came from peers
+  uint64_t repeated = 0;  ///< asked for again, after a pull that failed
+  std::string problem;    ///< why they cannot be completed
+  TROUPE_MESSAGE(copy_state, model, node, chunks, ready, from, bytes, pulled, repeated, problem)
+};
+struct instance_state {
+  std::string model;
+  uint32_t engine = 0;
+  std::string node;
+  std::string stage;  ///< idle, loading, serving, draining, parked, or away
+  TROUPE_MESSAGE(instance_state, model, engine, node, stage)
+};
+struct parameter_pool_state {
+  bool leads = false;  ///< its node is the leader; else it only listens
+  std::vector<instance_state> instances;
+  std::vector<copy_state> copies;
+  uint64_t copies_placed = 0;  ///< orders of this process
+  uint64_t copies_dropped = 0;
+  uint64_t relinked = 0;  ///< copies that were ordered from another node before they were complete
+  TROUPE_MESSAGE(parameter_pool_state, leads, instances, copies, copies_placed, copies_dropped, relinked)
+};
+
+struct scale_model {
+  static constexpr const char* about = "give a model this many instances";
+  std::string model;
+  uint32_t instances = 0;
+  bool dry_run = false;  ///< only answer what would happen
+  TROUPE_MESSAGE(scale_model, model, instances, dry_run)
+};
+struct predicted_instance {
+  uint32_t engine = 0;
+  std::string node;
+  double predicted_s = 0;  ///< until its weights have arrived, by the rates of links; 0: they are there
+  TROUPE_MESSAGE(predicted_instance, engine, node, predicted_s)
+};
+struct chain_state {
+  std::vector<std::string> nodes;  ///< each pulls from the one before it
+  TROUPE_MESSAGE(chain_state, nodes)
+};
+struct scaling_plan {
+  std::vector<predicted_instance> starts;  ///< engines that will serve
+  std::vector<uint32_t> stops;             ///< engines that will drain
+  std::vector<chain_state> chains;
+  std::vector<std::string> reads;  ///< nodes that read the checkpoint, because nobody has the weights
+  TROUPE_MESSAGE(scaling_plan, starts, stops, chains, reads)
+};
+
+// Of a parameter shard.
+
+struct parameter_shard_state {
+  uint64_t capacity = 0;   ///< bytes for images
+  uint64_t in_use = 0;     ///< bytes
+  uint32_t models = 0;     ///< with images
+  uint32_t followers = 0;  ///< chain links of other nodes that follow them
+  TROUPE_MESSAGE(parameter_shard_state, capacity, in_use, models, followers)
+};
+
+// Of a chain link.
+
+struct chain_link_state {
+  std::string model;
+  std::string from;  ///< the node that it pulls from; empty: none
+  uint32_t chunks = 0;
+  uint32_t ready = 0;
+  uint32_t in_flight = 0;  ///< pulls
+  uint64_t pulled = 0;     ///< bytes that arrived, since the process began
+  uint64_t repeated = 0;   ///< bytes asked for again
+  uint64_t damaged = 0;    ///< chunks with a wrong hash
+  TROUPE_MESSAGE(chain_link_state, model, from, chunks, ready, in_flight, pulled, repeated, damaged)
+};
+
+using parameter_pool_commands =
+    type_list<exchange<get_state, parameter_pool_state>, exchange<scale_model, scaling_plan>>;
+using parameter_shard_commands = type_list<exchange<get_state, parameter_shard_state>>;
+using chain_link_commands = type_list<exchange<get_state, chain_link_state>>;
+
+}  // namespace troupe

@@ -1,0 +1,14 @@
+// Messages of this subject that cross between nodes (rules: messages/wire/wire.hpp).
+#pragma once
+#include "messages/scaling/image_transfer.hpp"
+
+#define TROUPE_SCALING_MESSAGES(MESSAGE)       \
+  MESSAGE(40, shard_inventory, ShardInventory) \
+  MESSAGE(41, place_copy, PlaceCopy)           \
+  MESSAGE(42, drop_copy, DropCopy)             \
+  MESSAGE(43, set_stage, SetStage)             \
+  MESSAGE(44, follow_chunks, FollowChunks)     \
+  MESSAGE(45, chunks_ready, ChunksReady)       \
+  MESSAGE(46, want_instance, WantInstance)
+
+#define TROUPE_SCALING_PARTS(PART) PART(image_state, ImageState)
