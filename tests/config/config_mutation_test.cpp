@@ -81,6 +81,14 @@ block_tokens = 8
 adapters = ")" TROUPE_FIXTURES R"(/llama-tasks/adapters"
 adapter_slots = 2
 adapter_api = true
+engines_per_node = 3
+instances = 1
+min_instances = 0
+max_instances = 2
+cold_start_s = 5
+[scaling]
+copies = 1
+chunk_kb = 1024
 )";
   int accepted = 0, refused = 0;
   for (uint64_t seed = 1; seed <= 3000; ++seed) {

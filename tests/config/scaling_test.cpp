@@ -1,0 +1,210 @@
+// The numbers of instances of an [[llm]], the room for engines and weights of a [[node]], and [scaling].
+#include <string>
+
+#include "tests/config/cluster_text.hpp"
+
+using namespace troupe;
+
+namespace {
+
+/// A cluster file whose language model has four places, two on each of two workers.
+std::string with_places(std::string_view keys, std::string_view rest = "") {
+  const auto nodes = changed(good_cluster, "[[model]]", R"([[node]]
+name = "other"
+roles = ["worker"]
+control_port = 7703
+[[model]]
+)");
+  return nodes + R"([[llm]]
+name = "tasks"
+model = "../llama-tasks/base"
+nodes = ["worker", "other"]
+engines_per_node = 2
+)" + std::string(keys) +
+         "\n" + std::string(rest);
+}
+
+/// Of the one language model. Fails on any problem.
+llm_spec scaled(std::string_view keys) {
+  const auto cluster = read(with_places(keys));
+  REQUIRE_MESSAGE(cluster.ok(), listed(cluster.problems));
+  return cluster.spec.llms.at(0);
+}
+
+/// The problems, without the file's name and position.
+std::string refusals(const std::string& text) {
+  std::string out;
+  for (const auto& p : read(text).problems) out += (out.empty() ? "" : "\n") + p.text;
+  return out;
+}
+
+struct instance_numbers {
+  uint32_t min, start, max;
+  bool operator==(const instance_numbers&) const = default;
+};
+instance_numbers numbers(const llm_spec& m) { return {m.min_instances, m.instances, m.max_instances}; }
+
+constexpr std::string_view scales = "min_instances = 1";
+
+}  // namespace
+
+TEST_CASE("scaling: a model without its keys serves in every place, and its file means what it meant") {
+  const auto m = scaled("");
+  CHECK_FALSE(m.scales);
+  CHECK(numbers(m) == instance_numbers{4, 4, 4});
+  const auto cluster = read(with_places(""));
+  CHECK(cluster.spec.nodes[1].max_engines == 0);
+  CHECK(cluster.spec.nodes[1].parameter_bytes == 0);
+  const auto dump = to_toml(cluster.effective);
+  for (const auto* key : {"instances", "cold_start_s", "max_engines", "parameter_mb", "scaling", "park_s"}) {
+    CAPTURE(key);
+    CHECK(dump.find(key) == std::string::npos);
+  }
+}
+
+TEST_CASE("scaling: each number of instances has a default that fits the others") {
+  const auto given = [](std::string_view keys) {
+    const auto m = scaled(keys);
+    CHECK(m.scales);
+    return numbers(m);
+  };
+  CHECK(given("min_instances = 1") == instance_numbers{1, 1, 4});
+  CHECK(given("min_instances = 3") == instance_numbers{3, 3, 4});
+  CHECK(given("min_instances = 0") == instance_numbers{0, 0, 4});
+  CHECK(given("min_instances = 0\ninstances = 2") == instance_numbers{0, 2, 4});
+  CHECK(given("instances = 0") == instance_numbers{0, 0, 4});
+  CHECK(given("instances = 4") == instance_numbers{1, 4, 4});
+  CHECK(given("max_instances = 2") == instance_numbers{1, 1, 2});
+  CHECK(given("min_instances = 4\nmax_instances = 4\ninstances = 4") == instance_numbers{4, 4, 4});
+}
+
+TEST_CASE("scaling: requests wait for the first instance only where there may be none") {
+  CHECK(scaled("min_instances = 0").cold_start == 30s);
+  CHECK(scaled("min_instances = 0\ncold_start_s = 2.5").cold_start == 2500ms);
+  CHECK(scaled("instances = 0\ncold_start_s = 3600").cold_start == 3600s);
+  const auto alone =
+      "llm.cold_start_s: is for a model that may have no instance; give min_instances = 0, or remove this "
+      "key";
+  CHECK(refusals(with_places("cold_start_s = 5")) == alone);
+  CHECK(refusals(with_places("min_instances = 1\ncold_start_s = 5")) == alone);
+  CHECK(refusals(with_places("min_instances = 0\ncold_start_s = 0")) ==
+        "llm.cold_start_s: must be seconds in 0.001..3600, not 0");
+  CHECK(refusals(with_places("min_instances = 0\ncold_start_s = 3601")) ==
+        "llm.cold_start_s: must be seconds in 0.001..3600, not 3601");
+}
+
+TEST_CASE("scaling: numbers of instances that contradict each other or the places are refused") {
+  const auto problem = [](std::string_view keys) { return refusals(with_places(keys)); };
+  CHECK(problem("max_instances = 5") ==
+        "llm.max_instances: must be at most 4, the places of the model (its nodes times engines_per_node), "
+        "not 5; lower it, or add places");
+  CHECK(problem("max_instances = 0") == "llm.max_instances: must be an integer in 1..1048576, not 0");
+  CHECK(problem("min_instances = 5") ==
+        "llm.min_instances: must be at most 4, the places of the model (its nodes times engines_per_node), "
+        "not 5; lower it, or add places");
+  CHECK(problem("instances = 5") ==
+        "llm.instances: must be at most 4, the places of the model (its nodes times engines_per_node), not "
+        "5; lower it, or add places");
+  CHECK(problem("min_instances = 3\nmax_instances = 2") ==
+        "llm.min_instances: must be at most max_instances = 2, not 3; lower it, or raise that");
+  CHECK(problem("instances = 3\nmax_instances = 2") ==
+        "llm.instances: must be at most max_instances = 2, not 3; lower it, or raise that");
+  CHECK(problem("min_instances = 2\ninstances = 1") ==
+        "llm.instances: must be at least min_instances = 2, not 1; raise it, or lower that");
+  CHECK(problem("min_instances = -1\ncold_start_s = 5") ==
+        "llm.min_instances: must be an integer in 0..1048576, not -1");
+  CHECK(listed(read(with_places("max_instances = 5")).problems).starts_with("cluster.toml:32:17: "));
+}
+
+TEST_CASE("scaling: a problem of the places hides no other, and makes none") {
+  const auto text = with_places("max_instances = 4", "[scaling]\ncopies = 2\n");
+  CHECK(refusals(changed(text, "[\"worker\", \"other\"]", "[\"worker\", \"othre\"]")) ==
+        "llm.nodes: holds \"othre\"; did you mean 'other'?");
+  CHECK(refusals(changed(text, "engines_per_node = 2", "engines_per_node = 0")) ==
+        "llm.engines_per_node: must be an integer in 1..1024, not 0");
+}
+
+TEST_CASE("scaling: a worker bounds its loaded engines and the memory for weights") {
+  const auto on = [](std::string_view node, std::string_view keys) {
+    return changed(with_places(scales), "name = \"" + std::string(node) + "\"\n",
+                   "name = \"" + std::string(node) + "\"\n" + std::string(keys) + "\n");
+  };
+  const auto cluster = read(on("worker", "max_engines = 3\nparameter_mb = 0.5"));
+  REQUIRE_MESSAGE(cluster.ok(), listed(cluster.problems));
+  CHECK(cluster.spec.nodes[1].max_engines == 3);
+  CHECK(cluster.spec.nodes[1].parameter_bytes == 512 << 10);
+  CHECK(cluster.spec.nodes[2].max_engines == 0);
+  CHECK(cluster.spec.nodes[2].parameter_bytes == 0);
+  CHECK(cluster.spec.hash != read(with_places(scales)).spec.hash);
+  CHECK(read(on("worker", "max_engines = 0\nparameter_mb = 0")).ok());
+
+  CHECK(refusals(on("head", "max_engines = 3\nparameter_mb = 100")) ==
+        "node.max_engines: only a worker loads engines; remove the key\n"
+        "node.parameter_mb: only a worker keeps weights; remove the key");
+  CHECK(refusals(on("worker", "max_engines = -1")) ==
+        "node.max_engines: must be an integer in 0..1048576, not -1");
+  CHECK(refusals(on("worker", "parameter_mb = -1")) ==
+        "node.parameter_mb: must be MiB in 0..100000000, not -1");
+}
+
+TEST_CASE("scaling: the table has defaults, and each key its unit") {
+  const auto defaults = read(with_places(scales));
+  REQUIRE_MESSAGE(defaults.ok(), listed(defaults.problems));
+  CHECK(defaults.spec.scaling.copies == 1);
+  CHECK(defaults.spec.scaling.chunk_bytes == 4 << 20);
+  CHECK(defaults.spec.scaling.window == 4);
+  CHECK(defaults.spec.scaling.park == 60s);
+
+  const auto cluster =
+      read(with_places(scales, "[scaling]\ncopies = 2\nchunk_kb = 64\nwindow = 8\npark_s = 0.5\n"));
+  REQUIRE_MESSAGE(cluster.ok(), listed(cluster.problems));
+  CHECK(cluster.spec.scaling.copies == 2);
+  CHECK(cluster.spec.scaling.chunk_bytes == 64 << 10);
+  CHECK(cluster.spec.scaling.window == 8);
+  CHECK(cluster.spec.scaling.park == 500ms);
+}
+
+TEST_CASE("scaling: values of the table out of range are refused, and the table without a scaling model") {
+  const auto problem = [](const std::string& key) {
+    return refusals(with_places(scales, "[scaling]\n" + key + "\n"));
+  };
+  CHECK(problem("copies = 0") == "scaling.copies: must be an integer in 1..16, not 0");
+  CHECK(problem("copies = 17") == "scaling.copies: must be an integer in 1..16, not 17");
+  CHECK(problem("copies = 3") ==
+        "scaling.copies: must be at most 2, the nodes of language model 'tasks', not 3; lower it, or give "
+        "the model more nodes");
+  CHECK(problem("chunk_kb = 63") == "scaling.chunk_kb: must be an integer in 64..65536, not 63");
+  CHECK(problem("chunk_kb = 65537") == "scaling.chunk_kb: must be an integer in 64..65536, not 65537");
+  CHECK(problem("window = 0") == "scaling.window: must be an integer in 1..64, not 0");
+  CHECK(problem("window = 65") == "scaling.window: must be an integer in 1..64, not 65");
+  CHECK(problem("park_s = -1") == "scaling.park_s: must be seconds in 0..86400, not -1");
+  CHECK(problem("park_s = 86401") == "scaling.park_s: must be seconds in 0..86400, not 86401");
+  CHECK(problem("parks_s = 1") == "scaling: unknown key 'parks_s'; did you mean 'park_s'?");
+  CHECK(refusals(with_places("", "[scaling]\nwindow = 8\n")) ==
+        "scaling: no language model scales; give an [[llm]] min_instances or max_instances, or remove this "
+        "table");
+  CHECK(refusals(std::string(good_cluster) + "[scaling]\n").starts_with("scaling: no language model scales"));
+}
+
+TEST_CASE("scaling: a dump reads back to the same, and the hash depends on each key, not on defaults") {
+  const auto hash_of = [](const std::string& text) {
+    const auto first = read(text);
+    CHECK(listed(first.problems) == "");
+    const auto again = read_cluster_text(to_toml(first.effective), "dump.toml", "/elsewhere");
+    CHECK(listed(again.problems) == "");
+    CHECK(again.spec.hash == first.spec.hash);
+    CHECK(numbers(again.spec.llms.at(0)) == numbers(first.spec.llms.at(0)));
+    CHECK(again.spec.llms[0].scales == first.spec.llms[0].scales);
+    return first.spec.hash;
+  };
+  const auto hash = hash_of(with_places(scales));
+  CHECK(hash != hash_of(with_places("")));
+  CHECK(hash == hash_of(with_places("max_instances = 4\ninstances = 1\nmin_instances = 1", "[scaling]")));
+  CHECK(hash == hash_of(with_places(scales, "[scaling]\nchunk_kb = 4096\npark_s = 60\n")));
+  CHECK(hash != hash_of(with_places("instances = 2")));
+  CHECK(hash != hash_of(with_places("max_instances = 3")));
+  CHECK(hash != hash_of(with_places(scales, "[scaling]\ncopies = 2\n")));
+  const auto cold = hash_of(with_places("min_instances = 0"));
+  CHECK(cold == hash_of(with_places("instances = 0\ncold_start_s = 30")));
+  CHECK(cold != hash_of(with_places("min_instances = 0\ncold_start_s = 31")));
+}
