@@ -42,10 +42,10 @@ class chunk_transfer {
   bool complete() const { return ready_ == chunks_.size(); }
   uint32_t in_flight() const { return in_flight_; }
 
-  uint64_t bytes_arrived() const { return bytes_arrived_; }  ///< of chunks that are here
-  uint64_t bytes_repeated() const {
-    return bytes_repeated_;
-  }                                              ///< asked for after an earlier pull of the same chunk
+  /// Of chunks that were pulled and are here.
+  uint64_t bytes_arrived() const { return bytes_arrived_; }
+  /// Asked for after an earlier pull of the same chunk.
+  uint64_t bytes_repeated() const { return bytes_repeated_; }
   uint64_t damaged() const { return damaged_; }  ///< chunks with a wrong hash
 
  private:

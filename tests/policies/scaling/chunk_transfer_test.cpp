@@ -102,6 +102,28 @@ TEST_CASE("chunk transfer: after a new link nothing is pulled that is here or st
   CHECK(t.bytes_repeated() == 10);
 }
 
+TEST_CASE("chunk transfer: chunks that are here at the beginning are not pulled") {
+  chunk_transfer t(chunks_of(layer_bytes, 10), 4, 5, 2);
+  CHECK(t.ready() == 2);
+  CHECK(t.layers_ready() == 2);
+  CHECK(t.bytes_arrived() == 0);
+  CHECK(!t.next());
+  t.announce(5);
+  CHECK(all_next(t) == std::vector<uint32_t>{2, 3, 4});
+  for (const uint32_t c : {4, 2, 3}) t.ended(c, chunk_outcome::good);
+  CHECK(t.complete());
+  CHECK(t.bytes_arrived() == 19);
+  CHECK(t.bytes_repeated() == 0);
+}
+
+TEST_CASE("chunk transfer: with all chunks here it is complete") {
+  chunk_transfer t(chunks_of(layer_bytes, 10), 4, 5, 5);
+  CHECK(t.complete());
+  CHECK(t.layers_ready() == 4);
+  t.announce(5);
+  CHECK(!t.next());
+}
+
 TEST_CASE("chunk transfer: with random ends it completes, and repeats a window at most for each break") {
   random_stream random(3, "chunks");
   for (int trial = 0; trial < 500; ++trial) {
