@@ -70,6 +70,12 @@ class engine_device {
  public:
   virtual ~engine_device() = default;
 
+  /// Begins to load the model. A device that has a model, as most have from the beginning, goes on with it.
+  virtual void load() {}
+  /// Gives up the model, with its KV cache and the adapters on the device, and all events. Only devices of
+  /// models that scale do so (gpu/llm/staged_engine_device.hpp). Requires: no step is under way.
+  virtual void unload() {}
+
   /// Starts some layers of a step (BlitzScale §5.2 runs the first ones here while later ones arrive). `step`,
   /// `samplings` (one for each entry of `step.sampled`; none if the head is not run) and the memory that they
   /// point to must stay unchanged until the step is done. Steps run in order, with their events. If a

@@ -40,6 +40,7 @@ adapter_manager::outcome adapter_manager::change(const address& from, const chan
 adapter_manager::outcome adapter_manager::add(const address& from, const change_adapter& asked) {
   auto& e = registry_.add(asked.adapter);
   e.checking = true;
+  ++reading_;
   askers_[e.id] = {from, asked.token};
   outcome out;
   out.read = &e;
@@ -62,6 +63,7 @@ adapter_manager::outcome adapter_manager::remove(const address& from, const chan
 adapter_manager::outcome adapter_manager::on_read(adapter_id id, const std::string& problem) {
   auto* e = registry_.find(id);
   if (e == nullptr || !e->checking) return {};
+  --reading_;
   const auto who = askers_[id];
   askers_.erase(id);
   if (!problem.empty()) {

@@ -81,6 +81,11 @@ class adapter_manager {
   std::vector<std::string> names_of(std::span<const adapter_id> ids) const;
   adapter_list list(std::string_view after, size_t limit, const users_of& running) const;
 
+  /// The files of an adapter are being read.
+  bool is_reading() const { return reading_ > 0; }
+  /// The device has no model any more, and no adapters. Requires: none is being read.
+  void lose_device() { slots_ = adapter_slots(slots_.slots()); }
+
   size_t size() const { return registry_.size(); }
   uint32_t slots_taken() const { return slots_.taken(); }
   uint64_t loads() const { return load_times_.count(); }  ///< onto the device
@@ -103,6 +108,7 @@ class adapter_manager {
   std::unordered_map<adapter_id, asker> askers_;  // of adapters that are checked or leave
   bool due_ = false;                              // an exchange
   uint64_t reads_ = 0;
+  uint32_t reading_ = 0;
   histogram load_times_{histogram::seconds()};
 };
 

@@ -67,7 +67,7 @@ class adapter_slots {
   void take_unused_slots(round& r, const std::function<uint32_t(adapter_id)>& users);
   void fence_for_waiting(round& r);
 
-  const uint32_t slots_;
+  uint32_t slots_;
   std::map<adapter_id, slot> held_;  // in the order of ids: it decides between equals
 };
 
