@@ -121,6 +121,7 @@ void request_router::clear() {
     engines_.at(id).heard = false;
   }
   decisions_.clear();
+  wants_instance_ = false;
   began_ = never;
 }
 

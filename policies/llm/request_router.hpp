@@ -39,6 +39,9 @@ class request_router {
     uint32_t max_waiting = 1024;  ///< requests; beyond, the last of the queue is refused
     /// Maximum age of a status; a request placed since may not be in it.
     duration status_age = 250ms;
+    /// Without any engine, time for which a request waits for one that could be started. Zero: engines are
+    /// never started.
+    duration cold_start{};
   };
   struct decision {
     address gateway;
@@ -74,6 +77,7 @@ class request_router {
     address gateway;
     routed_request asked;  ///< `at`: its current engine
     route_reason why = route_reason::placed;
+    time_point since = never;  ///< it waits for an engine since then
   };
   struct counts {
     std::array<uint64_t, route_reason_count> moved{};  ///< by reason
@@ -108,6 +112,8 @@ class request_router {
   const std::map<engine_id, engine>& engines() const { return engines_; }
   const std::map<request_id, request>& requests() const { return requests_; }
   size_t waiting() const { return waiting_.size(); }
+  /// A request waits, and an engine has to be started for it.
+  bool wants_instance() const { return wants_instance_; }
   const counts& counted() const { return counts_; }
   /// Tokens of its KV cache that are free for new requests.
   static uint64_t free_tokens(const engine& e);
@@ -141,6 +147,7 @@ class request_router {
   void forget(std::map<request_id, request>::iterator r);
   void move(request& r, engine_id to, route_reason why, time_point now);
   void place_waiting(time_point now);
+  bool may_start(const request& r, time_point now) const;
   void move_preempted(time_point now);
   void empty_closed(time_point now);
   void refuse(request_id id, drop_reason why);
@@ -159,6 +166,8 @@ class request_router {
   counts counts_;
   rate_meter ends_;           // of requests that had an engine
   time_point began_ = never;  // the first `decide` of this incarnation
+  bool wants_instance_ = false;
+  time_point cold_due_ = never;  // when the first request stops waiting for an engine to be started
   bool warm_up_over_ = false;
   double ends_per_s_ = 0;  // as of the present `decide`
 };

@@ -108,11 +108,21 @@ void request_router::refuse(request_id id, drop_reason why) {
   forget(r);
 }
 
+/// No engine serves or is loaded, but one could be.
+bool request_router::may_start(const request& r, time_point now) const {
+  if (options_.cold_start == duration{} || now >= r.since + options_.cold_start) return false;
+  return std::ranges::any_of(engines_,
+                             [](const auto& e) { return e.second.up && e.second.said.problem.empty(); });
+}
+
 void request_router::place_waiting(time_point now) {
+  wants_instance_ = false;
+  cold_due_ = never;
   while (!dues_.empty() && dues_.begin()->first < now) refuse(dues_.begin()->second, drop_reason::late);
   for (auto w = waiting_.begin(); w != waiting_.end();) {
     auto& r = requests_.at(std::get<request_id>(*w++));
     const auto& asked = r.asked;
+    if (r.since == never) r.since = now;
     if (const auto to = choose(asked, now); to != no_engine) {
       stop_waiting(asked);
       move(r, to, route_reason::placed, now);
@@ -122,9 +132,13 @@ void request_router::place_waiting(time_point now) {
     for (const auto& [_, e] : engines_) {
       open += e.open();
       suitable += may_have(e, asked, number_of(asked.adapter));
-      coming += e.up ? !e.said.ready && e.said.problem.empty() : !e.heard && !warm_up_over_;
+      coming += e.up ? e.said.stage == instance_stage::loading && e.said.problem.empty()
+                     : !e.heard && !warm_up_over_;
     }
-    if (suitable == 0 && coming == 0) {
+    if (open == 0 && may_start(r, now)) {
+      wants_instance_ = wants_instance_ || coming == 0;
+      cold_due_ = std::min(cold_due_, r.since + options_.cold_start);
+    } else if (suitable == 0 && (coming == 0 || (open == 0 && options_.cold_start > duration{}))) {
       if (open > 0 && !asked.adapter.empty())
         refuse(asked.id, drop_reason::undeployed);
       else if (!asked.started)  // a started request waits for an engine as long as its client does
@@ -181,7 +195,7 @@ const std::vector<request_router::decision>& request_router::decide(time_point n
 time_point request_router::next_due() const {
   const auto due = dues_.empty() ? never : dues_.begin()->first;
   const bool awaits = !waiting_.empty() && began_ != never && !warm_up_over_;
-  return awaits ? std::min(due, began_ + options_.patience) : due;
+  return std::min({due, cold_due_, awaits ? began_ + options_.patience : never});
 }
 
 std::string request_router::migrate(request_id id, engine_id to, time_point now) {
