@@ -47,6 +47,8 @@ node_runtime::node_runtime(const cluster_spec& cluster, node_id self, const node
       tenants_(quotas_of(cluster)),
       queues_(cluster, self, lane_, post_) {
   post_.set_lane(lane_);
+  if (env.devices.images != nullptr && env.devices.images->capacity() > 0)
+    env.devices.use_arena(env.fabric.carrier.allocate(memory_kind::host, env.devices.images->capacity()));
   spawn_groups(env);
   auto& carrier = env.fabric.carrier;
   // Only gateways receive the status of engines.
@@ -81,8 +83,8 @@ node_runtime::~node_runtime() { stop(); }
 
 void node_runtime::spawn_groups(const node_environment& env) {
   host_plan hosts(post_, env.hosts, cluster_.limits.scheduler_threads);
-  spawn_actors(
-      {cluster_, self_, lane_.incarnation(), env, memory_, tenants_, language_models_, queues_, hosts});
+  spawn_actors({cluster_, self_, lane_.incarnation(), env, memory_, tenants_, language_models_, queues_,
+                hosts, post_});
   hosts.spawn(env.process.broken);
 }
 

@@ -33,9 +33,14 @@ enum class bug : uint8_t {
   keep_route,        ///< a gateway does not tell its router that requests have ended
   deaf_engine,       ///< an engine ignores cancellations
   hasty_slot,        ///< an engine replaces adapters of ended sequences that the current step still uses
-  wrong_row          ///< a step that is started ahead takes the tokens of other sequences
+  wrong_row,         ///< a step that is started ahead takes the tokens of other sequences
+  stale_chunk,       ///< a chain link takes chunks with a wrong hash
+  same_offset,  ///< a chain link pulls every layer from the place of the first one (BlitzScale's repository)
+  drop_last_copy,  ///< a parameter pool drops images that no other node has
+  half_loaded,     ///< an engine serves before its last layer has arrived
+  zombie_engine    ///< an engine serves on although it was told to be idle
 };
-inline constexpr uint8_t bug_count = 28;
+inline constexpr uint8_t bug_count = 33;
 
 #ifdef TROUPE_PLANTED_BUGS
 inline bug planted_bug = bug::none;

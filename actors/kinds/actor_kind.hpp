@@ -24,6 +24,7 @@ struct spawn_context {
   llm_catalog& language_models;
   model_queues& queues;
   host_plan& hosts;
+  troupe::post& post;
 
   const node_spec& me() const { return cluster.nodes[self.value]; }
   address name(role kind, uint32_t index = 0) const { return {self, incarnation, kind, index}; }

@@ -12,6 +12,7 @@ llm_engine::options engine_options(const spawn_context& node, engine_id id) {
   o.model = model;
   o.engine = id;
   o.routers = leader_candidates(cluster);
+  o.scales = m.scales;
   o.name = m.name;
   for (uint32_t i = 0; i < cluster.nodes.size(); ++i)
     if (cluster.nodes[i].has(node_role::gateway)) o.gateways.push_back(node_id{i});

@@ -13,6 +13,7 @@ llm_router::options router_options(const cluster_spec& cluster, llm_id model) {
   for (const auto id : engines_of(cluster, model)) o.engines.emplace_back(id, cluster.engines[id.value].node);
   o.max_waiting = m.max_waiting;
   o.consolidate_every = m.consolidate_every;
+  if (m.scales) o.cold_start = m.cold_start, o.pools = leader_candidates(cluster);
   return o;
 }
 

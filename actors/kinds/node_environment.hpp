@@ -15,6 +15,7 @@
 #include "actors/tensor/gateway.hpp"
 #include "gpu/device/device.hpp"
 #include "gpu/llm/engine_device.hpp"
+#include "gpu/llm/image_store.hpp"
 #include "messages/common/ids.hpp"
 #include "transport/fabric/fabric.hpp"
 
@@ -50,6 +51,9 @@ struct device_part {
   std::function<llm::engine_device&(engine_id)> of_engine = {};  ///< null: the node runs no engines
   /// The adapters that this node has for a language model at its start.
   std::function<std::vector<adapter_entry>(llm_id)> adapters_of = {};
+  llm::image_store* images = nullptr;  ///< of models that scale; null: the node has none of them
+  /// Where the store puts images that peers may pull. Called once, before the actors are spawned.
+  std::function<void(registered_memory)> use_arena = {};
 };
 
 /// Receivers of the gateways' answers.

@@ -38,7 +38,11 @@ class llm_catalog {
   };
 
   explicit llm_catalog(const cluster_spec& cluster) {
-    for (const auto& m : cluster.llms) models_.push_back({m.name});
+    for (const auto& m : cluster.llms) {
+      models_.push_back({m.name});
+      models_.back().starts_on_demand = m.scales;
+      models_.back().awaited = !m.scales || m.min_instances > 0;
+    }
     for (const auto& e : cluster.engines) engines_.push_back({{}, e.model, false});
     for (uint32_t i = 0; i < engines_.size(); ++i) {
       engines_[i].said.model = engines_[i].model;
@@ -55,6 +59,7 @@ class llm_catalog {
         e.said.running_adapters != s.running_adapters || e.said.waiting_adapters != s.waiting_adapters;
     auto& m = models_.at(e.model.value);
     e.up = s.ready;
+    e.present = s.problem.empty();
     m.awaited = m.awaited && !s.ready;
     m.expected = m.expected && !s.ready;
     e.said = std::move(s);
@@ -85,7 +90,7 @@ class llm_catalog {
     auto& m = models_.at(e.model.value);
     m.expected = m.expected || (expected && e.up);
     const bool changed = !e.said.running_adapters.empty() || !e.said.waiting_adapters.empty();
-    e.up = false;
+    e.up = e.present = false;
     e.said.running = e.said.waiting = 0;
     e.said.kv_used = 0;
     e.said.running_adapters.clear();
@@ -150,21 +155,23 @@ class llm_catalog {
   };
   struct model {
     std::string name;
-    bool awaited = true;    ///< it has had no ready engine yet
-    bool expected = false;  ///< an engine that was ready is expected back
-    bool listed = false;    ///< an engine has told all its adapters
+    bool awaited = true;            ///< it has had no ready engine yet
+    bool starts_on_demand = false;  ///< an engine that is up can be started for a request
+    bool expected = false;          ///< an engine that was ready is expected back
+    bool listed = false;            ///< an engine has told all its adapters
     std::map<std::string, known_adapter, std::less<>> adapters{};
   };
   struct engine {
     engine_status said;
     llm_id model;
     bool up = false;
+    bool present = false;  ///< its node is up, and it can serve or be started
   };
   target target_of(uint32_t i, std::string name) const {
     target t{llm_id{i}, std::move(name), models_[i].expected, 0, 0};
     for (const auto& e : engines_) {
       if (e.model != llm_id{i}) continue;
-      t.up = t.up || e.up;
+      t.up = t.up || e.up || (models_[i].starts_on_demand && e.present);
       if (e.said.vocabulary == 0) continue;  // it has not reported yet
       t.max_model_len =
           t.vocabulary == 0 ? e.said.max_model_len() : std::min(t.max_model_len, e.said.max_model_len());

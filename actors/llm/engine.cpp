@@ -36,6 +36,7 @@ llm_engine::llm_engine(address self, outbox& out, const options& o, llm::engine_
     : actor(self, out),
       options_(o),
       device_(device),
+      lifecycle_(o.scales),
       adapters_(o.adapter_slots, o.adapters),
       updates_(o.status_interval) {}
 
@@ -69,6 +70,12 @@ void llm_engine::on(envelope& e, time_point now) {
                  nodes_up_.clear();
                  answers_.clear();
                },
+               [&](set_stage& s) {
+                 if (s.engine != options_.engine || s.term < term_) return;
+                 term_ = s.term;
+                 lifecycle_.order(s.to);
+                 change_stage();
+               },
                [&](drain&) {
                  draining_ = true;
                  updates_.on_urgent_change();  // routers then migrate its requests
@@ -85,6 +92,7 @@ void llm_engine::on_time(time_point now) {
                              std::to_string(facts_.longest_step / 1s) + " s");
   exchange_adapters(now);
   begin_steps(now);
+  change_stage();
   answers_.flush([this](const address& gateway, auto&& m) { send(gateway, std::move(m)); });
   send_status(now);
 }
@@ -107,7 +115,9 @@ void llm_engine::accept(const generation& g) {
   const auto refuse = [&](std::string why) {
     answers_.add(g.gateway, result{g.id, g.attempt, failure::device_error, {}, std::move(why)});
   };
-  if (draining_) return drop(drop_reason::draining);
+  const auto stage = lifecycle_.stage();
+  if (draining_ || stage == instance_stage::draining || stage == instance_stage::parked)
+    return drop(drop_reason::draining);
   if (!batch_) return problem_.empty() ? drop(drop_reason::no_capacity) : refuse(problem_);
   const auto* adapter = g.adapter.empty() ? nullptr : adapters_.find(g.adapter);
   if (!g.adapter.empty() && adapter == nullptr) return drop(drop_reason::undeployed);
@@ -180,9 +190,30 @@ void llm_engine::on_loaded(const llm::engine_facts& facts) {
   limits.blocks = facts.blocks;
   limits.block_tokens = facts.block_tokens;
   batch_.emplace(limits, (*llm::prefill_timings().find(options_.prefill))());
-  updates_.on_change();
+  lifecycle_.on_loaded();
+  updates_.on_urgent_change();
   // gateways now send the adapters that this engine lacks
   broadcast(adapters_known{options_.model, options_.engine, true, adapters_.all(), {}});
+}
+
+/// Steps and adapters that are being read delay the end of a model.
+void llm_engine::change_stage() {
+  const bool empty = !batch_ || (batch_->size() == 0 && batch_->scheduler().under_way() == 0);
+  const auto before = lifecycle_.stage();
+  switch (lifecycle_.advance(empty && !adapters_.is_reading())) {
+    case instance_lifecycle::action::none: break;
+    case instance_lifecycle::action::load:
+      problem_.clear();
+      device_.load();
+      break;
+    case instance_lifecycle::action::unload:
+      batch_.reset();
+      adapters_.lose_device();
+      device_.unload();
+      facts_.layers_ready = 0;
+      break;
+  }
+  if (lifecycle_.stage() != before) updates_.on_urgent_change();  // routers then move its requests
 }
 
 void llm_engine::on_step(const llm::engine_event& e, time_point now) {
@@ -262,12 +293,15 @@ void llm_engine::report_preempted() {
     if (nodes_up_.contains(n)) send(on_node(n, role::llm_router, options_.model.value), news);
 }
 
-/// To gateways and routers.
+/// To gateways and routers, and statuses also to parameter pools.
 void llm_engine::broadcast(const actor_message& news) {
   for (const auto n : options_.gateways)
     if (nodes_up_.contains(n)) send(on_node(n, role::llm_gateway), news);
   for (const auto n : options_.routers)
     if (nodes_up_.contains(n)) send(on_node(n, role::llm_router, options_.model.value), news);
+  if (options_.scales && std::holds_alternative<engine_status>(news))
+    for (const auto n : options_.routers)
+      if (nodes_up_.contains(n)) send(on_node(n, role::parameter_pool), news);
 }
 
 /// Sequences have arrived, ended or progressed.

@@ -21,6 +21,7 @@
 #include "policies/llm/generation_batch.hpp"
 #include "policies/llm/status_updates.hpp"
 #include "policies/llm/step_clock.hpp"
+#include "policies/scaling/instance_lifecycle.hpp"
 
 namespace troupe {
 
@@ -32,6 +33,7 @@ class llm_engine final : public actor {
     std::string name;
     std::vector<node_id> gateways;
     std::vector<node_id> routers;
+    bool scales = false;  ///< the parameter pools on the routers' nodes order when its model is loaded
     uint32_t max_sequences = 32;
     uint32_t max_waiting = 1024;
     uint32_t prefill_chunk = 512;
@@ -43,7 +45,7 @@ class llm_engine final : public actor {
     std::function<void(std::string)> on_unusable = {};  ///< the model cannot be loaded
   };
 
-  /// `device` outlives the engine and has begun to load its model.
+  /// `device` outlives the engine. It has begun to load its model, unless that scales.
   llm_engine(address self, outbox& out, const options& o, llm::engine_device& device);
   ~llm_engine() override { device_.stop(); }  // it may be reading a step of the engine
 
@@ -65,6 +67,7 @@ class llm_engine final : public actor {
 
   void on_event(llm::engine_event& e, time_point now);
   void on_loaded(const llm::engine_facts& facts);
+  void change_stage();
   void on_step(const llm::engine_event& e, time_point now);
   void begin_steps(time_point now);
   bool can_start() const { return batch_ && batch_->scheduler().under_way() <= facts_.steps_ahead; }
@@ -81,8 +84,10 @@ class llm_engine final : public actor {
 
   const options options_;
   llm::engine_device& device_;
-  std::string problem_;  // why the model cannot be served
-  bool draining_ = false;
+  std::string problem_;    // why the model cannot be served
+  bool draining_ = false;  // with its node
+  instance_lifecycle lifecycle_;
+  term_id term_;  // of the latest order
   llm::engine_facts facts_;
   llm::engine_event event_;                     // the latest event of the device
   std::optional<llm::generation_batch> batch_;  // once the model is loaded

@@ -7,7 +7,7 @@
 namespace troupe {
 
 std::string_view llm_engine::state() const {
-  return !problem_.empty() ? "unusable" : !batch_ ? "loading" : draining_ ? "draining" : "serving";
+  return !problem_.empty() ? "unusable" : draining_ && batch_ ? "draining" : to_string(lifecycle_.stage());
 }
 
 void llm_engine::busy_with(std::vector<node_id>& out) const {
@@ -19,15 +19,16 @@ engine_status llm_engine::status(time_point now) const {
   s.model = options_.model;
   s.engine = options_.engine;
   s.max_sequences = options_.max_sequences;
-  s.ready = batch_ && !draining_;
+  s.stage = draining_ ? instance_stage::draining : lifecycle_.stage();
+  s.ready = s.stage == instance_stage::serving;
   s.problem = problem_;
   s.adapter_slots = options_.adapter_slots;
-  if (!batch_) return s;
-  const auto& scheduler = batch_->scheduler();
   s.vocabulary = facts_.vocabulary;
   s.max_positions = facts_.max_positions;
   s.kv_tokens = facts_.blocks * facts_.block_tokens;
-  s.block_tokens = facts_.block_tokens;
+  s.block_tokens = std::max(1u, facts_.block_tokens);
+  if (!batch_) return s;
+  const auto& scheduler = batch_->scheduler();
   s.running = scheduler.running();
   s.waiting = scheduler.waiting();
   s.kv_used =

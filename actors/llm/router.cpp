@@ -5,10 +5,13 @@
 namespace troupe {
 namespace {
 
+constexpr duration ask_interval = 100ms;  // between two requests for an instance
+
 request_router::options policy_options(const llm_router::options& o) {
   request_router::options out;
   for (const auto& [id, _] : o.engines) out.engines.push_back(id);
   out.max_waiting = o.max_waiting;
+  out.cold_start = o.cold_start;
   return out;
 }
 
@@ -64,6 +67,10 @@ void llm_router::on_time(time_point now) {
     else
       of(placed, d.gateway).requests.push_back(d.to);
   }
+  if (requests_.wants_instance() && now >= ask_pools_at_) {
+    ask_pools_at_ = now + ask_interval;
+    for (const auto n : options_.pools) send(on_node(n, role::parameter_pool), want_instance{options_.model});
+  }
   for (auto& [gateway, p] : placed) {
     p.model = options_.model;
     send(gateway, std::move(p));
@@ -73,7 +80,8 @@ void llm_router::on_time(time_point now) {
 
 time_point llm_router::next_wakeup() const {
   const bool consolidates = options_.consolidate_every > duration{} && !requests_.requests().empty();
-  return std::min(consolidates ? consolidate_at_ : never, requests_.next_due());
+  return std::min({consolidates ? consolidate_at_ : never, requests_.next_due(),
+                   requests_.wants_instance() ? ask_pools_at_ : never});
 }
 
 }  // namespace troupe

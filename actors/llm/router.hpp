@@ -23,6 +23,10 @@ class llm_router final : public actor {
     std::vector<std::pair<engine_id, node_id>> engines;  ///< ascending
     uint32_t max_waiting = 1024;
     duration consolidate_every{};  ///< zero: never
+    /// The model scales: requests wait that long for its first instance, which the parameter pools on these
+    /// nodes start. Zero: it does not.
+    duration cold_start{};
+    std::vector<node_id> pools;
   };
 
   llm_router(address self, outbox& out, const options& o);
@@ -42,6 +46,7 @@ class llm_router final : public actor {
   request_router requests_;
   std::unordered_map<node_id, incarnation_id> incarnations_;  // of nodes that are up
   time_point consolidate_at_ = long_ago;
+  time_point ask_pools_at_ = long_ago;  // again
 };
 
 }  // namespace troupe

@@ -17,14 +17,23 @@ std::vector<std::byte> node_memory::pull_buffer(const region_ref& region) const 
   return std::vector<std::byte>(pulled_bytes(region));
 }
 
-void node_memory::pull(const region_ref& region, std::span<std::byte> into, const address& to,
-                       uint64_t token) {
-  // The actor receives the end of the pull in a new incarnation too: until then the fabric owns the buffer.
+/// The actor receives the end of the pull in a new incarnation too: until then the fabric owns the buffer.
+pull_done node_memory::report_to(const address& to, uint64_t token) {
   auto any_incarnation = to;
   any_incarnation.incarnation = {};
-  lane_.pull(region, into, [this, to = any_incarnation, token](pull_status status) {
+  return [this, to = any_incarnation, token](pull_status status) {
     post_.send_with_turn(to, pulled{token, status});
-  });
+  };
+}
+
+void node_memory::pull(const region_ref& region, std::span<std::byte> into, const address& to,
+                       uint64_t token) {
+  lane_.pull(region, into, report_to(to, token));
+}
+
+void node_memory::pull(node_id peer, uint64_t offset, std::span<std::byte> into, const address& to,
+                       uint64_t token) {
+  lane_.pull(peer, offset, into, report_to(to, token));
 }
 
 std::optional<std::span<const std::byte>> node_memory::verify(const region_ref& region,

@@ -2,6 +2,7 @@
 // is the same on every node, which `hash` proves. Positions in its vectors are the ids of nodes, models and
 // slots.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -346,6 +347,16 @@ inline std::vector<engine_id> engines_of(const cluster_spec& cluster, llm_id mod
   for (uint32_t i = 0; i < cluster.engines.size(); ++i)
     if (cluster.engines[i].model == model) out.push_back(engine_id{i});
   return out;
+}
+
+inline bool scales_models(const cluster_spec& cluster) {
+  return std::ranges::any_of(cluster.llms, &llm_spec::scales);
+}
+/// The node has a place of a model that scales.
+inline bool has_scaling_place(const cluster_spec& cluster, node_id node) {
+  return std::ranges::any_of(cluster.engines, [&](const engine_spec& e) {
+    return e.node == node && cluster.llms[e.model.value].scales;
+  });
 }
 
 inline bool has_standby(const cluster_spec& cluster) { return leader_candidates(cluster).size() > 1; }

@@ -13,7 +13,7 @@ struct begin_link {
   TROUPE_MESSAGE(begin_link, from)
 };
 
-/// parameter_shard → chain_link: start no further pull, and tell when none is under way.
+/// parameter_shard → chain_link: start no further pull. `link_changed` tells when none is under way.
 struct end_link {
   TROUPE_MESSAGE(end_link)
 };
@@ -21,10 +21,12 @@ struct end_link {
 /// chain_link → parameter_shard: its state has changed.
 struct link_changed {
   llm_id model;
-  bool pulling = false;   ///< false: it has ended, or has lost the node that it pulled from
-  uint64_t pulled = 0;    ///< bytes of these images that arrived
+  bool busy = false;    ///< pulls may still write to the images
+  bool linked = false;  ///< it follows a node:
+  node_id from;
+  uint64_t pulled = 0;    ///< bytes that arrived, since the process began
   uint64_t repeated = 0;  ///< bytes asked for again
-  TROUPE_MESSAGE(link_changed, model, pulling, pulled, repeated)
+  TROUPE_MESSAGE(link_changed, model, busy, linked, from, pulled, repeated)
 };
 
 /// To the parameter_shard: chunks of some images have become ready.

@@ -138,6 +138,10 @@ class scripted_memory final : public memory_port {
   void pull(const region_ref& region, std::span<std::byte> into, const address& to, uint64_t token) override {
     pulls.push_back({region, into, to, token});
   }
+  void pull(node_id peer, uint64_t offset, std::span<std::byte> into, const address& to,
+            uint64_t token) override {
+    byte_pulls.push_back({peer, offset, into, to, token});
+  }
   std::optional<std::span<const std::byte>> verify(const region_ref& region,
                                                    std::span<const std::byte> buffer) const override {
     return troupe::verify(region, buffer);
@@ -159,7 +163,15 @@ class scripted_memory final : public memory_port {
     return std::span(slots_.at(region.generation)).subspan(sizeof(slot_words), region.size);
   }
 
+  struct byte_pull {
+    node_id peer;
+    uint64_t offset = 0;
+    std::span<std::byte> into;
+    address to;
+    uint64_t token = 0;
+  };
   std::vector<pull_under_way> pulls;
+  std::vector<byte_pull> byte_pulls;  ///< ended by the test itself
   uint64_t given_back_again = 0;
 
  private:

@@ -135,6 +135,10 @@ void data_lane::pull(const region_ref& from, std::span<std::byte> into, pull_don
   fabric_.pull(from.node, from.offset, into, std::move(done));
 }
 
+void data_lane::pull(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done) {
+  fabric_.pull(from, offset, into, std::move(done));
+}
+
 void data_lane::on_frame(std::span<const std::byte> bytes) {
   const auto header = read_header(bytes);
   if (!header || header->type >= decoders.size() || header->from_node >= peers_.size() ||

@@ -1,0 +1,37 @@
+#include "actors/scaling/chain_link.hpp"
+
+#include <algorithm>
+
+#include "actors/kinds/actor_kind.hpp"
+
+namespace troupe {
+namespace {
+
+bool may_run_chain_link(const cluster_spec& cluster, node_id node, uint32_t llm) {
+  return llm < cluster.llms.size() && cluster.llms[llm].scales &&
+         std::ranges::any_of(cluster.engines,
+                             [&](const engine_spec& e) { return e.node == node && e.model == llm_id{llm}; });
+}
+
+/// They share a thread of their own: they hash what they pull.
+void spawn_chain_links(const spawn_context& node) {
+  auto* images = node.env.devices.images;
+  for (uint32_t i = 0; images != nullptr && i < node.cluster.llms.size(); ++i)
+    if (may_run_chain_link(node.cluster, node.self, i))
+      node.hosts.shared(role::chain_link)
+          .add<chain_link>(node.name(role::chain_link, i),
+                           chain_link::options{llm_id{i}, node.cluster.scaling.window}, node.cluster,
+                           node.memory, *images);
+}
+
+}  // namespace
+
+constinit const actor_kind chain_link_actor_kind{
+    .kind = role::chain_link,
+    .one_per = "`[[llm]]` that scales on each worker with a place of it",
+    .does = "pulls the weights of the model chunk by chunk from the node before it in a multicast chain",
+    .may_run_on = may_run_chain_link,
+    .spawn = spawn_chain_links,
+};
+
+}  // namespace troupe

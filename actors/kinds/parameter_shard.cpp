@@ -1,0 +1,33 @@
+#include "actors/scaling/parameter_shard.hpp"
+
+#include "actors/kinds/actor_kind.hpp"
+
+namespace troupe {
+namespace {
+
+bool may_run_parameter_shard(const cluster_spec& cluster, node_id node, uint32_t) {
+  return has_scaling_place(cluster, node);
+}
+
+void spawn_parameter_shard(const spawn_context& node) {
+  auto* images = node.env.devices.images;
+  if (images == nullptr || !may_run_parameter_shard(node.cluster, node.self, 0)) return;
+  parameter_shard::options o;
+  o.pools = leader_candidates(node.cluster);
+  o.notify = [&post = node.post, to = address{node.self, {}, role::parameter_shard, 0}] {
+    post.send(to, images_changed{});
+  };
+  node.hosts.shared(role::parameter_shard).add<parameter_shard>(node.name(role::parameter_shard), o, *images);
+}
+
+}  // namespace
+
+constinit const actor_kind parameter_shard_actor_kind{
+    .kind = role::parameter_shard,
+    .one_per = "worker with places of models that scale",
+    .does = "keeps images of weights in the node's memory, and announces their chunks to chain links",
+    .may_run_on = may_run_parameter_shard,
+    .spawn = spawn_parameter_shard,
+};
+
+}  // namespace troupe

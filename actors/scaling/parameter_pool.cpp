@@ -1,0 +1,214 @@
+#include "actors/scaling/parameter_pool.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "actors/common/planted_bug.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr duration settling = 2s;    // after which a new leader decides although some nodes have not reported
+constexpr duration interval = 10ms;  // between two decisions at least
+constexpr duration order_again = 500ms;  // after which an order without effect is given again
+
+}  // namespace
+
+parameter_pool::parameter_pool(address self, outbox& out, const cluster_spec& cluster,
+                               const std::function<uint64_t(llm_id)>& bytes_of)
+    : actor(self, out), cluster_(cluster), rates_(cluster) {
+  for (uint32_t i = 0; i < cluster.llms.size(); ++i)
+    if (cluster.llms[i].scales) models_.push_back({llm_id{i}, bytes_of(llm_id{i}), {}});
+}
+
+void parameter_pool::on(envelope& e, time_point now) {
+  dispatch(e.body, overloaded{
+                       [&](engine_status& s) { on_status(s, now); },
+                       [&](shard_inventory& i) {
+                         pending_.on_inventory(i);
+                         shards_[i.node] = std::move(i);
+                         changed_ = true;
+                       },
+                       [&](want_instance& w) {
+                         for (auto& m : models_)
+                           if (m.id == w.model && m.wanted == 0u) m.wanted = 1, changed_ = true;
+                       },
+                       [&](node_up& n) {
+                         nodes_up_.add(n);
+                         std::erase(leaving_, n.node);
+                         if (n.node == self_.node && !has_standby(cluster_)) set_leading(true, now);
+                         changed_ = true;
+                       },
+                       [&](node_leaving& n) {
+                         leaving_.push_back(n.node);
+                         changed_ = true;
+                       },
+                       [&](node_down& n) { on_node_down(n); },
+                       [&](leadership& l) {
+                         term_ = l.term;
+                         set_leading(l.scheduler == self_.node && l.incarnation == self_.incarnation, now);
+                       },
+                       [&](new_incarnation&) {
+                         set_leading(false, now);
+                         nodes_up_.clear();
+                         engines_.clear();
+                         shards_.clear();
+                         pending_.clear();
+                       },
+                   });
+}
+
+void parameter_pool::on_status(const engine_status& s, time_point now) {
+  if (s.engine.value >= cluster_.engines.size()) return;
+  auto& e = engines_[s.engine];
+  if (s.stage != instance_stage::parked)
+    e.parked_at = never;
+  else if (e.stage != instance_stage::parked)
+    e.parked_at = now;
+  e.stage = s.stage;
+  e.unusable = !s.problem.empty();
+  e.sequences = s.running + s.waiting;
+  changed_ = true;
+}
+
+void parameter_pool::on_node_down(const node_down& n) {
+  nodes_up_.remove(n);
+  if (nodes_up_.contains(n.node)) return;
+  std::erase(leaving_, n.node);
+  std::erase_if(engines_, [&](const auto& e) { return cluster_.engines[e.first.value].node == n.node; });
+  shards_.erase(n.node);
+  pending_.forget(n.node);
+  changed_ = true;
+}
+
+void parameter_pool::set_leading(bool leads, time_point now) {
+  if (leads == leads_) return;
+  leads_ = leads;
+  leads_since_ = now;
+  for (auto& m : models_) m.wanted.reset();
+  pending_.clear();
+  changed_ = true;
+}
+
+/// Every node with a place has reported.
+bool parameter_pool::knows_all() const {
+  for (uint32_t i = 0; i < cluster_.engines.size(); ++i)
+    if (const auto& e = cluster_.engines[i]; cluster_.llms[e.model.value].scales)
+      if (!engines_.contains(engine_id{i}) || !shards_.contains(e.node)) return false;
+  return true;
+}
+
+/// A cluster that has just begun has no images: its models get the instances of the file. A new leader of a
+/// running one takes over what there is.
+void parameter_pool::learn_wanted(time_point now) {
+  if (!knows_all() && now < leads_since_ + settling) return;
+  for (auto& m : models_) {
+    if (m.wanted) continue;
+    const auto& file = cluster_.llms[m.id.value];
+    const auto runs = static_cast<uint32_t>(std::ranges::count_if(engines_, [&](const auto& e) {
+      const auto stage = e.second.stage;
+      return cluster_.engines[e.first.value].model == m.id &&
+             (stage == instance_stage::loading || stage == instance_stage::serving);
+    }));
+    const bool has_images = std::ranges::any_of(shards_, [&](const auto& s) {
+      return std::ranges::count(s.second.images, m.id, &image_state::model) > 0;
+    });
+    m.wanted = runs > 0 || has_images ? std::max(runs, file.min_instances) : file.instances;
+  }
+}
+
+scaling_view parameter_pool::view(time_point now) const {
+  scaling_view v;
+  v.copies = cluster_.scaling.copies;
+  for (const auto& m : models_)
+    v.models.push_back({m.id, cluster_.llms[m.id.value].name, m.wanted.value_or(0), m.bytes});
+  for (const auto& [id, s] : shards_)
+    v.nodes.push_back({id, s.capacity, cluster_.nodes[id.value].max_engines,
+                       std::ranges::count(leaving_, id) > 0, s.images});
+  for (const auto& [id, e] : engines_) {
+    const auto& spec = cluster_.engines[id.value];
+    if (v.find(spec.node) == nullptr) continue;
+    v.places.push_back({id, spec.model, spec.node, e.stage, e.unusable, e.sequences,
+                        e.parked_at != never && now >= e.parked_at + cluster_.scaling.park});
+  }
+  pending_.apply(v, now);
+  return v;
+}
+
+std::vector<copy_target> parameter_pool::targets(const scaling_view& v, const instance_choice& c) const {
+  std::vector<copy_target> out;
+  for (const auto id : c.starting) {
+    const auto& e = cluster_.engines[id.value];
+    const auto* n = v.find(e.node);
+    if (n != nullptr && !n->has(e.model)) out.push_back({e.node, e.model});
+  }
+  return out;
+}
+
+void parameter_pool::on_time(time_point now) {
+  if (!leads_) return;
+  if (std::ranges::any_of(models_, [](const scaled& m) { return !m.wanted; })) learn_wanted(now);
+  if ((changed_ && now >= reconciled_at_ + interval) || now >= again_at_) reconcile(now);
+}
+
+time_point parameter_pool::next_wakeup() const {
+  if (!leads_) return never;
+  return std::min(changed_ ? reconciled_at_ + interval : never, again_at_);
+}
+
+void parameter_pool::reconcile(time_point now) {
+  changed_ = false;
+  reconciled_at_ = now;
+  again_at_ = never;
+  if (std::ranges::any_of(models_, [](const scaled& m) { return !m.wanted; })) {
+    again_at_ = now + order_again / 5;
+    return;
+  }
+  const auto v = view(now);
+  const auto choice = choose_instances(v);
+  order_copies(plan_copies(v, targets(v, choice), rates_), now);
+  order_stages(v, choice, now);
+  for (const auto& [_, e] : engines_)
+    if (e.parked_at != never) again_at_ = std::min(again_at_, e.parked_at + cluster_.scaling.park);
+  if (again_at_ <= now) again_at_ = now + order_again;
+  if (!choice.orders.empty() || !pending_.empty()) again_at_ = std::min(again_at_, now + order_again);
+}
+
+/// An engine is told to serve once its node has begun to get the images.
+void parameter_pool::order_stages(const scaling_view& v, const instance_choice& c, time_point now) {
+  for (const auto& o : c.orders) {
+    const auto& spec = cluster_.engines[o.engine.value];
+    auto& e = engines_.at(o.engine);
+    const auto model = std::ranges::find(models_, spec.model, &scaled::id);
+    if (o.to == instance_stage::serving && e.stage == instance_stage::idle && model->bytes > 0) {
+      const auto shard = shards_.find(spec.node);
+      const auto* image = v.find(spec.node)->image(spec.model);
+      const bool is_there = std::ranges::any_of(
+          shard->second.images, [&](const image_state& i) { return i.model == spec.model && i.chunks > 0; });
+      if (image == nullptr || !is_there) continue;
+    }
+    if (e.ordered == o && now < e.ordered_at + order_again) continue;
+    e.ordered = o;
+    e.ordered_at = now;
+    send(on_node(spec.node, role::llm_engine, o.engine.value), set_stage{term_, o.engine, o.to});
+  }
+}
+
+void parameter_pool::order_copies(const copy_plan& p, time_point now) {
+  const auto shard_of = [](node_id n) { return on_node(n, role::parameter_shard); };
+  for (const auto& c : p.places) {
+    const auto& images = shards_.at(c.node).images;
+    const auto known = std::ranges::find(images, c.model, &image_state::model);
+    ++(known != images.end() && known->chunks > 0 ? relinked_ : placed_);
+    send(shard_of(c.node), place_copy{term_, c.model, c.from});
+    pending_.place(c, now);
+  }
+  for (const auto& d : p.drops) {
+    ++dropped_;
+    send(shard_of(d.node), drop_copy{term_, d.model});
+    pending_.drop(d, now);
+  }
+}
+
+}  // namespace troupe

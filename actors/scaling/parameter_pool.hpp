@@ -1,0 +1,81 @@
+// parameter_pool gives each language model that scales its instances, and keeps its weights in the cluster's
+// memory (BlitzScale §5.1). It runs on every leader candidate, and only the leader's orders: it compares what
+// shards and engines report with what is wanted, and orders the next steps until nothing is left to do. A new
+// leader learns everything from reports, also how many instances there are.
+#pragma once
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actors/runtime/actor.hpp"
+#include "actors/runtime/peers_up.hpp"
+#include "messages/cluster/cluster.hpp"
+#include "messages/scaling/commands.hpp"
+#include "policies/scaling/copy_plan.hpp"
+#include "policies/scaling/instance_choice.hpp"
+#include "policies/scaling/pending_copies.hpp"
+
+namespace troupe {
+
+class parameter_pool final : public actor {
+ public:
+  /// `bytes_of`: size of a model's images, 0 if its engines load by themselves. `cluster` outlives the actor.
+  parameter_pool(address self, outbox& out, const cluster_spec& cluster,
+                 const std::function<uint64_t(llm_id)>& bytes_of);
+
+  void on(envelope& e, time_point now) override;
+  void on_time(time_point now) override;
+  time_point next_wakeup() const override;
+  void report(std::vector<metric>& out) const override;
+  command_reply on_command(const command& c, time_point now) override;
+  std::string_view state() const override { return leads_ ? "leading" : "listening"; }
+
+ private:
+  struct known_engine {
+    instance_stage stage = instance_stage::idle;
+    bool unusable = false;
+    uint32_t sequences = 0;
+    time_point parked_at = never;
+    stage_order ordered{};  ///< the latest order
+    time_point ordered_at = long_ago;
+  };
+  struct scaled {
+    llm_id id;
+    uint64_t bytes = 0;
+    std::optional<uint32_t> wanted;  ///< instances; nothing: this leader does not know it yet
+  };
+
+  void on_status(const engine_status& s, time_point now);
+  void on_node_down(const node_down& n);
+  void set_leading(bool leads, time_point now);
+  void learn_wanted(time_point now);
+  bool knows_all() const;
+  scaling_view view(time_point now) const;
+  std::vector<copy_target> targets(const scaling_view& v, const instance_choice& c) const;
+  void reconcile(time_point now);
+  void order_stages(const scaling_view& v, const instance_choice& c, time_point now);
+  void order_copies(const copy_plan& p, time_point now);
+  scaling_plan scale(const scale_model& order, time_point now);
+  scaling_plan describe(const instance_choice& c, const copy_plan& p) const;
+  parameter_pool_state describe() const;
+
+  const cluster_spec& cluster_;
+  const link_rates rates_;
+  std::vector<scaled> models_;
+  peers_up nodes_up_;
+  std::vector<node_id> leaving_;
+  std::map<engine_id, known_engine> engines_;  ///< of models that scale, on nodes that are up
+  std::map<node_id, shard_inventory> shards_;
+  pending_copies pending_;
+  bool leads_ = false;
+  term_id term_;
+  time_point leads_since_ = never;
+  bool changed_ = false;
+  time_point reconciled_at_ = long_ago, again_at_ = never;
+  uint64_t placed_ = 0, dropped_ = 0, relinked_ = 0;
+};
+
+}  // namespace troupe

@@ -1,0 +1,122 @@
+// The commands and metrics of parameter_pool.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "actors/scaling/parameter_pool.hpp"
+#include "messages/commands/run_command.hpp"
+
+namespace troupe {
+
+scaling_plan parameter_pool::scale(const scale_model& order, time_point now) {
+  if (!leads_)
+    throw command_refused("scale_model: node '" + node_name(cluster_, self_.node) + "' is not the leader");
+  const auto refuse = [&](const std::string& why) { throw command_refused("scale_model: " + why); };
+  const auto file = std::ranges::find(cluster_.llms, order.model, &llm_spec::name);
+  if (file == cluster_.llms.end()) refuse(fmt::format("the cluster file has no [[llm]] '{}'", order.model));
+  const auto id = llm_id{static_cast<uint32_t>(file - cluster_.llms.begin())};
+  const auto m = std::ranges::find(models_, id, &scaled::id);
+  if (m == models_.end())
+    refuse(fmt::format("'{}' does not scale: give its [[llm]] the key instances", order.model));
+  if (order.instances < file->min_instances || order.instances > file->max_instances)
+    refuse(fmt::format("'{}' has {} to {} instances by min_instances and max_instances, not {}", order.model,
+                       file->min_instances, file->max_instances, order.instances));
+  if (!m->wanted) refuse("the leader does not know all nodes yet; try again in a second");
+  auto v = view(now);
+  for (auto& other : v.models)
+    if (other.id == id) other.wanted = order.instances;
+  const auto choice = choose_instances(v);
+  if (std::ranges::count(choice.short_of_places, id) > 0) {
+    const auto usable =
+        std::ranges::count_if(v.places, [&](const auto& p) { return p.model == id && !p.unusable; });
+    refuse(
+        fmt::format("only {} of the {} places of '{}' can serve: the others' nodes are away, full or cannot "
+                    "load it",
+                    usable, engines_of(cluster_, id).size(), order.model));
+  }
+  const auto copies = plan_copies(v, targets(v, choice), rates_);
+  if (!order.dry_run) {
+    m->wanted = order.instances;
+    changed_ = true;
+  }
+  return describe(choice, copies);
+}
+
+scaling_plan parameter_pool::describe(const instance_choice& c, const copy_plan& p) const {
+  scaling_plan out;
+  const auto finish_of = [&](node_id n, llm_id m) {
+    for (const auto& place : p.places)
+      if (place.node == n && place.model == m) return to_seconds(place.finish);
+    return 0.0;
+  };
+  for (const auto& o : c.orders) {
+    const auto& e = cluster_.engines[o.engine.value];
+    if (o.to == instance_stage::serving)
+      out.starts.push_back({o.engine.value, node_name(cluster_, e.node), finish_of(e.node, e.model)});
+    else
+      out.stops.push_back(o.engine.value);
+  }
+  for (const auto& place : p.places) {
+    const auto& name = node_name(cluster_, place.node);
+    if (place.from == place.node) {
+      out.reads.push_back(name);
+      continue;
+    }
+    const auto& from = node_name(cluster_, place.from);
+    const auto chain =
+        std::ranges::find_if(out.chains, [&](const chain_state& k) { return k.nodes.back() == from; });
+    if (chain != out.chains.end())
+      chain->nodes.push_back(name);
+    else
+      out.chains.push_back({{from, name}});
+  }
+  return out;
+}
+
+parameter_pool_state parameter_pool::describe() const {
+  parameter_pool_state s;
+  s.leads = leads_;
+  s.copies_placed = placed_, s.copies_dropped = dropped_, s.relinked = relinked_;
+  for (uint32_t i = 0; i < cluster_.engines.size(); ++i) {
+    const auto& e = cluster_.engines[i];
+    if (!cluster_.llms[e.model.value].scales) continue;
+    const auto known = engines_.find(engine_id{i});
+    s.instances.push_back({cluster_.llms[e.model.value].name, i, node_name(cluster_, e.node),
+                           known == engines_.end()  ? "away"
+                           : known->second.unusable ? "unusable"
+                                                    : std::string(to_string(known->second.stage))});
+  }
+  for (const auto& [node, shard] : shards_)
+    for (const auto& i : shard.images)
+      s.copies.push_back({cluster_.llms[i.model.value].name, node_name(cluster_, node), i.chunks, i.ready,
+                          !i.filling       ? ""
+                          : i.from == node ? "checkpoint"
+                                           : node_name(cluster_, i.from),
+                          i.bytes, i.pulled, i.repeated, i.problem});
+  return s;
+}
+
+command_reply parameter_pool::on_command(const command& c, time_point now) {
+  return run_command(parameter_pool_commands{}, c,
+                     overloaded{[&](const get_state&) { return describe(); },
+                                [&](const scale_model& s) { return scale(s, now); }});
+}
+
+void parameter_pool::report(std::vector<metric>& out) const {
+  using enum metric::kind;
+  if (!leads_) return;
+  for (const auto& m : models_) {
+    const auto& name = cluster_.llms[m.id.value].name;
+    const auto serving = std::ranges::count_if(engines_, [&](const auto& e) {
+      return cluster_.engines[e.first.value].model == m.id && e.second.stage == instance_stage::serving;
+    });
+    out.push_back({"troupe_instances", {{"model", name}}, static_cast<double>(serving), gauge});
+    out.push_back(
+        {"troupe_instances_wanted", {{"model", name}}, static_cast<double>(m.wanted.value_or(0)), gauge});
+  }
+  out.push_back({"troupe_copies_placed_total", {}, static_cast<double>(placed_), counter});
+  out.push_back({"troupe_copies_dropped_total", {}, static_cast<double>(dropped_), counter});
+  out.push_back({"troupe_copies_relinked_total", {}, static_cast<double>(relinked_), counter});
+}
+
+}  // namespace troupe

@@ -1,0 +1,208 @@
+#include "actors/scaling/parameter_shard.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <new>
+#include <utility>
+
+#include "messages/commands/run_command.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr uint32_t max_hashes = 4096;  // of an announcement
+
+}  // namespace
+
+parameter_shard::~parameter_shard() {
+  for (auto& [_, h] : holdings_)
+    if (h.images) h.images->forget(h.listener);
+}
+
+void parameter_shard::on(envelope& e, time_point) {
+  dispatch(e.body, overloaded{
+                       [&](place_copy& o) {
+                         if (o.term < term_) return;
+                         term_ = o.term;
+                         place(o);
+                       },
+                       [&](drop_copy& o) {
+                         if (o.term < term_) return;
+                         term_ = o.term;
+                         drop(o.model);
+                       },
+                       [&](follow_chunks& f) { follow(e.from, f); },
+                       [&](link_changed& l) { on_link(l); },
+                       [&](images_changed&) { changed_ = true; },
+                       [&](node_up& n) {
+                         nodes_up_.add(n);
+                         if (std::ranges::count(options_.pools, n.node) > 0) changed_ = true, sent_.reset();
+                       },
+                       [&](node_down& n) {
+                         nodes_up_.remove(n);
+                         std::erase_if(followers_, [&](const auto& f) {
+                           return f.second.link.node == n.node && f.second.link.incarnation == n.incarnation;
+                         });
+                       },
+                       [&](new_incarnation&) {
+                         nodes_up_.clear();
+                         followers_.clear();
+                         sent_.reset();
+                         changed_ = true;
+                       },
+                   });
+}
+
+void parameter_shard::place(const place_copy& order) {
+  auto& h = holdings_[order.model];
+  if (!h.images) {
+    h.problem.clear();
+    try {
+      h.images = store_.find(order.model);
+      if (!h.images) h.images = store_.create(order.model);
+      h.listener = h.images->listen(options_.notify);
+    } catch (const std::bad_alloc&) {
+      h.problem = "the node has no room for the images of the model: raise parameter_mb of the [[node]]";
+    } catch (const std::exception& e) {
+      h.problem = e.what();
+    }
+  }
+  changed_ = true;
+  if (!h.images || h.images->complete() || h.reading) return;
+  const bool reads = order.from == self_.node;
+  if (h.read_next || (!reads && h.from == order.from)) return;
+  h.from = reads ? std::nullopt : std::optional(order.from);
+  h.read_next = reads;
+  fill(order.model, h);
+}
+
+/// Begins to fill images as ordered, as soon as nobody else writes to them.
+void parameter_shard::fill(llm_id model, holding& h) {
+  auto& link = links_[model];
+  const auto to_link = on_node(self_.node, role::chain_link, model.value);
+  const bool busy_with_others = link.busy && link.images.lock() != h.images;
+  if (h.from && !busy_with_others) {
+    link.images = h.images;
+    link.busy = true;
+    send(to_link, begin_link{*h.from});
+  } else if (h.read_next && !link.busy) {
+    h.read_next = false;
+    h.reading = true;
+    store_.read(model, h.images);
+  } else if (h.read_next || busy_with_others) {
+    send(to_link, end_link{});
+  }
+}
+
+void parameter_shard::drop(llm_id model) {
+  const auto found = holdings_.find(model);
+  if (found == holdings_.end()) return;
+  auto& h = found->second;
+  if (h.images) h.images->forget(h.listener);
+  if (h.from) send(on_node(self_.node, role::chain_link, model.value), end_link{});
+  holdings_.erase(found);
+  std::erase_if(followers_, [&](const auto& f) {
+    if (f.first.first != model) return false;
+    send(f.second.link, chunks_ready{model, f.second.follow, true, 0, 0, {}});
+    return true;
+  });
+  changed_ = true;
+}
+
+void parameter_shard::on_link(const link_changed& l) {
+  auto& link = links_[l.model];
+  link.busy = l.busy, link.linked = l.linked, link.pulled = l.pulled, link.repeated = l.repeated;
+  changed_ = true;
+  const auto held = holdings_.find(l.model);
+  if (held == holdings_.end()) return;
+  auto& h = held->second;
+  if (link.images.lock() == h.images) h.from = l.linked ? std::optional(l.from) : std::nullopt;
+  if (!l.busy && h.images && !h.images->complete()) fill(l.model, h);
+}
+
+void parameter_shard::follow(const address& link, const follow_chunks& f) {
+  followers_[{f.model, link.node}] = {link, f.follow, f.first};
+}
+
+/// Tells followers the chunks that are new to them.
+void parameter_shard::announce() {
+  for (auto at = followers_.begin(); at != followers_.end();) {
+    auto& [key, f] = *at;
+    const auto held = holdings_.find(key.first);
+    const auto* images = held == holdings_.end() ? nullptr : held->second.images.get();
+    if (images == nullptr || !images->offset()) {
+      send(f.link, chunks_ready{key.first, f.follow, true, 0, 0, {}});
+      at = followers_.erase(at);
+      continue;
+    }
+    ++at;
+    const auto ready = images->chunks_ready();
+    while (f.next < ready) {
+      chunks_ready news{key.first, f.follow, false, *images->offset(), f.next, {}};
+      for (; f.next < ready && news.hashes.size() < max_hashes; ++f.next)
+        news.hashes.push_back(images->hash(f.next));
+      send(f.link, std::move(news));
+    }
+  }
+}
+
+image_state parameter_shard::state_of(llm_id model, const holding& h) const {
+  image_state s;
+  s.model = model;
+  s.problem = h.problem;
+  if (const auto link = links_.find(model); link != links_.end())
+    s.pulled = link->second.pulled, s.repeated = link->second.repeated;
+  if (!h.images) return s;
+  s.chunks = static_cast<uint32_t>(h.images->chunks().size());
+  s.ready = h.images->chunks_ready();
+  s.bytes = h.images->bytes();
+  if (h.images->failed()) s.problem = h.images->problem();
+  s.filling = !s.complete() && s.problem.empty() && (h.reading || h.read_next || h.from);
+  if (s.filling) s.from = h.from.value_or(self_.node);
+  return s;
+}
+
+shard_inventory parameter_shard::inventory() const {
+  shard_inventory out{self_.node, store_.capacity(), {}};
+  for (const auto& [model, h] : holdings_) out.images.push_back(state_of(model, h));
+  return out;
+}
+
+void parameter_shard::on_time(time_point now) {
+  announce();
+  if (!changed_ || now < sent_at_ + options_.inventory_interval) return;
+  changed_ = false;
+  sent_at_ = now;
+  auto news = inventory();
+  if (sent_ == news) return;
+  for (const auto n : options_.pools)
+    if (nodes_up_.contains(n)) send(on_node(n, role::parameter_pool), news);
+  sent_ = std::move(news);
+}
+
+time_point parameter_shard::next_wakeup() const {
+  return changed_ ? sent_at_ + options_.inventory_interval : never;
+}
+
+command_reply parameter_shard::on_command(const command& c, time_point) {
+  return run_command(parameter_shard_commands{}, c, [&](const get_state&) {
+    parameter_shard_state s;
+    s.capacity = store_.capacity();
+    for (const auto& [_, h] : holdings_)
+      if (h.images) s.in_use += h.images->bytes();
+    s.models = static_cast<uint32_t>(holdings_.size());
+    s.followers = static_cast<uint32_t>(followers_.size());
+    return s;
+  });
+}
+
+void parameter_shard::report(std::vector<metric>& out) const {
+  using enum metric::kind;
+  const auto now = inventory();
+  uint64_t bytes = 0;
+  for (const auto& i : now.images) bytes += i.bytes;
+  out.push_back({"troupe_parameter_bytes", {}, static_cast<double>(bytes), gauge});
+  out.push_back({"troupe_parameter_capacity_bytes", {}, static_cast<double>(now.capacity), gauge});
+}
+
+}  // namespace troupe

@@ -1,0 +1,79 @@
+// parameter_shard keeps the images of models in its node's memory: it gets and drops them as the parameter
+// pool orders, has them filled by a chain link or by a reader of the checkpoint, announces their chunks to
+// the chain links of other nodes, and reports its inventory to the pools of all leader candidates.
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/runtime/actor.hpp"
+#include "actors/runtime/peers_up.hpp"
+#include "gpu/llm/image_store.hpp"
+#include "messages/scaling/commands.hpp"
+
+namespace troupe {
+
+class parameter_shard final : public actor {
+ public:
+  struct options {
+    std::vector<node_id> pools;          ///< nodes with a parameter pool
+    std::function<void()> notify;        ///< sends this actor `images_changed`, from any thread
+    duration inventory_interval = 50ms;  ///< between two inventories at least
+  };
+  /// `store` outlives the actor.
+  parameter_shard(address self, outbox& out, const options& o, llm::image_store& store)
+      : actor(self, out), options_(o), store_(store) {}
+  ~parameter_shard() override;
+
+  void on(envelope& e, time_point now) override;
+  void on_time(time_point now) override;
+  time_point next_wakeup() const override;
+  void report(std::vector<metric>& out) const override;
+  command_reply on_command(const command& c, time_point now) override;
+
+ private:
+  /// The images of a model, and what fills them.
+  struct holding {
+    std::shared_ptr<llm::image_set> images;
+    uint64_t listener = 0;
+    bool reading = false;         ///< by the store, from the checkpoint
+    std::optional<node_id> from;  ///< the link follows this node, or is about to
+    bool read_next = false;       ///< once the link writes no more
+    std::string problem;          ///< why there are no images
+  };
+  struct link_state {
+    bool busy = false, linked = false;
+    std::weak_ptr<llm::image_set> images;  ///< those that it was told to fill
+    uint64_t pulled = 0, repeated = 0;
+  };
+  struct follower {
+    address link;
+    uint64_t follow = 0;
+    uint32_t next = 0;  ///< chunk to announce
+  };
+
+  void place(const place_copy& order);
+  void drop(llm_id model);
+  void fill(llm_id model, holding& h);
+  void on_link(const link_changed& l);
+  void follow(const address& link, const follow_chunks& f);
+  void announce();
+  shard_inventory inventory() const;
+  image_state state_of(llm_id model, const holding& h) const;
+
+  const options options_;
+  llm::image_store& store_;
+  peers_up nodes_up_;
+  std::map<llm_id, holding> holdings_;
+  std::map<llm_id, link_state> links_;
+  std::map<std::pair<llm_id, node_id>, follower> followers_;
+  term_id term_;  ///< of the latest order
+  bool changed_ = true;
+  time_point sent_at_ = long_ago;
+  std::optional<shard_inventory> sent_;
+};
+
+}  // namespace troupe
