@@ -31,7 +31,7 @@ class Help(unittest.TestCase):
                 "bench schedule", "bench serve", "bench simulate", "bench infer", "bench llm",
                 "bench chain", "bench partition", "bench plan", "bench route", "replay", "traffic", "migrate", "why", "goodput",
                 "generate", "experiment", "experiment list", "experiment run", "experiment plot", "plan",
-                "plan multicast")
+                "plan multicast", "scale", "parameters")
 
     def test_every_command_shows_an_example_of_itself(self):
         for command in self.COMMANDS:

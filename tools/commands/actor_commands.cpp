@@ -7,6 +7,7 @@
 #include "tools/commands/cluster_trace.hpp"
 #include "tools/commands/command_line.hpp"
 #include "tools/commands/list_actors.hpp"
+#include "tools/commands/scale.hpp"
 #include "tools/commands/top.hpp"
 #include "tools/commands/why.hpp"
 
@@ -156,6 +157,55 @@ void add_why(CLI::App& app, cli_job& chosen) {
   });
 }
 
+void add_scale(CLI::App& app, cli_job& chosen) {
+  struct arguments {
+    std::string file;
+    scale_options how;
+  };
+  auto a = std::make_shared<arguments>();
+  auto* sub =
+      add_subcommand(app, "scale",
+                     "Give a language model more or fewer instances; weights come over the network from "
+                     "nodes that have them",
+                     "troupe scale examples/scaling/cluster.toml tasks --instances 3");
+  sub->add_option("file", a->file, "Cluster file")->required();
+  sub->add_option("model", a->how.model, "Name of an [[llm]] that scales")->required();
+  sub->add_option("--instances", a->how.instances, "Number of instances")
+      ->required()
+      ->check(whole_in(0, UINT32_MAX));
+  sub->add_flag("--dry-run", a->how.dry_run,
+                "Only print the chains, and when each instance would have its weights");
+  sub->add_option("--wait", a->how.wait_s, "Seconds to wait until all instances serve; 0: none")
+      ->check(finite_in(0, 86'400))
+      ->capture_default_str();
+  sub->add_flag("--json", a->how.json, "Print one JSON document");
+  sub->callback([a, &chosen] {
+    chosen = [a] {
+      return with_cluster(a->file, [&](const cluster_spec& c) { return scale_instances(c, a->how); });
+    };
+  });
+}
+
+void add_parameters(CLI::App& app, cli_job& chosen) {
+  struct arguments {
+    std::string file, model;
+    bool json = false;
+  };
+  auto a = std::make_shared<arguments>();
+  auto* sub = add_subcommand(
+      app, "parameters", "List the instances of language models that scale, and the copies of their weights",
+      "troupe parameters examples/scaling/cluster.toml tasks");
+  sub->add_option("file", a->file, "Cluster file")->required();
+  sub->add_option("model", a->model, "Only this [[llm]]");
+  sub->add_flag("--json", a->json, "Print one JSON document");
+  sub->callback([a, &chosen] {
+    chosen = [a] {
+      return with_cluster(a->file,
+                          [&](const cluster_spec& c) { return list_parameters(c, a->model, a->json); });
+    };
+  });
+}
+
 }  // namespace
 
 void add_actor_commands(CLI::App& app, cli_job& chosen) {
@@ -165,6 +215,8 @@ void add_actor_commands(CLI::App& app, cli_job& chosen) {
   add_top(app, chosen);
   add_trace(app, chosen);
   add_why(app, chosen);
+  add_scale(app, chosen);
+  add_parameters(app, chosen);
 }
 
 }  // namespace troupe

@@ -15,6 +15,7 @@
 #include "gpu/llm/cpu_engine_device.hpp"
 #include "gpu/llm/emulated_engine_device.hpp"
 #include "gpu/llm/image_library.hpp"
+#include "gpu/llm/staged_engine_device.hpp"
 #include "tools/node/read_tokenizer_bundle.hpp"
 #ifdef TROUPE_CUDA
 #include "gpu/llm/cuda/cuda_engine_device.hpp"
@@ -22,14 +23,6 @@
 
 namespace troupe {
 namespace {
-
-element element_of(llm_type t) {
-  switch (t) {
-    case llm_type::bf16: return element::bf16;
-    case llm_type::f16: return element::f16;
-    default: return element::f32;
-  }
-}
 
 llm::cpu_engine_options cpu(const llm_spec& m, std::shared_ptr<llm::image_library> library) {
   llm::cpu_engine_options o;
@@ -89,25 +82,24 @@ std::unique_ptr<llm::engine_device> emulated(const llm_spec& m, const clock& tim
 }
 
 #ifdef TROUPE_CUDA
-llm::cuda_engine_options cuda(const llm_spec& m, uint32_t& gpu) {
+llm::cuda_engine_options cuda(const llm_spec& m, uint32_t gpu) {
   llm::cuda_engine_options o;
   o.folder = m.path;
   o.weights = element_of(m.type);
   o.kv_bytes = m.kv_bytes;
   o.block_tokens = m.block_tokens;
   o.gpu = gpu, o.gpus = m.tensor_parallel, o.graphs = m.graphs;
-  gpu += o.gpus;
   o.adapter_slots = m.adapter_slots;
   o.adapter_bytes = m.adapter_bytes;
   return o;
 }
 #endif
 
-/// `gpu`: the node's first GPU without an engine.
+/// `gpu`: the first GPU of the engine.
 std::unique_ptr<llm::engine_device> make_device(const llm_spec& m, const clock& time,
                                                 std::function<void()> ready,
                                                 const std::shared_ptr<llm::image_library>& library,
-                                                [[maybe_unused]] uint32_t& gpu) {
+                                                [[maybe_unused]] uint32_t gpu) {
   switch (m.device) {
     case device_kind::emulated: return emulated(m, time);
     case device_kind::cpu:
@@ -135,15 +127,24 @@ void llm_device_pool::prepare_process([[maybe_unused]] const cluster_spec& clust
 }
 
 llm_device_pool::llm_device_pool(const cluster_spec& cluster, node_id self, const clock& time,
-                                 std::function<void(engine_id)> ready)
+                                 const node_images& images, std::function<void(engine_id)> ready)
     : cluster_(cluster) {
   uint32_t gpu = 0;
-  const auto library = std::make_shared<llm::image_library>();  // of all engines of this process
+  const auto library = std::make_shared<llm::image_library>();  // of all engines that do not scale
   for (uint32_t i = 0; i < cluster.engines.size(); ++i) {
     const auto& e = cluster.engines[i];
     if (e.node != self) continue;
-    devices_[engine_id{i}] = make_device(
-        cluster.llms[e.model.value], time, [ready, i] { ready(engine_id{i}); }, library, gpu);
+    const auto& m = cluster.llms[e.model.value];
+    const auto own = images.library(e.model);
+    const auto make = [&m, &time, ready, i, gpu, from = own ? own : library] {
+      return make_device(
+          m, time, [ready, i] { ready(engine_id{i}); }, from, gpu);
+    };
+    if (m.scales)
+      devices_[engine_id{i}] = std::make_unique<llm::staged_engine_device>(make);
+    else
+      devices_[engine_id{i}] = make();
+    if (m.device == device_kind::cuda) gpu += m.tensor_parallel;
   }
 }
 

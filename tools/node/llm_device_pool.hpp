@@ -9,6 +9,7 @@
 #include "actors/llm/tokenizer_bundle.hpp"
 #include "gpu/llm/engine_device.hpp"
 #include "messages/cluster/cluster.hpp"
+#include "tools/node/node_images.hpp"
 
 namespace troupe {
 
@@ -17,9 +18,9 @@ class llm_device_pool {
   /// Call before the process has other threads.
   static void prepare_process(const cluster_spec& cluster, node_id self);
 
-  /// The devices start to load their models at once. `ready(engine)` is called from their threads when they
-  /// must be polled. `cluster` and `time` must outlive the pool.
-  llm_device_pool(const cluster_spec& cluster, node_id self, const clock& time,
+  /// The devices start to load their models at once, unless those scale. `ready(engine)` is called from their
+  /// threads when they must be polled. `cluster` and `time` must outlive the pool.
+  llm_device_pool(const cluster_spec& cluster, node_id self, const clock& time, const node_images& images,
                   std::function<void(engine_id)> ready);
 
   llm::engine_device& at(engine_id id) { return *devices_.at(id); }

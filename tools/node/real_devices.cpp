@@ -12,16 +12,20 @@ real_devices::real_devices(const cluster_spec& cluster, node_id self, const cloc
                const direct_turns here;
                notify(role::gpu_worker, slot.value);
              }),
-      engines_(cluster, self, time, [this](engine_id id) { notify(role::llm_engine, id.value); }) {}
+      images_(cluster, self),
+      engines_(cluster, self, time, images_, [this](engine_id id) { notify(role::llm_engine, id.value); }) {}
 
 void real_devices::notify(role kind, uint32_t index) {
   if (auto* to = post_.load()) to->send({self_, {}, kind, index}, device_ready{});
 }
 
 device_part real_devices::part() {
-  return {[this](slot_id slot) -> device& { return slots_.at(slot); }, slots_,
+  return {[this](slot_id slot) -> device& { return slots_.at(slot); },
+          slots_,
           [this](engine_id id) -> llm::engine_device& { return engines_.at(id); },
-          [this](llm_id model) { return engines_.adapters_of(model); }};
+          [this](llm_id model) { return engines_.adapters_of(model); },
+          scales_models(cluster_) ? &images_ : nullptr,
+          [this](registered_memory arena) { images_.use_arena(arena); }};
 }
 
 void real_devices::connect(post& post) {

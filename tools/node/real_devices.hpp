@@ -7,13 +7,14 @@
 #include "messages/cluster/cluster.hpp"
 #include "tools/node/device_pool.hpp"
 #include "tools/node/llm_device_pool.hpp"
+#include "tools/node/node_images.hpp"
 
 namespace troupe {
 
 class real_devices {
  public:
-  /// The devices of engines start to load their models at once. `cluster` and `time` must outlive the object.
-  /// Throws model_error if a GPU does not exist.
+  /// The devices of engines start to load their models at once, unless those scale. `cluster` and `time` must
+  /// outlive the object. Throws model_error if a GPU does not exist, or a model that scales is not readable.
   real_devices(const cluster_spec& cluster, node_id self, const clock& time);
 
   device_part part();
@@ -34,6 +35,7 @@ class real_devices {
   const node_id self_;
   std::atomic<post*> post_{nullptr};  // set before the first batch starts
   device_pool slots_;
+  node_images images_;
   llm_device_pool engines_;
 };
 

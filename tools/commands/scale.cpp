@@ -1,0 +1,211 @@
+#include "tools/commands/scale.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "messages/commands/commands.hpp"
+#include "messages/common/json_text.hpp"
+#include "messages/wire/json.hpp"
+#include "tools/client/console_client.hpp"
+#include "tools/common/exit_code.hpp"
+#include "tools/common/standard_streams.hpp"
+
+namespace troupe {
+namespace {
+
+/// The parameter pool of the leader.
+class leading_pool {
+ public:
+  explicit leading_pool(const cluster_spec& cluster) : cluster_(cluster), consoles_(cluster) {}
+
+  /// Its answer, or why there is none.
+  template <class Command>
+  command_reply order(const Command& c) {
+    command_reply last{0, false, "no node of the cluster answers; start it with troupe up"};
+    for (const auto node : leader_candidates(cluster_)) {
+      const auto actor = fmt::format("parameter_pool@{}", node_name(cluster_, node));
+      auto said = consoles_.order(node, "ask", actor, std::string(Command::type_name), to_json(c));
+      const bool follows = !said.ok && said.body.ends_with("is not the leader");
+      if (said.ok || !(follows || said.body.starts_with("no node answers"))) return said;
+      last = std::move(said);
+    }
+    return last;
+  }
+  std::optional<parameter_pool_state> state() {
+    for (const auto node : leader_candidates(cluster_)) {
+      const auto actor = fmt::format("parameter_pool@{}", node_name(cluster_, node));
+      const auto said =
+          consoles_.order(node, "ask", actor, std::string(get_state::type_name), to_json(get_state{}));
+      if (!said.ok) continue;
+      auto s = from_json<parameter_pool_state>(nlohmann::json::parse(said.body));
+      if (s.leads) return s;
+    }
+    return {};
+  }
+
+ private:
+  const cluster_spec& cluster_;
+  console_client consoles_;
+};
+
+std::string instance_name(const std::string& model, uint32_t engine, const std::string& node) {
+  return fmt::format("{}/{}@{}", model, engine, node);
+}
+
+int fail(bool json, int code, const std::string& why) {
+  if (json)
+    fmt::print("{}\n", json_text(nlohmann::json{{"ok", false}, {"error", why}}));
+  else
+    report("troupe: {}", why);
+  return code;
+}
+
+uint64_t pulled_bytes(const parameter_pool_state& s, const std::string& model) {
+  uint64_t out = 0;
+  for (const auto& c : s.copies)
+    if (c.model == model) out += c.pulled;
+  return out;
+}
+
+/// Names the nodes of chains by their instances: one that will start, or one that has the weights; a node
+/// with weights and without an instance by its own name.
+nlohmann::json chains_of(const scaling_plan& plan, const parameter_pool_state& state,
+                         const std::string& model) {
+  std::map<std::string, std::string> names;
+  for (const auto& i : state.instances)
+    if (i.model == model && i.stage != "idle" && i.stage != "away")
+      names.try_emplace(i.node, instance_name(model, i.engine, i.node));
+  for (const auto& s : plan.starts) names.try_emplace(s.node, instance_name(model, s.engine, s.node));
+  auto out = nlohmann::json::array();
+  for (const auto& c : plan.chains) {
+    auto chain = nlohmann::json::array();
+    for (const auto& n : c.nodes) chain.push_back(names.contains(n) ? names.at(n) : n);
+    out.push_back(std::move(chain));
+  }
+  return out;
+}
+
+struct progress {
+  uint32_t serving = 0, others = 0;  ///< others: loading or draining
+  bool copying = false;              ///< inventories do not show all weights of instances yet
+};
+progress progress_of(const parameter_pool_state& s, const std::string& model) {
+  progress p;
+  for (const auto& i : s.instances)
+    if (i.model == model) {
+      p.serving += i.stage == "serving";
+      p.others += i.stage == "loading" || i.stage == "draining";
+    }
+  for (const auto& c : s.copies) p.copying = p.copying || (c.model == model && !c.from.empty());
+  return p;
+}
+
+void print_scaling(const nlohmann::json& doc) {
+  for (const auto& c : doc["chains"])
+    fmt::print("chain   {}\n", fmt::join(c.get<std::vector<std::string>>(), " -> "));
+  for (const auto& n : doc["reads"]) fmt::print("reads   {} the checkpoint\n", n.get<std::string>());
+  for (const auto& [name, s] : doc["predicted_s"].items())
+    fmt::print("starts  {:<28} {:.3f} s\n", name, s.get<double>());
+  for (const auto& name : doc["stops"]) fmt::print("stops   {}\n", name.get<std::string>());
+}
+
+}  // namespace
+
+int scale_instances(const cluster_spec& cluster, const scale_options& options) {
+  const auto file = std::ranges::find(cluster.llms, options.model, &llm_spec::name);
+  if (file == cluster.llms.end())
+    return fail(options.json, exit_bad_input,
+                fmt::format("the cluster file has no [[llm]] '{}'", options.model));
+  if (!file->scales)
+    return fail(options.json, exit_bad_input,
+                fmt::format("'{}' does not scale: give its [[llm]] the key instances", options.model));
+  const machine_clock time;
+  leading_pool pool(cluster);
+  const auto before = pool.state();
+  if (!before) return fail(options.json, exit_failed, "no leader answers; start the cluster with troupe up");
+  const auto began = time.now();
+  const auto said = pool.order(scale_model{options.model, options.instances, options.dry_run});
+  if (!said.ok) return fail(options.json, exit_failed, said.body);
+  const auto plan = from_json<scaling_plan>(nlohmann::json::parse(said.body));
+  nlohmann::json doc{{"ok", true}, {"model", options.model}, {"instances", options.instances}};
+  doc["chains"] = chains_of(plan, *before, options.model);
+  doc["reads"] = plan.reads;
+  doc["predicted_s"] = nlohmann::json::object();
+  for (const auto& s : plan.starts)
+    doc["predicted_s"][instance_name(options.model, s.engine, s.node)] = s.predicted_s;
+  doc["stops"] = nlohmann::json::array();
+  for (const auto e : plan.stops)
+    doc["stops"].push_back(instance_name(options.model, e, node_name(cluster, cluster.engines[e].node)));
+
+  bool reached = options.dry_run || options.wait_s <= 0;
+  const auto give_up = began + from_ms(1e3 * options.wait_s);
+  while (!reached) {
+    const auto now = pool.state();
+    if (now) {
+      const auto p = progress_of(*now, options.model);
+      reached = p.serving == options.instances && p.others == 0 && !p.copying;
+      doc["took_s"] = to_seconds(time.now() - began);
+      doc["pulled_bytes"] = pulled_bytes(*now, options.model) - pulled_bytes(*before, options.model);
+    }
+    if (!reached && time.now() > give_up) break;
+    if (!reached) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  doc["ok"] = reached;
+  if (options.json) {
+    fmt::print("{}\n", json_text(doc));
+  } else {
+    print_scaling(doc);
+    if (!reached)
+      report("troupe: {} does not have {} instances after {} s; `troupe parameters` shows what is missing",
+             options.model, options.instances, options.wait_s);
+    else if (doc.contains("took_s"))
+      fmt::print("{} has {} instances after {:.3f} s, {} bytes pulled\n", options.model, options.instances,
+                 doc["took_s"].get<double>(), doc["pulled_bytes"].get<uint64_t>());
+  }
+  return reached ? exit_done : exit_failed;
+}
+
+int list_parameters(const cluster_spec& cluster, const std::string& model, bool json) {
+  if (!model.empty() && std::ranges::count(cluster.llms, model, &llm_spec::name) == 0)
+    return fail(json, exit_bad_input, fmt::format("the cluster file has no [[llm]] '{}'", model));
+  leading_pool pool(cluster);
+  const auto state = pool.state();
+  if (!state)
+    return fail(json, exit_failed,
+                scales_models(cluster) ? "no leader answers; start the cluster with troupe up"
+                                       : "no [[llm]] of the cluster file scales: give one the key instances");
+  auto doc = nlohmann::json{{"instances", nlohmann::json::array()}, {"copies", nlohmann::json::array()}};
+  for (const auto& i : state->instances)
+    if (model.empty() || i.model == model)
+      doc["instances"].push_back({{"name", instance_name(i.model, i.engine, i.node)},
+                                  {"model", i.model},
+                                  {"engine", i.engine},
+                                  {"node", i.node},
+                                  {"stage", i.stage}});
+  for (const auto& c : state->copies)
+    if (model.empty() || c.model == model) doc["copies"].push_back(to_json(c));
+  if (json) {
+    fmt::print("{}\n", json_text(doc));
+    return exit_done;
+  }
+  fmt::print("{:<28} {:<10}\n", "instance", "stage");
+  for (const auto& i : doc["instances"])
+    fmt::print("{:<28} {:<10}\n", i["name"].get<std::string>(), i["stage"].get<std::string>());
+  fmt::print("\n{:<16} {:<12} {:>14} {:>12} {:<12} {}\n", "weights of", "node", "chunks", "bytes", "from",
+             "problem");
+  for (const auto& c : state->copies)
+    if (model.empty() || c.model == model)
+      fmt::print("{:<16} {:<12} {:>14} {:>12} {:<12} {}\n", c.model, c.node,
+                 fmt::format("{} of {}", c.ready, c.chunks), c.bytes, c.from, c.problem);
+  return exit_done;
+}
+
+}  // namespace troupe

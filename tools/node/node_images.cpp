@@ -1,0 +1,86 @@
+#include "tools/node/node_images.hpp"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "transport/memory/large_blocks.hpp"
+
+namespace troupe {
+namespace {
+
+uint64_t rounded_up(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * to; }
+
+/// Size of a model's images on CPUs, in one piece.
+uint64_t image_bytes_of(const llm_spec& m) {
+  llm::checkpoint files(m.path);
+  const llm::image_format format{element_of(m.type), files.view(0).find("embed_tokens.weight")->type};
+  uint64_t out = 0;
+  for (const auto bytes : llm::image_bytes(files.config(), format))
+    out += rounded_up(bytes, llm::image_alignment);
+  return out;
+}
+
+}  // namespace
+
+element element_of(llm_type t) {
+  switch (t) {
+    case llm_type::bf16: return element::bf16;
+    case llm_type::f16: return element::f16;
+    default: return element::f32;
+  }
+}
+
+node_images::node_images(const cluster_spec& cluster, node_id self) : cluster_(cluster) {
+  const auto has_place = [&](llm_id m) {
+    return std::ranges::any_of(cluster.engines,
+                               [&](const engine_spec& e) { return e.node == self && e.model == m; });
+  };
+  for (uint32_t i = 0; i < cluster.llms.size(); ++i) {
+    const auto& m = cluster.llms[i];
+    if (!m.scales || m.device != device_kind::cpu) continue;
+    auto& own = models_[llm_id{i}];
+    own.bytes = image_bytes_of(m);
+    own.library = std::make_shared<llm::image_library>();
+    if (has_place(llm_id{i})) capacity_ += rounded_up(own.bytes, large_blocks::alignment);
+  }
+  if (const auto given = cluster.nodes[self.value].parameter_bytes; given > 0 && capacity_ > 0)
+    capacity_ = given;
+}
+
+void node_images::use_arena(registered_memory arena) {
+  const auto blocks = large_blocks::in(arena);
+  for (auto& [_, m] : models_)
+    m.library->use([blocks](uint64_t bytes) -> llm::image_memory {
+      auto b = blocks->take(bytes);
+      if (!b) throw std::bad_alloc();
+      return {b->bytes, b->offset, std::move(b->owner)};
+    });
+}
+
+std::shared_ptr<llm::image_library> node_images::library(llm_id model) const {
+  const auto found = models_.find(model);
+  return found == models_.end() ? nullptr : found->second.library;
+}
+
+std::shared_ptr<llm::image_set> node_images::find(llm_id model) {
+  const auto& spec = cluster_.llms[model.value];
+  return models_.at(model).library->find(spec.path, element_of(spec.type));
+}
+
+std::shared_ptr<llm::image_set> node_images::create(llm_id model) {
+  const auto& spec = cluster_.llms[model.value];
+  return models_.at(model).library->create(spec.path, element_of(spec.type), cluster_.scaling.chunk_bytes);
+}
+
+void node_images::read(llm_id model, std::shared_ptr<llm::image_set> images) {
+  const auto& spec = cluster_.llms[model.value];
+  models_.at(model).library->read(spec.path, std::move(images), static_cast<int>(spec.threads));
+}
+
+uint64_t node_images::bytes(llm_id model) const {
+  const auto found = models_.find(model);
+  return found == models_.end() ? 0 : found->second.bytes;
+}
+
+}  // namespace troupe

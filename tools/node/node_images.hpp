@@ -1,0 +1,44 @@
+// The images of a real node's language models that scale: read from checkpoints, in an arena that peers pull
+// from.
+#pragma once
+#include <map>
+#include <memory>
+
+#include "gpu/llm/image_library.hpp"
+#include "gpu/llm/image_store.hpp"
+#include "messages/cluster/cluster.hpp"
+#include "transport/fabric/fabric.hpp"
+
+namespace troupe {
+
+/// The type of a model's weights on its devices.
+element element_of(llm_type t);
+
+class node_images final : public llm::image_store {
+ public:
+  /// `cluster` outlives it. Throws model_error if the checkpoint of a model that scales is not readable.
+  node_images(const cluster_spec& cluster, node_id self);
+
+  /// Later images lie in this arena. Before it is known there are none.
+  void use_arena(registered_memory arena);
+  /// Whose images the engines of a model use; null: the model does not scale, or its engines load by
+  /// themselves.
+  std::shared_ptr<llm::image_library> library(llm_id model) const;
+
+  std::shared_ptr<llm::image_set> find(llm_id model) override;
+  std::shared_ptr<llm::image_set> create(llm_id model) override;
+  void read(llm_id model, std::shared_ptr<llm::image_set> images) override;
+  uint64_t bytes(llm_id model) const override;
+  uint64_t capacity() const override { return capacity_; }
+
+ private:
+  struct scaled {
+    std::shared_ptr<llm::image_library> library;
+    uint64_t bytes = 0;
+  };
+  const cluster_spec& cluster_;
+  std::map<llm_id, scaled> models_;
+  uint64_t capacity_ = 0;
+};
+
+}  // namespace troupe
