@@ -33,6 +33,8 @@ constexpr std::array<fault_form, fault_kind_count> forms{{
     {fault_kind::reorder, victim::link, true, amount::extra_ms},
     {fault_kind::clock_drift, victim::node, true, amount::ppm},
     {fault_kind::poison, victim::node, false, amount::none},
+    {fault_kind::ssd_slow, victim::node, true, amount::none},
+    {fault_kind::chunk_corrupt, victim::node, true, amount::none},
 }};
 
 class fault_reader {

@@ -72,6 +72,7 @@ void llm_engine::on(envelope& e, time_point now) {
                },
                [&](set_stage& s) {
                  if (s.engine != options_.engine || s.term < term_) return;
+                 if (planted(bug::zombie_engine) && s.to != instance_stage::serving) return;
                  term_ = s.term;
                  lifecycle_.order(s.to);
                  change_stage();
@@ -155,8 +156,13 @@ void llm_engine::fail(const std::vector<request_id>& ids, failure why, const std
 void llm_engine::on_event(llm::engine_event& e, time_point now) {
   using kind = llm::engine_event::kind;
   switch (e.what) {
-    case kind::layers_ready: facts_ = e.facts; return;
-    case kind::loaded: return on_loaded(e.facts);
+    case kind::layers_ready:
+      if (planted(bug::half_loaded) && !batch_) return on_loaded(e.facts);
+      facts_ = e.facts;
+      return;
+    case kind::loaded:
+      if (planted(bug::half_loaded) && batch_) return;
+      return on_loaded(e.facts);
     case kind::unusable:
       problem_ = e.problem;
       if (options_.on_unusable) options_.on_unusable(options_.name + ": " + problem_);

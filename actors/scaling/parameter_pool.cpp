@@ -167,7 +167,11 @@ void parameter_pool::reconcile(time_point now) {
   }
   const auto v = view(now);
   const auto choice = choose_instances(v);
-  order_copies(plan_copies(v, targets(v, choice), rates_), now);
+  auto copies = plan_copies(v, targets(v, choice), rates_);
+  if (planted(bug::drop_last_copy) && copies.drops.empty() && !v.models.empty())
+    for (const auto& n : v.nodes)
+      if (n.has(v.models[0].id)) copies.drops = {{n.id, v.models[0].id}};
+  order_copies(copies, now);
   order_stages(v, choice, now);
   for (const auto& [_, e] : engines_)
     if (e.parked_at != never) again_at_ = std::min(again_at_, e.parked_at + cluster_.scaling.park);

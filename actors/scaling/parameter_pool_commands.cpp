@@ -77,6 +77,8 @@ parameter_pool_state parameter_pool::describe() const {
   parameter_pool_state s;
   s.leads = leads_;
   s.copies_placed = placed_, s.copies_dropped = dropped_, s.relinked = relinked_;
+  for (const auto& m : models_)
+    if (m.wanted) s.wanted.push_back({cluster_.llms[m.id.value].name, *m.wanted});
   for (uint32_t i = 0; i < cluster_.engines.size(); ++i) {
     const auto& e = cluster_.engines[i];
     if (!cluster_.llms[e.model.value].scales) continue;

@@ -46,12 +46,41 @@ emulated_engine_device::emulated_engine_device(const clock& c, emulated_engine_o
   facts_.block_tokens = options_.block_tokens;
   facts_.block_bytes = options_.block_tokens * sizeof(uint64_t);
   facts_.layers = facts_.layers_ready = options_.layers;
+  if (options_.images) {
+    images_ = options_.images();
+    facts_.layers = images_->layers();
+    facts_.layers_ready = 0;
+    if (options_.ready) listener_ = images_->listen(options_.ready);
+  }
   facts_.end_of_text = options_.end_of_text;
   facts_.steps_ahead = options_.steps_ahead;
   cache_ = {facts_.blocks, facts_.block_tokens};
+  if (images_) return;
   e.what = engine_event::kind::loaded;
   e.facts = facts_;
   report(long_ago, std::move(e));
+}
+
+emulated_engine_device::~emulated_engine_device() {
+  if (images_) images_->forget(listener_);
+}
+
+/// Takes the layers that have become ready. False: there are none.
+bool emulated_engine_device::adopt_layers(engine_event& out) {
+  if (!images_ || unusable_ || images_->ready() == facts_.layers_ready) return false;
+  out = {};
+  while (facts_.layers_ready < images_->ready()) {
+    const auto layer = facts_.layers_ready++;
+    if (options_.image_problem) out.problem = options_.image_problem(layer, images_->image(layer));
+    unusable_ = !out.problem.empty();
+    if (unusable_) break;
+    facts_.weight_bytes += images_->image(layer).size();
+  }
+  out.facts = facts_;
+  out.what = unusable_                              ? engine_event::kind::unusable
+             : facts_.layers_ready == facts_.layers ? engine_event::kind::loaded
+                                                    : engine_event::kind::layers_ready;
+  return true;
 }
 
 void emulated_engine_device::start(const llm_step& step, std::span<const token_sampling> samplings,
@@ -61,6 +90,11 @@ void emulated_engine_device::start(const llm_step& step, std::span<const token_s
   assert(under_way_.size() <= facts_.steps_ahead);
   if (failed_) return;
   running r;
+  if (end > facts_.layers_ready) {
+    auto problem = fmt::format("a step needs {} layers, of which {} are loaded", end, facts_.layers_ready);
+    if (options_.misused) options_.misused(problem);
+    return fail(clock_.now(), std::move(problem));
+  }
   const auto begins = under_way_.empty() ? clock_.now() : std::max(clock_.now(), under_way_.back().ends);
   for (const auto a : step.segment_adapters) {
     if (a == base_model) continue;
@@ -148,6 +182,7 @@ token emulated_engine_device::as_token(uint64_t hash) const {
 }
 
 bool emulated_engine_device::poll(time_point now, engine_event& out) {
+  if (adopt_layers(out)) return true;
   if (events_.empty() || events_.begin()->first > now) return false;
   out = std::move(events_.extract(events_.begin()).mapped());
   if (out.what == engine_event::kind::adapter_ready) slots_.at(out.adapter).ready = true;
@@ -176,6 +211,7 @@ void emulated_engine_device::end_step(engine_event& e) {
 }
 
 time_point emulated_engine_device::poll_at() const {
+  if (images_ && !unusable_ && images_->ready() > facts_.layers_ready) return long_ago;
   return events_.empty() ? never : events_.begin()->first;
 }
 

@@ -12,6 +12,7 @@
 
 #include "gpu/llm/emulated_kv_cache.hpp"
 #include "gpu/llm/engine_device.hpp"
+#include "gpu/llm/image_set.hpp"
 #include "messages/llm/step_latency.hpp"
 
 namespace troupe::llm {
@@ -32,6 +33,15 @@ struct emulated_engine_options {
   std::string problem = {};  ///< why the model is unusable; empty: it is usable
   /// Why a folder holds no adapter, or nothing. Empty: every folder counts as an adapter, and none is read.
   std::function<std::string(const std::string& folder)> adapter_problem = {};
+  /// The images that its layers are read from, with as many layers as they have. Null: all layers are there
+  /// at once.
+  std::function<std::shared_ptr<image_set>()> images = {};
+  /// Called when more images are ready, from the thread of their writer: poll then.
+  std::function<void()> ready = {};
+  /// Why an image is not the layer's, or nothing.
+  std::function<std::string(uint32_t layer, std::span<const std::byte> image)> image_problem = {};
+  /// A step was started that needs layers that are not there. It fails.
+  std::function<void(std::string)> misused = {};
 };
 
 /// Deterministic: the same options, and the same steps at the same times, give the same events. It has no
@@ -58,6 +68,7 @@ class emulated_engine_device final : public engine_device {
   void unload_adapter(adapter_id id) override;
   std::span<std::byte> kv_memory() override;
   void stop() override;
+  ~emulated_engine_device() override;
 
  private:
   struct slot {
@@ -74,6 +85,7 @@ class emulated_engine_device final : public engine_device {
   uint64_t print_of(adapter_id id) const;
   std::string problem_of(const std::string& folder) const;
   void fail(time_point at, std::string problem);
+  bool adopt_layers(engine_event& out);
   void end_step(engine_event& e);
   void remember(const llm_step& step, running& into);
   chosen_token choose(const llm_step& step, uint32_t row, const token_sampling& sampling) const;
@@ -82,6 +94,9 @@ class emulated_engine_device final : public engine_device {
   const clock& clock_;
   const emulated_engine_options options_;
   engine_facts facts_;
+  std::shared_ptr<image_set> images_;
+  uint64_t listener_ = 0;  // of the images
+  bool unusable_ = false;
   emulated_kv_cache cache_;
   std::map<adapter_id, slot> slots_;
   std::multimap<time_point, engine_event> events_;  // events of the same time in their order

@@ -31,14 +31,21 @@ struct instance_state {
   std::string stage;  ///< idle, loading, serving, draining, parked, or away
   TROUPE_MESSAGE(instance_state, model, engine, node, stage)
 };
+struct wanted_instances {
+  std::string model;
+  uint32_t instances = 0;
+  TROUPE_MESSAGE(wanted_instances, model, instances)
+};
 struct parameter_pool_state {
-  bool leads = false;  ///< its node is the leader; else it only listens
+  bool leads = false;                    ///< its node is the leader; else it only listens
+  std::vector<wanted_instances> wanted;  ///< of models whose number it knows
   std::vector<instance_state> instances;
   std::vector<copy_state> copies;
   uint64_t copies_placed = 0;  ///< orders of this process
   uint64_t copies_dropped = 0;
   uint64_t relinked = 0;  ///< copies that were ordered from another node before they were complete
-  TROUPE_MESSAGE(parameter_pool_state, leads, instances, copies, copies_placed, copies_dropped, relinked)
+  TROUPE_MESSAGE(parameter_pool_state, leads, wanted, instances, copies, copies_placed, copies_dropped,
+                 relinked)
 };
 
 struct scale_model {

@@ -37,6 +37,8 @@ fault_spec draw_fault(random_stream& r, const random_fault_spec& spec, const clu
     case fault_kind::crash:
     case fault_kind::poison: break;
     case fault_kind::restart: f.length = between(r, 1ms, 2 * silence); break;
+    case fault_kind::ssd_slow:
+    case fault_kind::chunk_corrupt: f.length = between(r, 10ms, 500ms); break;
     case fault_kind::stall:
     case fault_kind::cut:
     case fault_kind::freeze: f.length = between(r, 1ms, 3 * silence / 2); break;
@@ -64,7 +66,8 @@ bool faults_are_only(const workload_spec& workload, std::initializer_list<fault_
 
 bool is_of_node(fault_kind k) {
   return k == fault_kind::crash || k == fault_kind::restart || k == fault_kind::freeze ||
-         k == fault_kind::clock_drift || k == fault_kind::poison;
+         k == fault_kind::clock_drift || k == fault_kind::poison || k == fault_kind::ssd_slow ||
+         k == fault_kind::chunk_corrupt;
 }
 
 std::vector<fault_spec> all_faults(const workload_spec& workload, const cluster_spec& cluster,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "actors/node_runtime.hpp"
+#include "messages/commands/commands.hpp"
 #include "messages/common/json_text.hpp"
 #include "messages/wire/json.hpp"
 #include "tools/sim/llm_reference.hpp"
@@ -27,6 +28,7 @@ void llm_operator::schedule() {
 void llm_operator::inject_move() {
   const auto engine = random_.below(env_.cluster.engines.size());
   const auto model = env_.cluster.engines[engine].model;
+  if (env_.cluster.llms[model.value].scales && random_.below(2) == 0) return scale_some(model);
   switch (random_.below(4)) {
     case 0: return drain_some();
     case 1: return change_some_adapter(model);
@@ -62,6 +64,19 @@ void llm_operator::drain_some() {
   ++counts_.drains;
   const auto pause = duration{static_cast<int64_t>(random_.uniform() * 5e8)};
   env_.time.at(env_.time.now() + pause, sim_event::client, [order] { order(true); });
+}
+
+void llm_operator::scale_some(llm_id model) {
+  const auto& m = env_.cluster.llms[model.value];
+  const auto n =
+      m.min_instances + static_cast<uint32_t>(random_.below(m.max_instances - m.min_instances + 1));
+  for (const auto node : leader_candidates(env_.cluster))
+    if (env_.ask({node, {}, role::parameter_pool, 0}, "scale_model",
+                 json_text(to_json(scale_model{m.name, n, false})))
+            .ok) {
+      ++counts_.scales;
+      return;
+    }
 }
 
 void llm_operator::change_some_adapter(llm_id model) {

@@ -26,7 +26,7 @@ class llm_operator {
     std::function<command_reply(const address&, const std::string& type, const std::string& fields)> ask;
   };
   struct counts {
-    uint64_t migrations = 0, drains = 0, adapter_changes = 0;
+    uint64_t migrations = 0, drains = 0, adapter_changes = 0, scales = 0;
   };
 
   llm_operator(const environment& s, uint64_t seed) : env_(s), random_(seed, "text operator") {}
@@ -40,6 +40,7 @@ class llm_operator {
   void inject_move();
   void migrate_some(llm_id model);
   void drain_some();
+  void scale_some(llm_id model);
   void change_some_adapter(llm_id model);
   address router(llm_id model) const;
 

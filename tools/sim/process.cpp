@@ -5,6 +5,7 @@
 #include <caf/binary_serializer.hpp>
 #include <stdexcept>
 
+#include "gpu/llm/staged_engine_device.hpp"
 #include "policies/common/random.hpp"
 #include "tools/sim/llm_reference.hpp"
 #include "tools/sim/payload.hpp"
@@ -23,7 +24,10 @@ process::process(node_id self, uint64_t number, const environment& env)
     : self_(self),
       number_(number),
       environment_(env),
-      fabric_(make_sim_fabric(env.time, env.network, env.memory, self, number, env.clock)) {
+      fabric_(make_sim_fabric(env.time, env.network, env.memory, self, number, env.clock)),
+      images_(env.cluster, self, [this](duration after, std::function<void()> job) {
+        environment_.time.at(environment_.time.now() + after, sim_event::job, self_, std::move(job));
+      }) {
   for (uint32_t i = 0; i < env.cluster.slots.size(); ++i) {
     const auto& s = env.cluster.slots[i];
     if (s.node == self)
@@ -32,9 +36,9 @@ process::process(node_id self, uint64_t number, const environment& env)
   for (uint32_t i = 0; i < env.cluster.engines.size(); ++i) {
     const auto& e = env.cluster.engines[i];
     if (e.node != self) continue;
-    auto o = engine_options_of(env.cluster.llms[e.model.value], env.seed + i);
-    o.steps_ahead = env.steps_ahead;
-    engines_.try_emplace(engine_id{i}, env.clock, std::move(o));
+    const auto make = [this, i] { return make_engine(engine_id{i}); };
+    engines_[engine_id{i}] =
+        env.cluster.llms[e.model.value].scales ? std::make_unique<llm::staged_engine_device>(make) : make();
   }
   env.network.attach(self, sim_lane::control, this);
   runtime_ = std::make_unique<node_runtime>(
@@ -51,6 +55,29 @@ process::process(node_id self, uint64_t number, const environment& env)
 }
 
 process::~process() = default;
+
+std::unique_ptr<llm::engine_device> process::make_engine(engine_id id) {
+  const auto& env = environment_;
+  const auto model = env.cluster.engines[id.value].model;
+  auto o = engine_options_of(env.cluster.llms[model.value], env.seed + id.value);
+  o.steps_ahead = env.steps_ahead;
+  if (env.cluster.llms[model.value].scales) {
+    o.images = [this, model] {
+      if (auto known = images_.find(model)) return known;
+      auto own = images_.create(model);
+      images_.read(model, own);
+      return own;
+    };
+    o.ready = [this, id] { runtime_->post().send({self_, {}, role::llm_engine, id.value}, device_ready{}); };
+    o.misused = [this](const std::string& what) { environment_.misused(what); };
+    o.image_problem = [this, model](uint32_t layer, std::span<const std::byte> image) {
+      auto problem = problem_with_layer(model, layer, image);
+      if (!problem.empty()) environment_.wrong_weights(problem);
+      return problem;
+    };
+  }
+  return std::make_unique<llm::emulated_engine_device>(env.clock, std::move(o));
+}
 
 wake_service process::waker() {
   return [this](const caf::actor& who, time_point due) { wake(who, due); };
@@ -71,9 +98,12 @@ std::function<caf::actor(std::unique_ptr<actor_group>, on_broken)> process::sche
 }
 
 device_part process::device_part_of(const environment& env) {
-  return {[this](slot_id s) -> device& { return devices_.at(s); }, *this,
-          [this](engine_id e) -> llm::engine_device& { return engines_.at(e); },
-          [&llms = env.cluster.llms](llm_id m) { return adapters_of(llms[m.value]); }};
+  return {[this](slot_id s) -> device& { return devices_.at(s); },
+          *this,
+          [this](engine_id e) -> llm::engine_device& { return *engines_.at(e); },
+          [&llms = env.cluster.llms](llm_id m) { return adapters_of(llms[m.value]); },
+          scales_models(env.cluster) ? &images_ : nullptr,
+          [this](registered_memory arena) { images_.use_arena(arena); }};
 }
 
 process_part process::process_part_of(const environment& env) {

@@ -9,6 +9,7 @@
 
 #include "actors/node_runtime.hpp"
 #include "gpu/llm/emulated_engine_device.hpp"
+#include "tools/sim/images.hpp"
 #include "tools/sim/timeline.hpp"
 #include "tools/sim/watched_device.hpp"
 #include "transport/fabric/sim_fabric.hpp"
@@ -31,6 +32,8 @@ class process final : private control_lane, private sim_port, private model_load
     std::function<incarnation_id(incarnation_id last)> next_incarnation;
     on_broken broken;
     std::function<void()> drained;
+    std::function<void(std::string)> wrong_weights;  ///< an engine got an image with wrong bytes
+    std::function<void(std::string)> misused;  ///< an engine started a step before its layers were there
     std::function<deployer::model_reading(const std::string&)> read_model;
     uint64_t seed = 1;
     bool caf_host_per_actor = true;
@@ -48,6 +51,7 @@ class process final : private control_lane, private sim_port, private model_load
   uint64_t number() const { return number_; }
   node_runtime& runtime() { return *runtime_; }
   size_t running_batches() const;
+  sim_images& images() { return images_; }
   /// Stops the actors. The process may be destroyed once they have ended.
   void kill() { runtime_->stop(); }
 
@@ -66,6 +70,7 @@ class process final : private control_lane, private sim_port, private model_load
   device_part device_part_of(const environment& env);
   process_part process_part_of(const environment& env);
 
+  std::unique_ptr<llm::engine_device> make_engine(engine_id id);
   void send(control_frame frame) override;
   void receive(node_id from, std::span<sim_packet> packets) override;
   void broken(node_id, duration) override {}  // the data lane or the failure detector notices
@@ -78,7 +83,8 @@ class process final : private control_lane, private sim_port, private model_load
   const environment environment_;
   std::unique_ptr<fabric> fabric_;
   std::map<slot_id, watched_device> devices_;
-  std::map<engine_id, llm::emulated_engine_device> engines_;
+  sim_images images_;
+  std::map<engine_id, std::unique_ptr<llm::engine_device>> engines_;
   std::unordered_map<caf::actor_id, alarm> alarms_;
   std::unique_ptr<node_runtime> runtime_;
   bool ready_ = false;

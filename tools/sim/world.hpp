@@ -56,9 +56,11 @@ struct world_result {
   std::vector<traced_generation_end> traced_generations;
   llm_operator::counts llm_changes;
   std::vector<std::vector<uint32_t>>
-      engine_sequences;                      ///< by engine, ten times a second, as known to the routers
-  std::vector<uint64_t> llm_tokens;          ///< received so far, at the same times
-  std::vector<llm_engine_state> engines;     ///< at the end; the initial state if its node is down
+      engine_sequences;              ///< by engine, ten times a second, as known to the routers
+  std::vector<uint64_t> llm_tokens;  ///< received so far, at the same times
+  fault_counts hits_of_transfers{};  ///< faults that began while weights moved
+  uint64_t copies_placed = 0, copies_relinked = 0;  ///< by the leader's parameter pool, at the end
+  std::vector<llm_engine_state> engines;            ///< at the end; the initial state if its node is down
   std::vector<llm_router_state> routers;     ///< at the end, by language model: of the most active router
   std::vector<incarnation_id> incarnations;  ///< the latest of each node, at the end; counted from 1
   size_t terms = 0;                          ///< number of terms that workers heard of

@@ -39,17 +39,29 @@ void end_on_link(sim_network& network, const fault_spec& f, node_id a, node_id b
 
 }  // namespace
 
+void world::state::set_disk_slowness(node_id id, double factor) {
+  if (auto& n = nodes[id.value]; n.running) n.running->images().set_slowness(factor);
+}
+
+bool world::state::is_transferring() const {
+  return std::ranges::any_of(nodes,
+                             [](const member& n) { return n.running && n.running->images().is_filling(); });
+}
+
 void world::state::begin_fault(const fault_spec& f) {
   const auto now = time.now(), until = now + f.length;
   tracing.add(f.kind);
   tracing.add(now);
   hits.begin(f, now, until);
+  if (is_transferring()) ++result.hits_of_transfers[static_cast<size_t>(f.kind)];
   const bool reset = chance.below(2) == 0;
   switch (f.kind) {
     case fault_kind::freeze: time.freeze(f.a); break;
     case fault_kind::clock_drift: nodes[f.a.value].clock.add_drift(f.drift_ppm); break;
     case fault_kind::crash: return end_process(f.a, reset);
     case fault_kind::poison: return asking.poison_next(f.a);
+    case fault_kind::ssd_slow: set_disk_slowness(f.a, 100); break;
+    case fault_kind::chunk_corrupt: network.begin_corruption(f.a); break;
     case fault_kind::restart: end_process(f.a, reset); break;
     default:
       for (const auto& [a, b] : links_of(f, nodes.size())) begin_on_link(network, f, a, b, until);
@@ -63,6 +75,8 @@ void world::state::end_fault(const fault_spec& f) {
     case fault_kind::freeze: return time.thaw(f.a);
     case fault_kind::clock_drift: return nodes[f.a.value].clock.add_drift(-f.drift_ppm);
     case fault_kind::restart: return begin_process(f.a);
+    case fault_kind::ssd_slow: return set_disk_slowness(f.a, 1);
+    case fault_kind::chunk_corrupt: return network.end_corruption(f.a);
     default:
       for (const auto& [a, b] : links_of(f, nodes.size())) end_on_link(network, f, a, b);
   }

@@ -12,8 +12,16 @@ void world::state::begin_process(node_id id) {
   checks.ledgers.begin(id);
   n.running = std::make_unique<process>(
       id, ++processes,
-      process::environment{system, cluster, time, network, memory, n.clock, asking.port(id), reading.port(id),
-                           *this, [this](node_id at, const envelope& e) { delivered(at, e); },
+      process::environment{system,
+                           cluster,
+                           time,
+                           network,
+                           memory,
+                           n.clock,
+                           asking.port(id),
+                           reading.port(id),
+                           *this,
+                           [this](node_id at, const envelope& e) { delivered(at, e); },
                            [&n](incarnation_id last) {
                              return n.incarnation = {std::max(n.incarnation.value, last.value) + 1};
                            },
@@ -22,8 +30,12 @@ void world::state::begin_process(node_id id) {
                              die(id);
                            },
                            [this, id] { drained(id); },
-                           [this](const std::string& name) { return model_named(name); }, options.seed,
-                           options.caf_host_per_actor, options.instant ? duration{} : usual_timing.interval,
+                           [this](const std::string& what) { checks.broken.add("weights", what); },
+                           [this](const std::string& what) { checks.broken.add("ready", what); },
+                           [this](const std::string& name) { return model_named(name); },
+                           options.seed,
+                           options.caf_host_per_actor,
+                           options.instant ? duration{} : usual_timing.interval,
                            options.steps_ahead});
 }
 
@@ -35,6 +47,8 @@ void world::state::end_process(node_id id, bool reset) {
   reading.gateway_died(id);
   time.end_process(id);
   network.crash(id, reset);
+  for (uint32_t m = 0; m < cluster.llms.size(); ++m)
+    if (n.running->images().has_all(llm_id{m})) holder_died[llm_id{m}] = time.now();
   n.running->kill();
   settle();
   const auto number = n.running->number();

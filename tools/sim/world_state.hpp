@@ -54,6 +54,9 @@ struct world::state final : device_watch {
 
   // faults (world_faults.cpp)
   void begin_fault(const fault_spec& f);
+  void set_disk_slowness(node_id id, double factor);
+  /// Images of some model arrive at a node.
+  bool is_transferring() const;
   void end_fault(const fault_spec& f);
 
   // observations (world_watch.cpp)
@@ -74,6 +77,9 @@ struct world::state final : device_watch {
   void watch_scale();
   void watch_engines();
   void check_sequences(node_id id);
+  void check_drop(node_id at, llm_id model);
+  /// Runs until every model has the instances that are wanted, or for some seconds at most.
+  void check_instances();
   /// An actor's reply; not `ok` without one.
   command_reply ask(const address& to, const std::string& type, const std::string& fields);
 
@@ -99,7 +105,8 @@ struct world::state final : device_watch {
   llm_operator disturbing;
   administrator changing;
   std::vector<member> nodes;
-  uint64_t processes = 0;  ///< begun so far
+  uint64_t processes = 0;                  ///< begun so far
+  std::map<llm_id, duration> holder_died;  ///< when a process with all images of the model last ended
   duration faults_end{};
   duration measured_from = duration::max(), measured_until = duration::max();
   world_result result;

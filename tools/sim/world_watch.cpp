@@ -20,6 +20,7 @@ void world::state::delivered(node_id at, const envelope& e) {
     for (const auto& r : order->requests)
       if (auto* asked = asking.find(r.id); asked != nullptr) asked->workers.push_back(at);
   }
+  if (const auto* d = std::get_if<drop_copy>(&e.body)) check_drop(at, d->model);
   if (const auto* g = std::get_if<generate>(&e.body))
     for (const auto& r : g->requests) reading.given(at, r);
   if (const auto* h = std::get_if<handover>(&e.body); h != nullptr && e.to.kind == role::rank_arbiter)
@@ -119,6 +120,44 @@ void world::state::check_sequences(node_id id) {
   if (cluster.llms.empty() || !cluster.nodes[id.value].has(node_role::gateway)) return;
   if (const auto s = state_of(std::type_identity<gateway_state>{}, role::llm_gateway, 0); s && !s->balanced)
     checks.broken.add("ledger", fmt::format("the ledger of sequences on node {} does not balance", id.value));
+}
+
+/// A node gives up its images of a model only if others have them, as far as anybody can know.
+void world::state::check_drop(node_id at, llm_id model) {
+  const auto& n = nodes[at.value];
+  if (!n.running || !n.running->images().has_all(model)) return;
+  for (uint32_t i = 0; i < nodes.size(); ++i)
+    if (node_id{i} != at && nodes[i].running && nodes[i].running->images().has_all(model)) return;
+  const auto died = holder_died.find(model);
+  if (died != holder_died.end() && time.now() < died->second + 3 * cluster.limits.node_timeout) return;
+  checks.broken.add("copies", fmt::format("node {} drops the last copy of model {}", at.value, model.value));
+}
+
+void world::state::check_instances() {
+  if (!scales_models(cluster)) return;
+  if (!std::ranges::all_of(nodes, [](const member& n) { return n.running != nullptr; }))
+    return;  // some died for good
+  const auto give_up = time.now() + 20s;
+  std::string problem;
+  do {
+    run_until(time.now() + 100ms);
+    problem = "no node leads";
+    for (const auto n : leader_candidates(cluster)) {
+      const auto reply = ask({n, {}, role::parameter_pool, 0}, "get_state", {});
+      if (!reply.ok) continue;
+      const auto s = from_json<parameter_pool_state>(nlohmann::json::parse(reply.body));
+      if (!s.leads) continue;
+      problem.clear();
+      result.copies_placed = s.copies_placed, result.copies_relinked = s.relinked;
+      for (const auto& w : s.wanted) {
+        const auto serving = std::ranges::count_if(
+            s.instances, [&](const auto& i) { return i.model == w.model && i.stage == "serving"; });
+        if (serving != w.instances)
+          problem = fmt::format("model {} has {} instances, not {}", w.model, serving, w.instances);
+      }
+    }
+  } while (!problem.empty() && time.now() < give_up);
+  if (!problem.empty()) checks.broken.add("instances", problem);
 }
 
 void world::state::ask_why() {

@@ -262,6 +262,8 @@ class sim_fabric final : public fabric, private sim_port {
       std::memcpy(p->into.data(), from, end);
       std::memcpy(p->into.data() + n - end, from + n - end, end);
     }
+    if (network_.corrupts(self_) && place_of(p->offset).arena > 0 && timeline_.draw() % 2 == 0)
+      p->into[n / 2] ^= std::byte{1};
     ++stats_.pulls;
     stats_.bytes_pulled += n;
     turn([&] { pulls_.end(place, pull_status::ok); });

@@ -93,6 +93,13 @@ class sim_network {
   void end_delay(node_id a, node_id b, duration extra) { between(a, b).extra -= extra; }
   void begin_reorder(node_id a, node_id b, duration extra) { between(a, b).reorder += extra; }
   void end_reorder(node_id a, node_id b, duration extra) { between(a, b).reorder -= extra; }
+  /// Long pulls of this node from the arenas of images arrive with a wrong byte, every other one.
+  void begin_corruption(node_id node) { ++corrupted_[node]; }
+  void end_corruption(node_id node) { --corrupted_[node]; }
+  bool corrupts(node_id node) const {
+    const auto found = corrupted_.find(node);
+    return found != corrupted_.end() && found->second > 0;
+  }
   void begin_slow(node_id a, node_id b, double gbit_per_s);
   void end_slow(node_id a, node_id b, double gbit_per_s);
   void begin_stall(node_id a, node_id b) { ++between(a, b).stalls; }
@@ -101,6 +108,7 @@ class sim_network {
   void end_cut(node_id a, node_id b) { --between(a, b).cuts; }
 
  private:
+  std::map<node_id, uint32_t> corrupted_;  ///< faults under way
   struct pair {
     duration extra{}, reorder{};
     std::vector<double> slow;

@@ -76,6 +76,7 @@ TEST_CASE("llm catalog: a model whose engines are expected back is up until one 
     engine_status s;
     s.engine = engine_id{engine};
     s.ready = ready;
+    s.stage = ready ? instance_stage::serving : instance_stage::loading;
     c.update(s);
   };
   say(0, true);

@@ -26,6 +26,7 @@ struct router_stage : stage<llm_router> {
     engine_status s;
     s.engine = {engine};
     s.ready = ready;
+    s.stage = ready ? instance_stage::serving : instance_stage::loading;
     s.kv_tokens = 1000;
     s.block_tokens = 10;
     s.max_sequences = 4;

@@ -27,6 +27,7 @@ struct router_stage {
     engine_status s;
     s.engine = {engine};
     s.ready = ready;
+    s.stage = ready ? instance_stage::serving : instance_stage::loading;
     s.kv_tokens = 160;
     s.block_tokens = 10;
     s.max_sequences = 4;

@@ -1,0 +1,82 @@
+// A language model scales up and down under load and faults: weights are never wrong, no last copy is
+// dropped, every stream has the tokens of an undisturbed run, and in the end there are as many instances as
+// were wanted.
+#include "tests/sim/scaling_cluster.hpp"
+
+using namespace troupe;
+using namespace troupe::sim;
+
+namespace {
+
+void check_scaling(const world_result& r, uint64_t seed) {
+  const auto why = told(r, seed);
+  CHECK_MESSAGE(r.violations.empty(), why);
+  uint64_t outcomes = 0;
+  for (const auto n : r.llms[0].outcomes) outcomes += n;
+  CHECK(outcomes == r.llms[0].offered);
+}
+
+}  // namespace
+
+TEST_CASE("scaling: without faults no request fails while instances come and go") {
+  uint64_t scales = 0, placed = 0, moved = 0;
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    CAPTURE(seed);
+    const auto r = run(scaling_cluster(1 + seed % 2), llm_workload(20), {.seed = seed});
+    check_scaling(r, seed);
+    CHECK(r.llms[0].of(client_outcome::failed) == 0);
+    scales += r.llm_changes.scales;
+    placed += r.copies_placed;
+    moved += r.llms[0].moved;
+  }
+  fmt::print("{} orders to scale, {} copies placed, {} streams went on on another node\n", scales, placed,
+             moved);
+  CHECK(scales > 500);
+  CHECK(placed > 200);
+  CHECK(moved > 100);
+}
+
+TEST_CASE("scaling: under faults, each of which hits transfers that are under way") {
+  fault_counts hits{};
+  uint64_t relinked = 0;
+  const auto kinds = {fault_kind::delay,        fault_kind::stall,       fault_kind::cut,
+                      fault_kind::freeze,       fault_kind::restart,     fault_kind::slow_link,
+                      fault_kind::reorder,      fault_kind::clock_drift, fault_kind::ssd_slow,
+                      fault_kind::chunk_corrupt};
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    auto w = llm_workload(30);
+    w.random_faults.count = 6;
+    w.random_faults.kinds = kinds;
+    const auto r = run(scaling_cluster(1 + seed % 2), w, {.seed = seed});
+    check_scaling(r, seed);
+    relinked += r.copies_relinked;
+    for (size_t k = 0; k < fault_kind_count; ++k) hits[k] += r.hits_of_transfers[k];
+  }
+  fmt::print("{} transfers got another source; faults that began during a transfer:", relinked);
+  for (const auto k : kinds) fmt::print(" {} {}", to_string(k), hits[static_cast<size_t>(k)]);
+  fmt::print("\n");
+  for (const auto k : kinds) {
+    CAPTURE(to_string(k));
+    CHECK(hits[static_cast<size_t>(k)] > 0);
+  }
+  CHECK(relinked > 0);
+}
+
+TEST_CASE("scaling: the same seed gives the same run") {
+  auto w = llm_workload(20);
+  w.random_faults.count = 3;
+  w.random_faults.kinds = {fault_kind::freeze, fault_kind::restart};
+  const auto one = run(scaling_cluster(), w, {.seed = 7}), two = run(scaling_cluster(), w, {.seed = 7});
+  CHECK(one.trace_hash == two.trace_hash);
+}
+
+TEST_CASE("scaling: a model without instances starts with its first request") {
+  auto c = scaling_cluster();
+  c.llms[0].instances = c.llms[0].min_instances = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    const auto r = run(c, llm_workload(0), {.seed = seed});
+    check_scaling(r, seed);
+    CAPTURE(seed);
+    CHECK(r.llms[0].of(client_outcome::finished) > r.llms[0].offered / 4);  // one instance is slower than six
+  }
+}
