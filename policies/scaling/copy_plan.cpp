@@ -1,120 +1,152 @@
 #include "policies/scaling/copy_plan.hpp"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
+#include <tuple>
+#include <utility>
 
 namespace troupe {
 namespace {
 
 constexpr uint32_t planned_chunks = 32;  // of a transfer, for predictions
 
+/// Bytes of images on a node.
+struct node_bytes {
+  uint64_t taken = 0;     ///< by images that are there or are placed by this plan
+  uint64_t promised = 0;  ///< those, and what waits for room
+};
+using bytes_of_nodes = std::map<node_id, node_bytes>;
+
 class model_copies {
  public:
   model_copies(const scaling_view& v, const scaling_view::model& m, const link_rates& rates,
-               const std::vector<copy_target>& targets, const std::vector<uint64_t>& planned)
-      : view_(v), model_(m), rates_(rates), planned_bytes_(planned) {
+               const std::vector<copy_target>& targets, bytes_of_nodes& bytes)
+      : view_(v), model_(m), rates_(rates), bytes_(bytes) {
     for (const auto& t : targets)
-      if (t.model == m.id && std::ranges::count(wanted_, t.node) == 0) wanted_.push_back(t.node);
+      if (const auto* n = v.find(t.node); t.model == m.id && n != nullptr && !has_problem(*n))
+        add_wanted(t.node);
+    for (const auto& n : v.nodes)
+      if (const auto* i = n.image(m.id); i != nullptr && i->filling && !i->complete()) from_[n.id] = i->from;
   }
 
   void plan(copy_plan& out) {
     add_further_copies();
-    std::vector<node_id> to_get;
-    for (const auto n : wanted_)
-      if (needs_source(n)) to_get.push_back(n);
-    if (!to_get.empty()) place(to_get, out);
-    if (const auto node = droppable()) out.drops.push_back({*node, model_.id});
+    const auto first = out.places.size();
+    place(without_source(), out);
+    for (auto i = first; i < out.places.size(); ++i) from_[out.places[i].node] = out.places[i].from;
+    if (const auto n = droppable()) out.drops.push_back({*n, model_.id});
   }
 
  private:
+  using node = scaling_view::node;
+
   const image_state* image(node_id n) const {
-    const auto* node = view_.find(n);
-    return node == nullptr ? nullptr : node->image(model_.id);
+    const auto* found = view_.find(n);
+    return found == nullptr ? nullptr : found->image(model_.id);
+  }
+  bool has_problem(const node& n) const {
+    const auto* i = n.image(model_.id);
+    return i != nullptr && !i->problem.empty();
   }
   bool has(node_id n) const {
     const auto* i = image(n);
     return i != nullptr && i->complete();
   }
-  /// It has neither all images nor a living source of the rest.
-  bool needs_source(node_id n) const {
-    const auto* i = image(n);
-    if (i == nullptr) return true;
-    if (i->complete() || !i->problem.empty()) return false;
-    return !i->filling || (i->from != n && image(i->from) == nullptr);
+  bool is_wanted(node_id n) const { return std::ranges::count(wanted_, n) > 0; }
+  void add_wanted(node_id n) {
+    if (!is_wanted(n)) wanted_.push_back(n);
+  }
+
+  /// All chunks are there or arrive: sources lead to complete images, or to a node that reads.
+  bool is_supplied(node_id n) const {
+    for (size_t steps = 0; steps <= view_.nodes.size(); ++steps) {  // more: a cycle
+      const auto* i = image(n);
+      if (i == nullptr || !i->problem.empty()) return false;
+      if (i->complete()) return true;
+      if (!i->filling) return false;
+      if (i->from == n) return true;
+      n = i->from;
+    }
+    return false;
   }
   bool feeds(node_id n) const {
-    return std::ranges::any_of(view_.nodes, [&](const auto& other) {
-      const auto* i = other.image(model_.id);
-      return other.id != n && i != nullptr && i->filling && !i->complete() && i->from == n;
-    });
+    return std::ranges::any_of(from_, [&](const auto& link) { return link.first != n && link.second == n; });
   }
-  bool has_engine(node_id n) const {
-    return std::ranges::any_of(view_.places, [&](const auto& p) {
-      return p.node == n && p.model == model_.id && p.stage != instance_stage::idle;
-    });
-  }
-  bool is_wanted(node_id n) const { return std::ranges::count(wanted_, n) > 0; }
 
   void add_further_copies() {
-    std::set<node_id> holders(wanted_.begin(), wanted_.end());
+    std::set<node_id> holders;
     for (const auto& n : view_.nodes)
-      if (const auto* i = n.image(model_.id); i != nullptr && i->problem.empty() && !n.leaving) {
-        holders.insert(n.id);
-        if (needs_source(n.id) && !is_wanted(n.id) && complete_copies() < view_.copies)
-          wanted_.push_back(n.id);
-      }
-    std::erase_if(holders, [&](node_id n) { return view_.find(n) == nullptr || view_.find(n)->leaving; });
+      if (!n.leaving && (n.has(model_.id) || is_wanted(n.id))) holders.insert(n.id);
     while (holders.size() < view_.copies) {
-      const auto next = emptiest_node(holders);
-      if (!next) return;
-      holders.insert(*next);
-      wanted_.push_back(*next);
+      const auto* next = best_further_node(holders);
+      if (next == nullptr) return;
+      holders.insert(next->id);
+      wanted_.push_back(next->id);
+      if (next->image(model_.id) == nullptr) bytes_[next->id].promised += model_.bytes;
     }
   }
-  uint32_t complete_copies() const {
-    return static_cast<uint32_t>(
-        std::ranges::count_if(view_.nodes, [&](const auto& n) { return n.has(model_.id) && !n.leaving; }));
-  }
-  /// Of those with a place of the model and room for it: the one with the smallest share of its capacity
-  /// taken.
-  std::optional<node_id> emptiest_node(const std::set<node_id>& others_than) const {
-    std::optional<node_id> best;
-    double least = 2;
+  /// The one with the most chunks. Where there are none: of those with a place of the model and with room,
+  /// the one with the smallest share of its capacity taken.
+  const node* best_further_node(const std::set<node_id>& others_than) const {
+    const node* best = nullptr;
+    std::tuple<bool, int64_t, double> best_rank;
     for (const auto& n : view_.nodes) {
-      const bool has_place = std::ranges::any_of(
-          view_.places, [&](const auto& p) { return p.node == n.id && p.model == model_.id && !p.unusable; });
-      const auto taken = n.bytes() + planned_bytes_[n.id.value];
-      if (!has_place || n.leaving || others_than.contains(n.id) || taken + model_.bytes > n.capacity)
-        continue;
-      if (const auto* i = n.image(model_.id); i != nullptr && !i->problem.empty()) continue;
-      const auto share = static_cast<double>(taken) / static_cast<double>(n.capacity);
-      if (share < least) best = n.id, least = share;
+      if (n.leaving || has_problem(n) || others_than.contains(n.id)) continue;
+      const auto* i = n.image(model_.id);
+      if (i == nullptr && !has_place_and_room(n)) continue;
+      const std::tuple rank(i == nullptr, i == nullptr ? 0 : -int64_t{i->ready}, share(n));
+      if (best == nullptr || rank < best_rank) best = &n, best_rank = rank;
     }
     return best;
   }
+  bool has_place_and_room(const node& n) const {
+    return bytes_[n.id].promised + model_.bytes <= n.capacity &&
+           std::ranges::any_of(view_.places, [&](const auto& p) {
+             return p.node == n.id && p.model == model_.id && !p.unusable;
+           });
+  }
+  double share(const node& n) const {
+    return static_cast<double>(bytes_[n.id].promised) /
+           static_cast<double>(std::max<uint64_t>(1, n.capacity));
+  }
 
-  void place(const std::vector<node_id>& to_get, copy_plan& out) const {
-    std::vector<node_id> sources, targets = to_get;
-    for (const bool complete : {true, false})
-      for (const auto& n : view_.nodes) {
-        const auto* i = n.image(model_.id);
-        if (i == nullptr || i->complete() != complete || std::ranges::count(to_get, n.id) > 0) continue;
-        if (!feeds(n.id) && i->problem.empty()) sources.push_back(n.id);
-      }
-    // Nodes that have all come before those that still get a part.
-    if (complete_copies() > 0)
-      std::erase_if(sources, [&](node_id n) { return !has(n) && has_free_complete_source(); });
+  /// The wanted nodes that need a source and have room for what comes, those with the most chunks first.
+  std::vector<node_id> without_source() const {
+    std::vector<node_id> out;
+    for (const auto n : wanted_)
+      if (!is_supplied(n) && take_room(*view_.find(n))) out.push_back(n);
+    const auto ready = [&](node_id n) { return image(n) == nullptr ? 0 : image(n)->ready; };
+    std::ranges::stable_sort(out, [&](node_id a, node_id b) { return ready(a) > ready(b); });
+    return out;
+  }
+  bool take_room(const node& n) const {
+    if (n.image(model_.id) != nullptr) return true;
+    auto& taken = bytes_[n.id].taken;
+    if (taken + model_.bytes > n.capacity || std::ranges::count(n.going, model_.id, &image_state::model) > 0)
+      return false;
+    taken += model_.bytes;
+    return true;
+  }
+
+  void place(std::vector<node_id> targets, copy_plan& out) const {
+    if (targets.empty()) return;
+    auto sources = free_sources(true);
+    if (sources.empty()) sources = free_sources(false);
     if (sources.empty()) {  // nobody has them: one reads, the others follow it
       out.places.push_back({targets.front(), model_.id, targets.front()});
       sources.push_back(targets.front());
       targets.erase(targets.begin());
-      if (targets.empty()) return;
     }
-    add_chains(sources, targets, out);
+    if (!targets.empty()) add_chains(sources, targets, out);
   }
-  bool has_free_complete_source() const {
-    return std::ranges::any_of(view_.nodes, [&](const auto& n) { return n.has(model_.id) && !feeds(n.id); });
+  /// Nodes that feed no one, and have all or get it.
+  std::vector<node_id> free_sources(bool complete) const {
+    std::vector<node_id> out;
+    for (const auto& n : view_.nodes)
+      if (n.has(model_.id) == complete && is_supplied(n.id) && !feeds(n.id)) out.push_back(n.id);
+    return out;
   }
 
   void add_chains(const std::vector<node_id>& sources, const std::vector<node_id>& targets,
@@ -124,65 +156,83 @@ class model_copies {
     p.chunks = planned_chunks;
     p.sources = static_cast<uint32_t>(sources.size());
     p.domain_gbit_per_s = rates_.domain_gbit_per_s();
-    std::vector<node_id> nodes = sources;
+    auto nodes = sources;
     nodes.insert(nodes.end(), targets.begin(), targets.end());
-    for (const auto n : nodes)
-      p.nodes.push_back({std::to_string(n.value), false, false, rates_.domain_of(n)});
+    for (const auto n : nodes)  // names that keep the order, as they break ties
+      p.nodes.push_back({std::to_string(1'000'000 + p.nodes.size()), false, false, rates_.domain_of(n)});
     for (const auto from : nodes)
       for (const auto to : nodes) p.gbit_per_s.push_back(from == to ? 0 : rates_.between(from, to));
     const auto plan = plan_multicast(p);
+    const bool known = has(sources.front());  // otherwise they wait for their own sources
+    const auto add = [&](uint32_t to, uint32_t from) {
+      out.places.push_back({nodes[to], model_.id, nodes[from], known ? plan.finish[to] : duration{}});
+    };
     for (const auto& c : plan.chains) {
       auto from = c.source;
-      for (const auto t : c.targets) {
-        out.places.push_back({nodes[t], model_.id, nodes[from], plan.finish[t]});
-        from = t;
-      }
+      for (const auto t : c.targets) add(t, std::exchange(from, t));
     }
     for (const auto& g : plan.groups)
       for (const auto f : g.followers)
-        if (f >= p.sources) out.places.push_back({nodes[f], model_.id, nodes[g.leader], plan.finish[f]});
+        if (!p.is_source(f)) add(f, g.leader);
   }
 
-  /// Images that are not needed: of a node that has them whole, or gets them no more.
+  /// Images that are not needed; first where a target waits for room, then on the fullest node.
   std::optional<node_id> droppable() const {
-    const auto complete = complete_copies();
-    std::optional<node_id> fullest;
-    double most = -1;
+    const auto needed = needed_nodes();
+    std::optional<node_id> best;
+    std::pair<bool, double> best_rank;
     for (const auto& n : view_.nodes) {
       const auto* i = n.image(model_.id);
-      if (i == nullptr || has_engine(n.id) || is_wanted(n.id) || feeds(n.id)) continue;
-      if (i->complete() ? complete <= view_.copies && !n.leaving
-                        : complete < view_.copies && i->problem.empty())
+      if (i == nullptr || needed.contains(n.id) || !view_.can_spare(n, model_.id) || has_engine(n.id))
         continue;
-      if (i->complete() && n.leaving && complete < view_.copies) continue;
-      const auto share =
-          static_cast<double>(n.bytes()) / static_cast<double>(std::max<uint64_t>(1, n.capacity));
-      if (share > most) fullest = n.id, most = share;
+      if (!i->problem.empty() && is_short_of_instances()) continue;
+      const std::pair rank(bytes_[n.id].promised > n.capacity, share(n));
+      if (!best || rank > best_rank) best = n.id, best_rank = rank;
     }
-    return fullest;
+    return best;
+  }
+  /// Wanted nodes, and those over which missing chunks come to them.
+  std::set<node_id> needed_nodes() const {
+    std::set<node_id> out;
+    for (auto n : wanted_)
+      while (out.insert(n).second)
+        if (const auto link = from_.find(n); link != from_.end()) n = link->second;
+    return out;
+  }
+  bool has_engine(node_id n) const {
+    return std::ranges::any_of(view_.places, [&](const auto& p) {
+      return p.node == n && p.model == model_.id && p.stage != instance_stage::idle;
+    });
+  }
+  bool is_short_of_instances() const {
+    return std::ranges::count_if(view_.places, [&](const auto& p) {
+             return p.model == model_.id && view_.counts(p);
+           }) < int64_t{model_.wanted};
   }
 
   const scaling_view& view_;
   const scaling_view::model& model_;
   const link_rates& rates_;
-  const std::vector<uint64_t>& planned_bytes_;  ///< by node, that earlier models of this plan bring
+  bytes_of_nodes& bytes_;
   std::vector<node_id> wanted_;
+  std::map<node_id, node_id> from_;  ///< sources of nodes that get images, those of this plan included
 };
 
 }  // namespace
 
 copy_plan plan_copies(const scaling_view& view, const std::vector<copy_target>& targets,
                       const link_rates& rates) {
+  bytes_of_nodes bytes;
+  for (const auto& n : view.nodes) bytes[n.id].taken = bytes[n.id].promised = n.bytes() + n.bytes_going();
+  std::set<std::pair<node_id, llm_id>> promised;
+  for (const auto& t : targets)
+    for (const auto& m : view.models)
+      if (const auto* n = view.find(t.node); m.id == t.model && n != nullptr && n->image(m.id) == nullptr &&
+                                             promised.emplace(t.node, t.model).second)
+        bytes[t.node].promised += m.bytes;
   copy_plan out;
-  std::vector<uint64_t> planned;  // bytes that this plan brings to each node
-  for (const auto& n : view.nodes)
-    if (n.id.value >= planned.size()) planned.resize(n.id.value + size_t{1});
-  for (const auto& m : view.models) {
-    if (m.bytes == 0) continue;
-    const auto before = out.places.size();
-    model_copies(view, m, rates, targets, planned).plan(out);
-    for (auto i = before; i < out.places.size(); ++i) planned[out.places[i].node.value] += m.bytes;
-  }
+  for (const auto& m : view.models)
+    if (m.bytes > 0) model_copies(view, m, rates, targets, bytes).plan(out);
   return out;
 }
 

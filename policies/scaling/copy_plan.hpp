@@ -37,11 +37,17 @@ struct copy_target {
 
 /// - Targets, and as many further nodes as a model's number of copies wants, get the images in chains
 ///   (multicast_plan.hpp) from nodes that have them and feed no one, or from the ends of chains under way. If
-///   no node has or gets them, the first target reads the checkpoint, and the others follow it.
-/// - Further copies go where images take the smallest part of the capacity, so that bytes are spread evenly.
-/// - A node whose source is down, or drops the images, gets another source, from its first missing chunk on.
-/// - Images are dropped where no engine uses them, nobody is fed from, and enough complete copies remain.
-///   `view` counts only those that shards have reported, so the last copy is never dropped.
+///   no node has or gets them, the node with the most chunks reads the checkpoint, and the others follow it.
+/// - Further copies go where a part is already, then where images take the smallest part of the capacity, so
+///   that bytes are spread evenly. Targets come before them.
+/// - A node whose chain of sources ends at no complete images and no reader gets another source, from its
+/// first
+///   missing chunk on. Thus sources never form a cycle.
+/// - Images wait until their node has room, and until earlier ones of the same model are gone.
+/// - Images are dropped where no engine needs them, no needed transfer comes over them, and enough complete
+///   copies are left, first where a target waits for room. `view` counts only those that shards have
+///   reported, so the last copy is never dropped. Images with a problem stay while instances are missing, so
+///   that a node does not try again and again.
 copy_plan plan_copies(const scaling_view& view, const std::vector<copy_target>& targets,
                       const link_rates& rates);
 

@@ -1,17 +1,19 @@
 #include "policies/scaling/instance_choice.hpp"
 
-#include <array>
 #include <map>
+#include <optional>
+#include <set>
 #include <tuple>
 #include <utility>
 
 namespace troupe {
 namespace {
 
+using enum instance_stage;
 using place = scaling_view::place;
 
-/// The engines and bytes of a node, with what is decided so far.
-struct room {
+/// The engines that are not idle and the bytes of images on a node.
+struct occupancy {
   uint32_t engines = 0;
   uint64_t bytes = 0;
 };
@@ -19,146 +21,175 @@ struct room {
 class chooser {
  public:
   explicit chooser(const scaling_view& v) : view_(v) {
+    for (const auto& n : v.nodes) after_[n.id].bytes = n.bytes();
     for (const auto& p : v.places) {
       to_[p.engine] = p.stage;
-      if (p.stage != instance_stage::idle) ++rooms_[p.node].engines;
+      if (p.stage != idle) ++now_[p.node], ++after_[p.node].engines;
+      if (p.stage == loading && !v.counts(p)) make_idle(p);
     }
-    for (const auto& n : v.nodes) rooms_[n.id].bytes = n.bytes();
   }
 
   instance_choice run() {
     for (const auto& m : view_.models) stop_surplus(m);
     for (const auto& m : view_.models) start_missing(m);
-    end_parking();
-    for (const auto& m : view_.models) add_orders(m.id);
+    for (const auto& p : view_.places)
+      if (is_parked(p) && p.park_is_over) make_idle(p);
+    for (const auto& m : view_.models) add_orders(m);
     return std::move(out_);
   }
 
  private:
-  static bool shall_serve(instance_stage s) {
-    return s == instance_stage::loading || s == instance_stage::serving;
+  /// What has to go from a node so that one more engine fits.
+  struct departures {
+    std::vector<const place*> engines;  ///< that are parked
+    std::vector<llm_id> images;
+  };
+
+  bool shall_serve(const place& p) const {
+    const auto to = to_.at(p.engine);
+    return to == loading || to == serving;
   }
-  uint32_t active(llm_id model) const {
+  bool is_parked(const place& p) const { return p.stage == parked && to_.at(p.engine) == parked; }
+  void make_idle(const place& p) {
+    to_[p.engine] = idle;
+    --after_[p.node].engines;
+  }
+  uint32_t instances(llm_id model) const {
     return static_cast<uint32_t>(std::ranges::count_if(view_.places, [&](const place& p) {
-      return p.model == model && shall_serve(to_.at(p.engine)) && !p.unusable && !is_leaving(p);
+      return p.model == model && shall_serve(p) && !p.unusable && !view_.is_leaving(p);
     }));
-  }
-  bool is_leaving(const place& p) const {
-    const auto* n = view_.find(p.node);
-    return n == nullptr || n->leaving;
   }
 
   void stop_surplus(const scaling_view::model& m) {
-    for (auto surplus = active(m.id); surplus > m.wanted; --surplus) {
-      const place* worst = nullptr;
-      const auto rank = [](const place& p) {  // the largest stops
-        return std::tuple(p.stage == instance_stage::loading, -static_cast<int64_t>(p.sequences), p.engine);
-      };
+    const auto rank = [](const place& p) {  // the largest stops
+      return std::tuple(p.stage == loading, -static_cast<int64_t>(p.sequences), p.engine);
+    };
+    for (auto surplus = instances(m.id); surplus > m.wanted; --surplus) {
+      const place* last = nullptr;
       for (const auto& p : view_.places)
-        if (p.model == m.id && p.active() && shall_serve(to_.at(p.engine)) && !p.unusable && !is_leaving(p) &&
-            (worst == nullptr || rank(p) > rank(*worst)))
-          worst = &p;
-      to_[worst->engine] =
-          worst->stage == instance_stage::loading ? instance_stage::idle : instance_stage::parked;
-      if (worst->stage == instance_stage::loading) --rooms_[worst->node].engines;
+        if (p.model == m.id && shall_serve(p) && view_.counts(p) &&
+            (last == nullptr || rank(p) > rank(*last)))
+          last = &p;
+      if (last->stage == loading)
+        make_idle(*last);
+      else
+        to_[last->engine] = parked;
     }
   }
 
   void start_missing(const scaling_view::model& m) {
-    for (auto n = active(m.id); n < m.wanted; ++n) {
-      const auto* best = cheapest_place(m);
-      if (best == nullptr) {
+    for (auto n = instances(m.id); n < m.wanted; ++n)
+      if (!start_one(m)) {
         out_.short_of_places.push_back(m.id);
         return;
       }
-      make_room(*best, m);
-      to_[best->engine] = instance_stage::serving;
-    }
   }
 
-  /// Where an instance starts soonest; ties by the node with the fewest engines, then by id. Null: nowhere.
-  const place* cheapest_place(const scaling_view::model& m) const {
+  bool start_one(const scaling_view::model& m) {
     const place* best = nullptr;
-    std::tuple<int, uint32_t, engine_id> best_rank;
+    departures best_go;
+    std::tuple<int, size_t, uint32_t, engine_id> best_rank;
     for (const auto& p : view_.places) {
-      if (p.model != m.id || p.unusable || is_leaving(p) || shall_serve(to_.at(p.engine))) continue;
-      const auto* n = view_.find(p.node);
-      const auto* image = n->image(m.id);
-      if (m.bytes > 0 && image != nullptr && !image->problem.empty()) continue;
-      if (p.stage == instance_stage::idle && !could_fit(p, *n, m)) continue;
-      const int cost = p.stage == instance_stage::draining ? 0
-                       : p.stage == instance_stage::parked ? 1
-                       : n->has(m.id)                      ? 2
-                       : image != nullptr                  ? 3
-                                                           : 4;
-      const std::tuple rank(cost, rooms_.at(p.node).engines, p.engine);
-      if (best == nullptr || rank < best_rank) best = &p, best_rank = rank;
-    }
-    return best;
-  }
-
-  /// Parked engines of the node would go first.
-  bool could_fit(const place& p, const scaling_view::node& n, const scaling_view::model& m) const {
-    const auto& r = rooms_.at(p.node);
-    uint32_t engines = r.engines;
-    uint64_t bytes = r.bytes;
-    for (const auto& other : view_.places)
-      if (other.node == p.node && to_.at(other.engine) == instance_stage::parked &&
-          other.stage == instance_stage::parked)
-        --engines;
-    const bool fits_engines = n.max_engines == 0 || engines < n.max_engines;
-    if (n.image(m.id) != nullptr) return fits_engines;
-    for (const auto& i : n.images)
-      if (!is_used(p.node, i.model)) bytes -= i.bytes;
-    return fits_engines && bytes + m.bytes <= n.capacity;
-  }
-
-  bool is_used(node_id node, llm_id model) const {
-    return std::ranges::any_of(view_.places, [&](const place& p) {
-      return p.node == node && p.model == model && to_.at(p.engine) != instance_stage::idle &&
-             to_.at(p.engine) != instance_stage::parked;
-    });
-  }
-
-  /// Sends parked engines of the node to idle until one more fits.
-  void make_room(const place& p, const scaling_view::model& m) {
-    if (p.stage != instance_stage::idle) return;
-    auto& r = rooms_[p.node];
-    const auto* n = view_.find(p.node);
-    const uint64_t more = n->image(m.id) == nullptr ? m.bytes : 0;
-    for (const auto& other : view_.places) {
-      const bool fits = (n->max_engines == 0 || r.engines < n->max_engines) && r.bytes + more <= n->capacity;
-      if (fits) break;
-      if (other.node != p.node || other.stage != instance_stage::parked ||
-          to_[other.engine] != instance_stage::parked)
+      if (p.model != m.id || p.unusable || view_.is_leaving(p) || shall_serve(p) || p.stage == loading)
         continue;
-      to_[other.engine] = instance_stage::idle;
-      --r.engines;
-      if (const auto* i = n->image(other.model)) r.bytes -= i->bytes;
+      std::optional<departures> go(std::in_place);
+      if (p.stage == idle) go = room_for(p, m);
+      if (!go) continue;
+      const std::tuple rank(cost(p), go->engines.size() + go->images.size(), after_[p.node].engines,
+                            p.engine);
+      if (best == nullptr || rank < best_rank) best = &p, best_rank = rank, best_go = std::move(*go);
     }
-    ++r.engines;
-    r.bytes += more;
+    if (best == nullptr) return false;
+    start(*best, m, best_go);
+    return true;
   }
 
-  void end_parking() {
-    for (const auto& p : view_.places)
-      if (to_.at(p.engine) == instance_stage::parked && p.stage == instance_stage::parked && p.park_is_over)
-        to_[p.engine] = instance_stage::idle;
+  int cost(const place& p) const {
+    if (p.stage != idle) return p.stage == draining ? 0 : 1;
+    const auto* i = view_.find(p.node)->image(p.model);
+    return i == nullptr ? 4 : i->complete() ? 2 : 3;
   }
 
-  void add_orders(llm_id model) {
+  void start(const place& p, const scaling_view::model& m, const departures& go) {
+    to_[p.engine] = serving;
+    if (p.stage != idle) return;
+    const auto* n = view_.find(p.node);
+    auto& room = after_[p.node];
+    for (const auto* e : go.engines) make_idle(*e);
+    for (const auto i : go.images) {
+      room.bytes -= n->image(i)->bytes;
+      gone_.emplace(n->id, i);
+    }
+    ++room.engines;
+    if (n->image(m.id) == nullptr && on_the_way_.emplace(n->id, m.id).second) room.bytes += m.bytes;
+  }
+
+  /// Nothing: an idle engine does not fit.
+  std::optional<departures> room_for(const place& p, const scaling_view::model& m) const {
+    const auto* n = view_.find(p.node);
+    if (n == nullptr || view_.has_problem(p) || gone_.contains({p.node, m.id})) return std::nullopt;
+    departures out;
+    auto room = after_.at(p.node);
+    const auto end = [&](const place& e) {
+      out.engines.push_back(&e);
+      --room.engines;
+    };
+    if (n->image(m.id) == nullptr && !on_the_way_.contains({n->id, m.id})) {
+      for (const auto& i : n->images) {
+        if (room.bytes + m.bytes <= n->capacity) break;
+        if (!can_go(*n, i)) continue;
+        room.bytes -= i.bytes;
+        out.images.push_back(i.model);
+        for (const auto& e : view_.places)
+          if (e.node == p.node && e.model == i.model && is_parked(e)) end(e);
+      }
+      if (room.bytes + m.bytes > n->capacity) return std::nullopt;
+    }
+    const auto fits = [&] { return n->max_engines == 0 || room.engines < n->max_engines; };
+    for (const auto& e : view_.places)
+      if (!fits() && e.node == p.node && is_parked(e) && std::ranges::count(out.engines, &e) == 0) end(e);
+    if (!fits()) return std::nullopt;
+    return out;
+  }
+
+  /// No engine needs the image, and enough complete copies are left.
+  bool can_go(const scaling_view::node& n, const image_state& i) const {
+    const auto gone = std::ranges::count_if(view_.nodes, [&](const scaling_view::node& other) {
+      return gone_.contains({other.id, i.model}) && other.has(i.model) && !other.leaving;
+    });
+    const auto kept = view_.copies + static_cast<uint32_t>(gone) + (i.complete() && !n.leaving ? 1 : 0);
+    return i.problem.empty() && !gone_.contains({n.id, i.model}) && view_.complete_copies(i.model) >= kept &&
+           std::ranges::none_of(view_.places, [&](const place& p) {
+             return p.node == n.id && p.model == i.model && to_.at(p.engine) != idle && !is_parked(p);
+           });
+  }
+
+  void add_orders(const scaling_view::model& m) {
     for (const auto& p : view_.places) {
-      if (p.model != model) continue;
+      if (p.model != m.id) continue;
+      if (shall_serve(p) && p.stage != serving) out_.starting.push_back(p.engine);
       const auto to = to_.at(p.engine);
-      if (shall_serve(to) && p.stage != instance_stage::serving) out_.starting.push_back(p.engine);
-      if (to == p.stage || (to == instance_stage::parked && p.stage == instance_stage::draining)) continue;
+      if (to == p.stage || (to == parked && p.stage == draining)) continue;
+      if (p.stage == idle && !can_load_now(p, m)) continue;
       out_.orders.push_back({p.engine, to});
     }
+  }
+  /// With the engines that are there until they report to be idle. Counts it.
+  bool can_load_now(const place& p, const scaling_view::model& m) {
+    const auto* n = view_.find(p.node);
+    const auto* i = n->image(m.id);
+    if (m.bytes > 0 && (i == nullptr || i->chunks == 0)) return false;
+    auto& engines = now_[p.node];
+    if (n->max_engines > 0 && engines >= n->max_engines) return false;
+    ++engines;
+    return true;
   }
 
   const scaling_view& view_;
   std::map<engine_id, instance_stage> to_;
-  std::map<node_id, room> rooms_;
+  std::map<node_id, uint32_t> now_;  ///< engines that are not idle
+  std::map<node_id, occupancy> after_;
+  std::set<std::pair<node_id, llm_id>> gone_, on_the_way_;  ///< images
   instance_choice out_;
 };
 

@@ -1,5 +1,6 @@
-// The language models of a cluster that scale, as the leader sees them: from inventories of shards and
-// statuses of engines. All vectors are in the order of ids, so that equal views give equal decisions.
+// The language models of a cluster that scale, as the leader sees them: from inventories of shards, statuses
+// of engines, and orders that these do not show yet (pending_orders.hpp). All vectors are in the order of
+// ids, so that equal views give equal decisions.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -29,8 +30,6 @@ struct scaling_view {
     bool unusable = false;      ///< its model cannot be loaded there
     uint32_t sequences = 0;     ///< running and waiting
     bool park_is_over = false;  ///< parked for so long that its weights are to go
-
-    bool active() const { return stage == instance_stage::loading || stage == instance_stage::serving; }
   };
   /// A node that is up, and whose shard has reported.
   struct node {
@@ -39,6 +38,7 @@ struct scaling_view {
     uint32_t max_engines = 0;  ///< that are not idle; 0: any number
     bool leaving = false;
     std::vector<image_state> images;
+    std::vector<image_state> going = {};  ///< are dropped, and take their bytes until they are gone
 
     const image_state* image(llm_id m) const {
       const auto found = std::ranges::find(images, m, &image_state::model);
@@ -48,9 +48,14 @@ struct scaling_view {
       const auto* i = image(m);
       return i != nullptr && i->complete();
     }
-    uint64_t bytes() const {
+    /// Of images that stay.
+    uint64_t bytes() const { return sum(images); }
+    uint64_t bytes_going() const { return sum(going); }
+
+   private:
+    static uint64_t sum(const std::vector<image_state>& all) {
       uint64_t out = 0;
-      for (const auto& i : images) out += i.bytes;
+      for (const auto& i : all) out += i.bytes;
       return out;
     }
   };
@@ -63,6 +68,30 @@ struct scaling_view {
   const node* find(node_id id) const {
     const auto found = std::ranges::find(nodes, id, &node::id);
     return found == nodes.end() ? nullptr : &*found;
+  }
+  bool is_leaving(const place& p) const {
+    const auto* n = find(p.node);
+    return n != nullptr && n->leaving;
+  }
+  /// An image on the place's node has a problem that keeps engines from loading.
+  bool has_problem(const place& p) const {
+    const auto* n = find(p.node);
+    const auto* i = n == nullptr ? nullptr : n->image(p.model);
+    return i != nullptr && !i->problem.empty();
+  }
+  /// Its engine serves, or loads and will serve.
+  bool counts(const place& p) const {
+    if (p.unusable || is_leaving(p)) return false;
+    return p.stage == instance_stage::serving || (p.stage == instance_stage::loading && !has_problem(p));
+  }
+  /// Complete ones, but for those on nodes that leave.
+  uint32_t complete_copies(llm_id m) const {
+    return static_cast<uint32_t>(
+        std::ranges::count_if(nodes, [&](const node& n) { return n.has(m) && !n.leaving; }));
+  }
+  /// Without the image on this node, enough complete copies are left.
+  bool can_spare(const node& n, llm_id m) const {
+    return complete_copies(m) >= copies + (n.has(m) && !n.leaving ? 1 : 0);
   }
 };
 
