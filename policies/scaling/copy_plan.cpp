@@ -71,6 +71,17 @@ class model_copies {
     }
     return false;
   }
+  /// Its chunks come over one of these nodes.
+  bool follows(node_id n, const std::set<node_id>& any) const {
+    std::set<node_id> passed;
+    while (passed.insert(n).second) {
+      const auto link = from_.find(n);
+      if (link == from_.end()) return false;
+      n = link->second;
+      if (any.contains(n)) return true;
+    }
+    return false;
+  }
   bool feeds(node_id n) const {
     return std::ranges::any_of(from_, [&](const auto& link) { return link.first != n && link.second == n; });
   }
@@ -113,10 +124,17 @@ class model_copies {
   }
 
   /// The wanted nodes that need a source and have room for what comes, those with the most chunks first.
-  std::vector<node_id> without_source() const {
+  /// Nodes that follow them come along, so that none feeds both an old and a new follower.
+  std::vector<node_id> without_source() {
     std::vector<node_id> out;
     for (const auto n : wanted_)
       if (!is_supplied(n) && take_room(*view_.find(n))) out.push_back(n);
+    const std::set<node_id> first(out.begin(), out.end());
+    for (const auto& [n, from] : from_)
+      if (!is_wanted(n) && follows(n, first)) {
+        out.push_back(n);
+        wanted_.push_back(n);
+      }
     const auto ready = [&](node_id n) { return image(n) == nullptr ? 0 : image(n)->ready; };
     std::ranges::stable_sort(out, [&](node_id a, node_id b) { return ready(a) > ready(b); });
     return out;
