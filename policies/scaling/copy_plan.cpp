@@ -28,7 +28,8 @@ class model_copies {
       if (const auto* n = v.find(t.node); t.model == m.id && n != nullptr && !has_problem(*n))
         add_wanted(t.node);
     for (const auto& n : v.nodes)
-      if (const auto* i = n.image(m.id); i != nullptr && i->filling && !i->complete()) from_[n.id] = i->from;
+      if (const auto* i = n.image(m.id); i != nullptr && i->filling && !i->complete() && i->problem.empty())
+        from_[n.id] = i->from;
   }
 
   void plan(copy_plan& out) {

@@ -6,8 +6,6 @@
 
 using namespace troupe;
 
-namespace {}  // namespace
-
 TEST_CASE("copy plan: if nobody has the images, one node reads them, and the others follow it") {
   small_view v(3);
   CHECK(v.plan({to_node(2), to_node(0), to_node(1)}) == "2>2, 2>0, 0>1");
@@ -119,6 +117,15 @@ TEST_CASE("copy plan: nodes that wait for each other get another source") {
   v.image(3);
   CHECK(v.plan({to_node(0), to_node(1), to_node(2)}) == "3>1, 1>0, 0>2");
   CHECK(v.plan({to_node(2)}) == "3>2, -0");  // the others are not needed
+}
+
+TEST_CASE("copy plan: a node that follows one with a new source comes along, so that none feeds two") {
+  small_view v(4);
+  v.filling(1, 9);
+  v.filling(2, 1);
+  CHECK(v.plan({to_node(1), to_node(3)}) == "1>1, 1>2, 2>3");
+  v.image(0);
+  CHECK(v.plan({to_node(1), to_node(3)}) == "0>1, 1>2, 2>3");
 }
 
 TEST_CASE("copy plan: a node never pulls from one that waits for it") {
