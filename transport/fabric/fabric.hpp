@@ -1,6 +1,6 @@
 // Interface of the fabrics, which carry the data lane: they move frames and bulk bytes between processes.
-// There are four: UCX (shared memory, TCP, RDMA), TLS, in-process, and simulated. A fabric knows nothing of
-// messages (transport/data_lane/data_lane.hpp does).
+// There are four: UCX (shared memory, TCP, RDMA), TLS, in-process, and simulated; and one over any other that
+// paces pulls. A fabric knows nothing of messages (transport/data_lane/data_lane.hpp does).
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,13 +1,15 @@
-// The fabric between processes that the tests run over. TROUPE_TEST_FABRIC chooses it, "ucx" or "tls"; with
-// UCX, UCX_TLS chooses the transport.
+// The fabric between processes that the tests run over. TROUPE_TEST_FABRIC chooses it, "ucx", "tls" or
+// "paced" (UCX, paced); with UCX, UCX_TLS chooses the transport.
 #pragma once
 #include <signal.h>
 
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "transport/fabric/paced_fabric.hpp"
 #include "transport/fabric/tls/address.hpp"
 #include "transport/fabric/tls_fabric.hpp"
 #include "transport/fabric/ucx/address.hpp"
@@ -15,10 +17,14 @@
 
 namespace troupe::testing {
 
-inline bool over_tls() {
+inline bool fabric_is(const char* kind) {
   const char* fabric = std::getenv("TROUPE_TEST_FABRIC");
-  return fabric != nullptr && std::string(fabric) == "tls";
+  return fabric != nullptr && std::string(fabric) == kind;
 }
+inline bool over_tls() { return fabric_is("tls"); }
+
+/// Of each process, if the fabric is paced.
+inline constexpr double paced_gbit_per_s = 8;
 
 /// Names the folder of the certificates for "node". The tests make it (test_certificates.hpp), and their
 /// child processes inherit the variable.
@@ -39,6 +45,8 @@ inline test_fabric_options test_options(uint32_t node, uint64_t incarnation) {
 /// The ways of pulling that the fabric has.
 inline std::vector<pull_path> pull_paths() {
   if (over_tls()) return {pull_path::by_message};
+  // Over shared memory, pulls by message with frames between them to a killed peer can stop UCX itself.
+  if (fabric_is("paced")) return {pull_path::automatic, pull_path::one_sided};
   return {pull_path::automatic, pull_path::one_sided, pull_path::by_message};
 }
 
@@ -53,7 +61,9 @@ inline std::unique_ptr<fabric> make_test_fabric(const test_fabric_options& optio
   static_cast<fabric_options&>(o) = options;
   o.pulls = options.pulls;
   o.environment.emplace_back("UCX_NET_DEVICES", "lo");
-  return make_ucx_fabric(o, clock);
+  auto made = make_ucx_fabric(o, clock);
+  if (!fabric_is("paced")) return made;
+  return make_paced_fabric(std::move(made), {options.self, paced_gbit_per_s}, clock);
 }
 
 template <class Address>
