@@ -69,6 +69,7 @@ cluster_reading read_cluster_text(std::string_view text, const std::string& file
   spec.autoscale = read_autoscale(root, spec.nodes);
   spec.actors = read_actors(root, spec, plugins.complete);
   spec.links = read_links(root, spec.nodes);
+  spec.pace_links = read_link_pacing(root, spec.links);
   defined_names names;
   auto listed = read_models(root, spec, directory, names);
   spec.models = std::move(listed.models);

@@ -1,4 +1,4 @@
-// [[link]]: the networks, buses and disks of nodes.
+// [[link]]: the networks, buses and disks of nodes; [links]: their emulation.
 #include <fmt/format.h>
 
 #include <map>
@@ -86,6 +86,14 @@ std::vector<link_spec> read_links(section& root, const std::vector<node_spec>& n
     links.push_back(std::move(l));
   }
   return links;
+}
+
+bool read_link_pacing(section& root, const std::vector<link_spec>& links) {
+  auto& s = root.table_or_empty("links");
+  const bool pace = s.flag("pace", false);
+  if (pace && links.empty())
+    s.refuse("pace", "needs the rates of links; add a [[link]] with nodes and gbit_per_s, or remove pace");
+  return pace;
 }
 
 }  // namespace troupe

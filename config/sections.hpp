@@ -67,6 +67,8 @@ autoscale_spec read_autoscale(section& root, const std::vector<node_spec>& nodes
 
 /// [[link]].
 std::vector<link_spec> read_links(section& root, const std::vector<node_spec>& nodes);
+/// `pace` of [links]. Refuses it without a [[link]].
+bool read_link_pacing(section& root, const std::vector<link_spec>& links);
 
 /// One [[model]], also of other files. Paths are relative to `directory`.
 model_spec read_model(section& s, const cluster_spec& cluster, const std::filesystem::path& directory);

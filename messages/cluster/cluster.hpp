@@ -292,6 +292,7 @@ struct cluster_spec {
   std::vector<node_spec> nodes;
   std::vector<actor_spec> actors;  ///< of plug-ins
   std::vector<link_spec> links;
+  bool pace_links = false;  ///< real nodes hold their pulls to the rates of interfaces
   std::vector<model_spec> models;
   std::vector<shaped_model_spec> shaped_models;
   std::vector<encoder_spec> encoders;
@@ -318,6 +319,14 @@ inline const std::string& node_name(const cluster_spec& cluster, node_id node) {
 /// Empty if the cluster has one domain only.
 inline std::string domain_name(const cluster_spec& cluster, uint32_t domain) {
   return domain < cluster.domains.size() ? cluster.domains[domain].name : std::string{};
+}
+/// Rate of a node's interface, in each direction.
+inline double interface_gbit_per_s(const cluster_spec& cluster, node_id node) {
+  constexpr double without_link = 10;
+  for (const auto& l : cluster.links)
+    for (const auto& name : l.nodes)
+      if (name == node_name(cluster, node)) return l.gbit_per_s;
+  return without_link;
 }
 /// The scheduling domain of each slot, by slot id.
 inline std::vector<uint32_t> slot_domains(const cluster_spec& cluster) {

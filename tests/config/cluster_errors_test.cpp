@@ -133,6 +133,14 @@ TEST_CASE("a link joins nodes that exist") {
   });
 }
 
+TEST_CASE("only links that are given can be paced") {
+  check_clusters(good_cluster, {
+      {"", "[links]\npace = true\n", "23:8: links.pace: needs the rates of links; add a [[link]] with nodes and gbit_per_s, or remove pace"},
+      {"", "[links]\npace = 1\n", "23:8: links.pace: must be true or false, not 1"},
+      {"", "[links]\npaced = true\n", "23:1: links: unknown key 'paced'; did you mean 'pace'?"},
+  });
+}
+
 TEST_CASE("a link's switch and scale-up domain have one rate each") {
 #define TWO_LINKS(first, second)                                     \
   "[[link]]\ngbit_per_s = 10\nnodes = [\"head\"]\n" first             \

@@ -87,6 +87,20 @@ ssd_gbit_per_s = 10
   CHECK(l.ssd_gbit_per_s == 10);
 }
 
+TEST_CASE("links are paced if the file says so, each interface at the rate of its link") {
+  const auto cluster = read(changed(good_cluster, "", R"(
+[links]
+pace = true
+[[link]]
+nodes = ["worker"]
+gbit_per_s = 2.5
+)"));
+  REQUIRE(listed(cluster.problems) == "");
+  CHECK(cluster.spec.pace_links);
+  CHECK(interface_gbit_per_s(cluster.spec, node_id{1}) == 2.5);
+  CHECK(interface_gbit_per_s(cluster.spec, node_id{0}) == 10);
+}
+
 TEST_CASE("absent keys have defaults") {
   const auto cluster = read(good_cluster);
   REQUIRE(listed(cluster.problems) == "");
@@ -106,6 +120,7 @@ TEST_CASE("absent keys have defaults") {
   CHECK(c.autoscale.reserve == 0.1);
   CHECK(c.autoscale.min_gpus == 1);
   CHECK(c.autoscale.max_gpus == 0);
+  CHECK_FALSE(c.pace_links);
   CHECK(c.limits.queue_rows == 100);
   CHECK(c.limits.requests_in_flight == 65536);
   CHECK(c.limits.pool_bytes == 256 << 20);
