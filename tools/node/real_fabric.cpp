@@ -8,10 +8,12 @@
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "config/data_lane.hpp"
 #include "config/security.hpp"
 #include "transport/common/loopback.hpp"
+#include "transport/fabric/paced_fabric.hpp"
 #include "transport/fabric/tls_fabric.hpp"
 #include "transport/fabric/ucx_fabric.hpp"
 
@@ -82,6 +84,13 @@ real_fabric::real_fabric(const cluster_spec& cluster, node_id self, const clock&
       carrier_(make(cluster, self, time)) {}
 
 std::unique_ptr<fabric> real_fabric::make(const cluster_spec& cluster, node_id self, const clock& time) {
+  auto made = make_carrier(cluster, self, time);
+  if (!cluster.pace_links) return made;
+  return make_paced_fabric(std::move(made), {self, interface_gbit_per_s(cluster, self)}, time);
+}
+
+std::unique_ptr<fabric> real_fabric::make_carrier(const cluster_spec& cluster, node_id self,
+                                                  const clock& time) {
   fabric_options common;
   common.self = self;
   common.incarnation = first_;

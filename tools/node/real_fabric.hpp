@@ -1,5 +1,6 @@
 // The fabric of a real node: TLS, or UCX on the ports and interfaces of the cluster file, over shared memory
-// alone if all nodes are on one host; and the source of the node's incarnations and secrets.
+// alone if all nodes are on one host, and paced if the file says so; and the source of the node's
+// incarnations and secrets.
 #pragma once
 #include <memory>
 
@@ -25,6 +26,7 @@ class real_fabric {
 
  private:
   std::unique_ptr<fabric> make(const cluster_spec& cluster, node_id self, const clock& time);
+  std::unique_ptr<fabric> make_carrier(const cluster_spec& cluster, node_id self, const clock& time);
 
   const incarnation_id first_;
   refused_connections refused_;
