@@ -37,6 +37,7 @@ llm_engine::llm_engine(address self, outbox& out, const options& o, llm::engine_
       options_(o),
       device_(device),
       lifecycle_(o.scales),
+      facts_(device.expected()),
       adapters_(o.adapter_slots, o.adapters),
       updates_(o.status_interval) {}
 

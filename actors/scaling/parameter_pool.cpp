@@ -26,7 +26,6 @@ void parameter_pool::on(envelope& e, time_point now) {
   dispatch(e.body, overloaded{
                        [&](engine_status& s) { on_status(s, now); },
                        [&](shard_inventory& i) {
-                         pending_.on_inventory(i);
                          shards_[i.node] = std::move(i);
                          changed_ = true;
                        },
@@ -44,7 +43,7 @@ void parameter_pool::on(envelope& e, time_point now) {
                          leaving_.push_back(n.node);
                          changed_ = true;
                        },
-                       [&](node_down& n) { on_node_down(n); },
+                       [&](node_down& n) { on_node_down(n, now); },
                        [&](leadership& l) {
                          term_ = l.term;
                          set_leading(l.scheduler == self_.node && l.incarnation == self_.incarnation, now);
@@ -54,7 +53,6 @@ void parameter_pool::on(envelope& e, time_point now) {
                          nodes_up_.clear();
                          engines_.clear();
                          shards_.clear();
-                         pending_.clear();
                        },
                    });
 }
@@ -72,13 +70,13 @@ void parameter_pool::on_status(const engine_status& s, time_point now) {
   changed_ = true;
 }
 
-void parameter_pool::on_node_down(const node_down& n) {
+void parameter_pool::on_node_down(const node_down& n, time_point now) {
   nodes_up_.remove(n);
   if (nodes_up_.contains(n.node)) return;
   std::erase(leaving_, n.node);
   std::erase_if(engines_, [&](const auto& e) { return cluster_.engines[e.first.value].node == n.node; });
   shards_.erase(n.node);
-  pending_.forget(n.node);
+  pending_.expected(reported(now));  // forgets its orders, before it comes back
   changed_ = true;
 }
 
@@ -87,7 +85,7 @@ void parameter_pool::set_leading(bool leads, time_point now) {
   leads_ = leads;
   leads_since_ = now;
   for (auto& m : models_) m.wanted.reset();
-  pending_.clear();
+  pending_ = {};
   changed_ = true;
 }
 
@@ -118,7 +116,7 @@ void parameter_pool::learn_wanted(time_point now) {
   }
 }
 
-scaling_view parameter_pool::view(time_point now) const {
+scaling_view parameter_pool::reported(time_point now) const {
   scaling_view v;
   v.copies = cluster_.scaling.copies;
   for (const auto& m : models_)
@@ -132,7 +130,6 @@ scaling_view parameter_pool::view(time_point now) const {
     v.places.push_back({id, spec.model, spec.node, e.stage, e.unusable, e.sequences,
                         e.parked_at != never && now >= e.parked_at + cluster_.scaling.park});
   }
-  pending_.apply(v, now);
   return v;
 }
 
@@ -149,12 +146,13 @@ std::vector<copy_target> parameter_pool::targets(const scaling_view& v, const in
 void parameter_pool::on_time(time_point now) {
   if (!leads_) return;
   if (std::ranges::any_of(models_, [](const scaled& m) { return !m.wanted; })) learn_wanted(now);
+  if (now >= repeat_at_) repeat_orders(now);
   if ((changed_ && now >= reconciled_at_ + interval) || now >= again_at_) reconcile(now);
 }
 
 time_point parameter_pool::next_wakeup() const {
   if (!leads_) return never;
-  return std::min(changed_ ? reconciled_at_ + interval : never, again_at_);
+  return std::min({changed_ ? reconciled_at_ + interval : never, again_at_, repeat_at_});
 }
 
 void parameter_pool::reconcile(time_point now) {
@@ -165,54 +163,47 @@ void parameter_pool::reconcile(time_point now) {
     again_at_ = now + order_again / 5;
     return;
   }
-  const auto v = view(now);
+  const auto v = pending_.expected(reported(now));
   const auto choice = choose_instances(v);
   auto copies = plan_copies(v, targets(v, choice), rates_);
   if (planted(bug::drop_last_copy) && copies.drops.empty() && !v.models.empty())
     for (const auto& n : v.nodes)
       if (n.has(v.models[0].id)) copies.drops = {{n.id, v.models[0].id}};
-  order_copies(copies, now);
-  order_stages(v, choice, now);
+  const auto stages = pending_.send(choice.orders);
+  const auto sent = pending_.send(copies);
+  placed_ += sent.places.size();
+  dropped_ += sent.drops.size();
+  for (const auto& c : sent.places) {
+    const auto* image = v.find(c.node)->image(c.model);
+    relinked_ += image != nullptr && image->chunks > 0;
+  }
+  send_orders(stages, sent);
+  const bool sent_any = !stages.empty() || !sent.places.empty() || !sent.drops.empty();
+  if (sent_any || (repeat_at_ == never && is_pending())) repeat_at_ = now + order_again;
   for (const auto& [_, e] : engines_)
-    if (e.parked_at != never) again_at_ = std::min(again_at_, e.parked_at + cluster_.scaling.park);
-  if (again_at_ <= now) again_at_ = now + order_again;
-  if (!choice.orders.empty() || !pending_.empty()) again_at_ = std::min(again_at_, now + order_again);
+    if (e.stage == instance_stage::parked && e.parked_at + cluster_.scaling.park > now)
+      again_at_ = std::min(again_at_, e.parked_at + cluster_.scaling.park);
 }
 
-/// An engine is told to serve once its node has begun to get the images.
-void parameter_pool::order_stages(const scaling_view& v, const instance_choice& c, time_point now) {
-  for (const auto& o : c.orders) {
-    const auto& spec = cluster_.engines[o.engine.value];
-    auto& e = engines_.at(o.engine);
-    const auto model = std::ranges::find(models_, spec.model, &scaled::id);
-    if (o.to == instance_stage::serving && e.stage == instance_stage::idle && model->bytes > 0) {
-      const auto shard = shards_.find(spec.node);
-      const auto* image = v.find(spec.node)->image(spec.model);
-      const bool is_there = std::ranges::any_of(
-          shard->second.images, [&](const image_state& i) { return i.model == spec.model && i.chunks > 0; });
-      if (image == nullptr || !is_there) continue;
-    }
-    if (e.ordered == o && now < e.ordered_at + order_again) continue;
-    e.ordered = o;
-    e.ordered_at = now;
-    send(on_node(spec.node, role::llm_engine, o.engine.value), set_stage{term_, o.engine, o.to});
-  }
+bool parameter_pool::is_pending() const {
+  const auto copies = pending_.copies();
+  return !pending_.stages().empty() || !copies.places.empty() || !copies.drops.empty();
 }
 
-void parameter_pool::order_copies(const copy_plan& p, time_point now) {
+/// Messages may be lost, and sources may turn out to have nothing.
+void parameter_pool::repeat_orders(time_point now) {
+  pending_.expected(reported(now));
+  repeat_at_ = is_pending() ? now + order_again : never;
+  send_orders(pending_.stages(), pending_.copies());
+}
+
+void parameter_pool::send_orders(const std::vector<stage_order>& stages, const copy_plan& copies) {
   const auto shard_of = [](node_id n) { return on_node(n, role::parameter_shard); };
-  for (const auto& c : p.places) {
-    const auto& images = shards_.at(c.node).images;
-    const auto known = std::ranges::find(images, c.model, &image_state::model);
-    ++(known != images.end() && known->chunks > 0 ? relinked_ : placed_);
-    send(shard_of(c.node), place_copy{term_, c.model, c.from});
-    pending_.place(c, now);
-  }
-  for (const auto& d : p.drops) {
-    ++dropped_;
-    send(shard_of(d.node), drop_copy{term_, d.model});
-    pending_.drop(d, now);
-  }
+  for (const auto& c : copies.places) send(shard_of(c.node), place_copy{term_, c.model, c.from});
+  for (const auto& d : copies.drops) send(shard_of(d.node), drop_copy{term_, d.model});
+  for (const auto& o : stages)
+    send(on_node(cluster_.engines[o.engine.value].node, role::llm_engine, o.engine.value),
+         set_stage{term_, o.engine, o.to});
 }
 
 }  // namespace troupe

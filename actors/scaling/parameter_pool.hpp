@@ -16,7 +16,7 @@
 #include "messages/scaling/commands.hpp"
 #include "policies/scaling/copy_plan.hpp"
 #include "policies/scaling/instance_choice.hpp"
-#include "policies/scaling/pending_copies.hpp"
+#include "policies/scaling/pending_orders.hpp"
 
 namespace troupe {
 
@@ -39,8 +39,6 @@ class parameter_pool final : public actor {
     bool unusable = false;
     uint32_t sequences = 0;
     time_point parked_at = never;
-    stage_order ordered{};  ///< the latest order
-    time_point ordered_at = long_ago;
   };
   struct scaled {
     llm_id id;
@@ -49,15 +47,17 @@ class parameter_pool final : public actor {
   };
 
   void on_status(const engine_status& s, time_point now);
-  void on_node_down(const node_down& n);
+  void on_node_down(const node_down& n, time_point now);
   void set_leading(bool leads, time_point now);
   void learn_wanted(time_point now);
   bool knows_all() const;
-  scaling_view view(time_point now) const;
+  /// Statuses and inventories alone.
+  scaling_view reported(time_point now) const;
   std::vector<copy_target> targets(const scaling_view& v, const instance_choice& c) const;
   void reconcile(time_point now);
-  void order_stages(const scaling_view& v, const instance_choice& c, time_point now);
-  void order_copies(const copy_plan& p, time_point now);
+  bool is_pending() const;
+  void repeat_orders(time_point now);
+  void send_orders(const std::vector<stage_order>& stages, const copy_plan& copies);
   scaling_plan scale(const scale_model& order, time_point now);
   scaling_plan describe(const instance_choice& c, const copy_plan& p) const;
   parameter_pool_state describe() const;
@@ -69,12 +69,14 @@ class parameter_pool final : public actor {
   std::vector<node_id> leaving_;
   std::map<engine_id, known_engine> engines_;  ///< of models that scale, on nodes that are up
   std::map<node_id, shard_inventory> shards_;
-  pending_copies pending_;
+  pending_orders pending_;
   bool leads_ = false;
   term_id term_;
   time_point leads_since_ = never;
   bool changed_ = false;
-  time_point reconciled_at_ = long_ago, again_at_ = never;
+  time_point reconciled_at_ = long_ago;
+  time_point again_at_ = never;   ///< the next decision without a report
+  time_point repeat_at_ = never;  ///< of pending orders
   uint64_t placed_ = 0, dropped_ = 0, relinked_ = 0;
 };
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "actors/scaling/parameter_pool.hpp"
 #include "messages/commands/run_command.hpp"
@@ -22,7 +23,7 @@ scaling_plan parameter_pool::scale(const scale_model& order, time_point now) {
     refuse(fmt::format("'{}' has {} to {} instances by min_instances and max_instances, not {}", order.model,
                        file->min_instances, file->max_instances, order.instances));
   if (!m->wanted) refuse("the leader does not know all nodes yet; try again in a second");
-  auto v = view(now);
+  auto v = pending_orders(pending_).expected(reported(now));
   for (auto& other : v.models)
     if (other.id == id) other.wanted = order.instances;
   const auto choice = choose_instances(v);
@@ -49,12 +50,16 @@ scaling_plan parameter_pool::describe(const instance_choice& c, const copy_plan&
       if (place.node == n && place.model == m) return to_seconds(place.finish);
     return 0.0;
   };
+  std::set<engine_id> starts(c.starting.begin(), c.starting.end());
   for (const auto& o : c.orders) {
-    const auto& e = cluster_.engines[o.engine.value];
     if (o.to == instance_stage::serving)
-      out.starts.push_back({o.engine.value, node_name(cluster_, e.node), finish_of(e.node, e.model)});
+      starts.insert(o.engine);
     else
       out.stops.push_back(o.engine.value);
+  }
+  for (const auto id : starts) {
+    const auto& e = cluster_.engines[id.value];
+    out.starts.push_back({id.value, node_name(cluster_, e.node), finish_of(e.node, e.model)});
   }
   for (const auto& place : p.places) {
     const auto& name = node_name(cluster_, place.node);

@@ -75,6 +75,8 @@ class engine_device {
   /// Gives up the model, with its KV cache and the adapters on the device, and all events. Only devices of
   /// models that scale do so (gpu/llm/staged_engine_device.hpp). Requires: no step is under way.
   virtual void unload() {}
+  /// The properties that the model will have, before it is loaded for the first time. Zeros: not known.
+  virtual engine_facts expected() const { return {}; }
 
   /// Starts some layers of a step (BlitzScale §5.2 runs the first ones here while later ones arrive). `step`,
   /// `samplings` (one for each entry of `step.sampled`; none if the head is not run) and the memory that they

@@ -13,13 +13,15 @@ class staged_engine_device final : public engine_device {
  public:
   /// Makes a device, which begins to load its model.
   using factory = std::function<std::unique_ptr<engine_device>()>;
-  explicit staged_engine_device(factory make) : make_(std::move(make)) {}
+  staged_engine_device(factory make, engine_facts expected)
+      : make_(std::move(make)), expected_(std::move(expected)) {}
 
   void load() override {
     if (!device_) device_ = make_();
   }
   /// Waits for the end of a step or of the loading of a layer.
   void unload() override { device_.reset(); }
+  engine_facts expected() const override { return expected_; }
 
   using engine_device::start;
   void start(const llm_step& step, std::span<const token_sampling> samplings,
@@ -40,6 +42,7 @@ class staged_engine_device final : public engine_device {
 
  private:
   const factory make_;
+  const engine_facts expected_;
   std::unique_ptr<engine_device> device_;
 };
 

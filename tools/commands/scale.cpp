@@ -14,51 +14,12 @@
 #include "messages/commands/commands.hpp"
 #include "messages/common/json_text.hpp"
 #include "messages/wire/json.hpp"
-#include "tools/client/console_client.hpp"
+#include "tools/client/leading_pool.hpp"
 #include "tools/common/exit_code.hpp"
 #include "tools/common/standard_streams.hpp"
 
 namespace troupe {
 namespace {
-
-/// The parameter pool of the leader.
-class leading_pool {
- public:
-  explicit leading_pool(const cluster_spec& cluster) : cluster_(cluster), consoles_(cluster) {}
-
-  /// Its answer, or why there is none.
-  template <class Command>
-  command_reply order(const Command& c) {
-    command_reply last{0, false, "no node of the cluster answers; start it with troupe up"};
-    for (const auto node : leader_candidates(cluster_)) {
-      const auto actor = fmt::format("parameter_pool@{}", node_name(cluster_, node));
-      auto said = consoles_.order(node, "ask", actor, std::string(Command::type_name), to_json(c));
-      const bool follows = !said.ok && said.body.ends_with("is not the leader");
-      if (said.ok || !(follows || said.body.starts_with("no node answers"))) return said;
-      last = std::move(said);
-    }
-    return last;
-  }
-  std::optional<parameter_pool_state> state() {
-    for (const auto node : leader_candidates(cluster_)) {
-      const auto actor = fmt::format("parameter_pool@{}", node_name(cluster_, node));
-      const auto said =
-          consoles_.order(node, "ask", actor, std::string(get_state::type_name), to_json(get_state{}));
-      if (!said.ok) continue;
-      auto s = from_json<parameter_pool_state>(nlohmann::json::parse(said.body));
-      if (s.leads) return s;
-    }
-    return {};
-  }
-
- private:
-  const cluster_spec& cluster_;
-  console_client consoles_;
-};
-
-std::string instance_name(const std::string& model, uint32_t engine, const std::string& node) {
-  return fmt::format("{}/{}@{}", model, engine, node);
-}
 
 int fail(bool json, int code, const std::string& why) {
   if (json)
@@ -128,7 +89,8 @@ int scale_instances(const cluster_spec& cluster, const scale_options& options) {
     return fail(options.json, exit_bad_input,
                 fmt::format("'{}' does not scale: give its [[llm]] the key instances", options.model));
   const machine_clock time;
-  leading_pool pool(cluster);
+  console_client consoles(cluster);
+  leading_pool pool(cluster, consoles);
   const auto before = pool.state();
   if (!before) return fail(options.json, exit_failed, "no leader answers; start the cluster with troupe up");
   const auto began = time.now();
@@ -176,20 +138,14 @@ int scale_instances(const cluster_spec& cluster, const scale_options& options) {
 int list_parameters(const cluster_spec& cluster, const std::string& model, bool json) {
   if (!model.empty() && std::ranges::count(cluster.llms, model, &llm_spec::name) == 0)
     return fail(json, exit_bad_input, fmt::format("the cluster file has no [[llm]] '{}'", model));
-  leading_pool pool(cluster);
+  console_client consoles(cluster);
+  leading_pool pool(cluster, consoles);
   const auto state = pool.state();
   if (!state)
     return fail(json, exit_failed,
                 scales_models(cluster) ? "no leader answers; start the cluster with troupe up"
                                        : "no [[llm]] of the cluster file scales: give one the key instances");
-  auto doc = nlohmann::json{{"instances", nlohmann::json::array()}, {"copies", nlohmann::json::array()}};
-  for (const auto& i : state->instances)
-    if (model.empty() || i.model == model)
-      doc["instances"].push_back({{"name", instance_name(i.model, i.engine, i.node)},
-                                  {"model", i.model},
-                                  {"engine", i.engine},
-                                  {"node", i.node},
-                                  {"stage", i.stage}});
+  nlohmann::json doc{{"instances", instances_of(*state, model)}, {"copies", nlohmann::json::array()}};
   for (const auto& c : state->copies)
     if (model.empty() || c.model == model) doc["copies"].push_back(to_json(c));
   if (json) {

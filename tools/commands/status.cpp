@@ -10,6 +10,7 @@
 
 #include "messages/common/json_text.hpp"
 #include "tools/client/console_client.hpp"
+#include "tools/client/leading_pool.hpp"
 #include "tools/common/exit_code.hpp"
 #include "tools/common/standard_streams.hpp"
 
@@ -109,6 +110,10 @@ void print_table(const cluster_spec& cluster, const nlohmann::json& doc) {
                finished, dropped, failed, queued, batches > 0 ? rows / batches : 0.0, engine_of(doc, m),
                domain_of(doc, cluster, m));
   }
+  if (!doc.contains("instances")) return;
+  fmt::print("\n{:<28} {}\n", "instance", "stage");
+  for (const auto& i : doc["instances"])
+    fmt::print("{:<28} {}\n", i["name"].get<std::string>(), i["stage"].get<std::string>());
 }
 
 }  // namespace
@@ -148,6 +153,10 @@ nlohmann::json document(console_client& consoles, const cluster_spec& cluster) {
     doc["nodes"].push_back(std::move(answer));
   }
   doc["leader"] = leader_of(doc["nodes"]);
+  if (scales_models(cluster)) {
+    const auto pool = leading_pool(cluster, consoles).state();
+    doc["instances"] = pool ? instances_of(*pool) : nlohmann::json::array();
+  }
   doc["ready"] = good;
   doc["autoscale"] = autoscale_of(cluster, doc["nodes"]);
   return doc;

@@ -12,6 +12,7 @@
 #include "gpu/checkpoint/mapped_file.hpp"
 #include "gpu/checkpoint/model_config.hpp"
 #include "gpu/common/model_error.hpp"
+#include "gpu/kernels/paged_kv.hpp"
 #include "gpu/llm/cpu_engine_device.hpp"
 #include "gpu/llm/emulated_engine_device.hpp"
 #include "gpu/llm/image_library.hpp"
@@ -113,6 +114,22 @@ std::unique_ptr<llm::engine_device> make_device(const llm_spec& m, const clock& 
 #endif
 }
 
+/// Of a model that no engine has loaded yet.
+llm::engine_facts expected_facts(const llm_spec& m) {
+  const auto config = llm::read_model_config(m.path);
+  llm::engine_facts f;
+  f.vocabulary = config.vocabulary;
+  f.max_positions = m.max_positions > 0 ? m.max_positions : config.max_positions;
+  f.block_tokens = m.block_tokens;
+  const kernels::paged_kv kv{nullptr,         element_of(m.type), config.layers,
+                             config.kv_heads, m.block_tokens,     config.head_dim};
+  const auto block =
+      m.device == device_kind::emulated ? m.profile.kv_token_bytes * m.block_tokens : kv.page_bytes();
+  f.blocks = static_cast<uint32_t>(std::min<uint64_t>(m.kv_bytes / std::max<uint64_t>(1, block), UINT32_MAX));
+  f.layers = config.layers + 2;
+  return f;
+}
+
 }  // namespace
 
 void llm_device_pool::prepare_process([[maybe_unused]] const cluster_spec& cluster,
@@ -141,7 +158,7 @@ llm_device_pool::llm_device_pool(const cluster_spec& cluster, node_id self, cons
           m, time, [ready, i] { ready(engine_id{i}); }, from, gpu);
     };
     if (m.scales)
-      devices_[engine_id{i}] = std::make_unique<llm::staged_engine_device>(make);
+      devices_[engine_id{i}] = std::make_unique<llm::staged_engine_device>(make, expected_facts(m));
     else
       devices_[engine_id{i}] = make();
     if (m.device == device_kind::cuda) gpu += m.tensor_parallel;

@@ -37,8 +37,9 @@ process::process(node_id self, uint64_t number, const environment& env)
     const auto& e = env.cluster.engines[i];
     if (e.node != self) continue;
     const auto make = [this, i] { return make_engine(engine_id{i}); };
-    engines_[engine_id{i}] =
-        env.cluster.llms[e.model.value].scales ? std::make_unique<llm::staged_engine_device>(make) : make();
+    engines_[engine_id{i}] = env.cluster.llms[e.model.value].scales
+                                 ? std::make_unique<llm::staged_engine_device>(make, llm::engine_facts{})
+                                 : make();
   }
   env.network.attach(self, sim_lane::control, this);
   runtime_ = std::make_unique<node_runtime>(
