@@ -16,16 +16,23 @@ constexpr duration pull_again = 20ms;  // after one failed: by then its node is 
 
 void chain_link::on(envelope& e, time_point now) {
   dispatch(e.body, overloaded{
-                       [&](begin_link& b) { begin(b.from); },
-                       [&](end_link&) {
-                         from_.reset();
-                         end_if_done();
+                       [&](begin_link& b) {
+                         order_ = b.order;
+                         begin(b.from);
+                       },
+                       [&](end_link& l) {
+                         order_ = l.order;
+                         next_.reset();
+                         lose_source();
                        },
                        [&](chunks_ready& c) {
                          if (from_ && e.from.node == *from_ && c.follow == follow_) on_chunks(c);
                        },
                        [&](pulled& p) { on_pulled(p, now); },
-                       [&](node_up& n) { nodes_up_.add(n); },
+                       [&](node_up& n) {
+                         nodes_up_.add(n);
+                         if (from_ == n.node) lose_source();  // its new incarnation knows of no follower
+                       },
                        [&](node_down& n) {
                          nodes_up_.remove(n);
                          if (from_ == n.node && !nodes_up_.contains(n.node)) lose_source();
@@ -38,15 +45,18 @@ void chain_link::on(envelope& e, time_point now) {
 }
 
 void chain_link::begin(node_id from) {
+  from_.reset();
   const auto images = store_.find(options_.model);
-  if (images != images_) {
-    if (!pulls_.empty())
-      return;  // they write to the former images; the shard asks again when they have ended
-    images_ = images;
-    transfer_.reset();
-    hashes_.clear();
+  if (images != images_ && !pulls_.empty()) {  // they write to the former images
+    next_ = from;
+    return;
   }
-  if (!images_ || images_->complete() || !nodes_up_.contains(from)) return end_if_done();
+  next_.reset();
+  if (images != images_) {
+    leave_images();
+    images_ = images;
+  }
+  if (!images_ || images_->complete() || !nodes_up_.contains(from)) return lose_source();
   if (!transfer_)
     transfer_.emplace(images_->chunks(), images_->layers(), options_.window, images_->chunks_ready());
   else
@@ -75,8 +85,10 @@ void chain_link::on_pulled(const pulled& p, time_point now) {
               ? chunk_outcome::good
               : chunk_outcome::damaged;
   transfer_->ended(chunk, how);
-  if (how == chunk_outcome::good) finish_chunks();
-  if (how != chunk_outcome::good) resume_at_ = now + pull_again, waits_ = true;
+  if (how == chunk_outcome::good)
+    finish_chunks();
+  else
+    resume_at_ = now + pull_again, waits_ = true;
   end_if_done();
 }
 
@@ -86,31 +98,40 @@ void chain_link::finish_chunks() {
     images_->finish_chunk(hashes_[images_->chunks_ready()]);
 }
 
+/// The images are kept while pulls write to them.
 void chain_link::lose_source() {
   from_.reset();
-  transfer_->relink();
-  tell_shard();
+  if (!pulls_.empty()) return tell_shard();
   end_if_done();
 }
 
-/// The images are kept while pulls write to them.
 void chain_link::end_if_done() {
   if (transfer_ && transfer_->complete()) from_.reset();
   if (from_ || !pulls_.empty()) return;
+  leave_images();
+  if (next_) return begin(*next_);
+  tell_shard();
+}
+
+void chain_link::leave_images() {
   if (transfer_) {
     pulled_before_ += transfer_->bytes_arrived();
     repeated_before_ += transfer_->bytes_repeated();
     damaged_before_ += transfer_->damaged();
   }
   transfer_.reset();
+  hashes_.clear();
   images_.reset();
-  tell_shard();
 }
 
 void chain_link::tell_shard() {
-  link_changed l{options_.model,    from_.has_value() || !pulls_.empty(),
-                 from_.has_value(), from_.value_or(node_id{}),
-                 pulled_before_,    repeated_before_};
+  link_changed l{options_.model,
+                 order_,
+                 from_.has_value() || !pulls_.empty(),
+                 from_.has_value(),
+                 from_.value_or(node_id{}),
+                 pulled_before_,
+                 repeated_before_};
   if (transfer_) l.pulled += transfer_->bytes_arrived(), l.repeated += transfer_->bytes_repeated();
   send(on_node(self_.node, role::parameter_shard), l);
 }

@@ -47,6 +47,7 @@ class chain_link final : public actor {
   void lose_source();
   void finish_chunks();
   void end_if_done();
+  void leave_images();
   void tell_shard();
 
   const options options_;
@@ -54,7 +55,9 @@ class chain_link final : public actor {
   memory_port& memory_;
   llm::image_store& store_;
   peers_up nodes_up_;
-  std::optional<node_id> from_;
+  uint64_t order_ = 0;           ///< of the shard, the latest
+  std::optional<node_id> from_;  ///< the source
+  std::optional<node_id> next_;  ///< the source of other images, once pulls write to the former ones no more
   std::shared_ptr<llm::image_set> images_;        ///< also while pulls write to them
   std::optional<chunk_transfer> transfer_;        ///< of these images
   std::vector<uint64_t> hashes_;                  ///< of chunks [0, n), from announcements

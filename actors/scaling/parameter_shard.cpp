@@ -55,18 +55,7 @@ void parameter_shard::on(envelope& e, time_point) {
 
 void parameter_shard::place(const place_copy& order) {
   auto& h = holdings_[order.model];
-  if (!h.images) {
-    h.problem.clear();
-    try {
-      h.images = store_.find(order.model);
-      if (!h.images) h.images = store_.create(order.model);
-      h.listener = h.images->listen(options_.notify);
-    } catch (const std::bad_alloc&) {
-      h.problem = "the node has no room for the images of the model: raise parameter_mb of the [[node]]";
-    } catch (const std::exception& e) {
-      h.problem = e.what();
-    }
-  }
+  if (!h.images) get_images(order.model, h);
   changed_ = true;
   if (!h.images || h.images->complete() || h.reading) return;
   const bool reads = order.from == self_.node;
@@ -76,21 +65,43 @@ void parameter_shard::place(const place_copy& order) {
   fill(order.model, h);
 }
 
-/// Begins to fill images as ordered, as soon as nobody else writes to them.
+/// Images that were dropped are taken up again if they are still in memory, perhaps with their reader.
+void parameter_shard::get_images(llm_id model, holding& h) {
+  h.problem.clear();
+  try {
+    h.images = store_.find(model);
+    if (!h.images) h.images = store_.create(model);
+    h.listener = h.images->listen(options_.notify);
+    h.reading = h.images == writers_[model].read.lock();
+  } catch (const std::bad_alloc&) {
+    h.problem = "the node has no room for the images of the model: raise parameter_mb of the [[node]]";
+  } catch (const std::exception& e) {
+    h.problem = e.what();
+  }
+}
+
+/// Begins to fill images as ordered. The reader waits until the link writes no more.
 void parameter_shard::fill(llm_id model, holding& h) {
-  auto& link = links_[model];
-  const auto to_link = on_node(self_.node, role::chain_link, model.value);
-  const bool busy_with_others = link.busy && link.images.lock() != h.images;
-  if (h.from && !busy_with_others) {
-    link.images = h.images;
-    link.busy = true;
-    send(to_link, begin_link{*h.from});
-  } else if (h.read_next && !link.busy) {
-    h.read_next = false;
-    h.reading = true;
+  auto& w = writers_[model];
+  const auto link = on_node(self_.node, role::chain_link, model.value);
+  if (h.from) {
+    w.link_busy = true;
+    send(link, begin_link{*h.from, ++w.order});
+  } else if (w.link_busy) {
+    send(link, end_link{++w.order});
+  } else {
+    read(model, h);
+  }
+}
+
+void parameter_shard::read(llm_id model, holding& h) {
+  h.read_next = false;
+  h.reading = true;
+  writers_[model].read = h.images;
+  try {
     store_.read(model, h.images);
-  } else if (h.read_next || busy_with_others) {
-    send(to_link, end_link{});
+  } catch (const std::exception& e) {
+    h.images->fail(e.what());
   }
 }
 
@@ -99,7 +110,8 @@ void parameter_shard::drop(llm_id model) {
   if (found == holdings_.end()) return;
   auto& h = found->second;
   if (h.images) h.images->forget(h.listener);
-  if (h.from) send(on_node(self_.node, role::chain_link, model.value), end_link{});
+  if (auto& w = writers_[model]; w.link_busy)
+    send(on_node(self_.node, role::chain_link, model.value), end_link{++w.order});
   holdings_.erase(found);
   std::erase_if(followers_, [&](const auto& f) {
     if (f.first.first != model) return false;
@@ -109,15 +121,18 @@ void parameter_shard::drop(llm_id model) {
   changed_ = true;
 }
 
+/// What the link says from before it knew the latest order is void.
 void parameter_shard::on_link(const link_changed& l) {
-  auto& link = links_[l.model];
-  link.busy = l.busy, link.linked = l.linked, link.pulled = l.pulled, link.repeated = l.repeated;
+  auto& w = writers_[l.model];
+  w.pulled = l.pulled, w.repeated = l.repeated;
   changed_ = true;
+  if (l.order != w.order) return;
+  w.link_busy = l.busy;
   const auto held = holdings_.find(l.model);
   if (held == holdings_.end()) return;
   auto& h = held->second;
-  if (link.images.lock() == h.images) h.from = l.linked ? std::optional(l.from) : std::nullopt;
-  if (!l.busy && h.images && !h.images->complete()) fill(l.model, h);
+  h.from = l.linked ? std::optional(l.from) : std::nullopt;
+  if (h.read_next && !w.link_busy) read(l.model, h);
 }
 
 void parameter_shard::follow(const address& link, const follow_chunks& f) {
@@ -150,8 +165,8 @@ image_state parameter_shard::state_of(llm_id model, const holding& h) const {
   image_state s;
   s.model = model;
   s.problem = h.problem;
-  if (const auto link = links_.find(model); link != links_.end())
-    s.pulled = link->second.pulled, s.repeated = link->second.repeated;
+  if (const auto w = writers_.find(model); w != writers_.end())
+    s.pulled = w->second.pulled, s.repeated = w->second.repeated;
   if (!h.images) return s;
   s.chunks = static_cast<uint32_t>(h.images->chunks().size());
   s.ready = h.images->chunks_ready();

@@ -44,10 +44,12 @@ class parameter_shard final : public actor {
     bool read_next = false;       ///< once the link writes no more
     std::string problem;          ///< why there are no images
   };
-  struct link_state {
-    bool busy = false, linked = false;
-    std::weak_ptr<llm::image_set> images;  ///< those that it was told to fill
-    uint64_t pulled = 0, repeated = 0;
+  /// Who may write to images of a model, also to those that were dropped.
+  struct writer_state {
+    uint64_t order = 0;                  ///< the latest one to the link
+    bool link_busy = false;              ///< the link may carry it out, or may still pull
+    std::weak_ptr<llm::image_set> read;  ///< the latest ones that the store was told to read
+    uint64_t pulled = 0, repeated = 0;   ///< as the link says
   };
   struct follower {
     address link;
@@ -56,8 +58,10 @@ class parameter_shard final : public actor {
   };
 
   void place(const place_copy& order);
+  void get_images(llm_id model, holding& h);
   void drop(llm_id model);
   void fill(llm_id model, holding& h);
+  void read(llm_id model, holding& h);
   void on_link(const link_changed& l);
   void follow(const address& link, const follow_chunks& f);
   void announce();
@@ -68,7 +72,7 @@ class parameter_shard final : public actor {
   llm::image_store& store_;
   peers_up nodes_up_;
   std::map<llm_id, holding> holdings_;
-  std::map<llm_id, link_state> links_;
+  std::map<llm_id, writer_state> writers_;
   std::map<std::pair<llm_id, node_id>, follower> followers_;
   term_id term_;  ///< of the latest order
   bool changed_ = true;

@@ -1,0 +1,88 @@
+// Tiny images of language models, in chunks of a few bytes whose content is known.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gpu/common/fast_hash.hpp"
+#include "gpu/llm/image_store.hpp"
+#include "tests/actors/stage.hpp"
+
+namespace troupe::test {
+
+inline constexpr node_id first_source{4}, second_source{5};
+inline constexpr uint64_t tiny_chunk_bytes = 4;
+inline constexpr std::array<uint64_t, 3> tiny_layer_bytes{10, 7, 12};
+inline constexpr uint32_t tiny_chunks = 8;  // three, two and three by layer
+
+/// A byte of everybody's images.
+constexpr std::byte image_pattern(uint64_t at) { return static_cast<std::byte>(at * 7 + at / 64 + 1); }
+
+/// Bytes of a chunk.
+inline std::vector<std::byte> pattern_of(const llm::image_set& images, uint32_t chunk) {
+  std::vector<std::byte> out;
+  for (uint64_t i = 0; i < images.chunks()[chunk].bytes; ++i)
+    out.push_back(image_pattern(images.offset_of(chunk) + i));
+  return out;
+}
+inline uint64_t hash_of(const llm::image_set& images, uint32_t chunk) {
+  return fast_hash(pattern_of(images, chunk));
+}
+/// As their writer.
+inline void write_next_chunk(llm::image_set& images) {
+  const auto next = images.chunks_ready();
+  std::ranges::copy(pattern_of(images, next), images.chunk_memory(next).begin());
+  images.finish_chunk(hash_of(images, next));
+}
+inline void write_all_chunks(llm::image_set& images) {
+  while (!images.complete()) write_next_chunk(images);
+}
+
+/// Images at offsets of an arena. Reads are only noted.
+class tiny_image_store final : public llm::image_store {
+ public:
+  std::shared_ptr<llm::image_set> find(llm_id model) override {
+    auto images = images_[model].lock();
+    return images && !images->failed() ? images : nullptr;
+  }
+  std::shared_ptr<llm::image_set> create(llm_id model) override {
+    REQUIRE(find(model) == nullptr);
+    if (full) throw std::bad_alloc();
+    if (!problem.empty()) throw std::runtime_error(problem);
+    auto images = std::make_shared<llm::image_set>(tiny_layer_bytes, llm::image_format{}, allocator(),
+                                                   tiny_chunk_bytes);
+    images_[model] = images;
+    return images;
+  }
+  void read(llm_id, std::shared_ptr<llm::image_set> images) override {
+    if (!problem.empty()) throw std::runtime_error(problem);
+    reads.push_back(std::move(images));
+  }
+  uint64_t bytes(llm_id) const override { return 192; }
+  uint64_t capacity() const override { return 1000; }
+  /// Images of the next `find` are others; the former ones live as long as their users.
+  void forget(llm_id model) { images_.erase(model); }
+
+  bool full = false, in_arena = true;
+  std::string problem;
+  std::vector<std::shared_ptr<llm::image_set>> reads;  ///< of these
+
+ private:
+  llm::image_allocator allocator() {
+    return [this](uint64_t bytes) {
+      auto memory = llm::heap_image_memory(bytes);
+      if (in_arena) memory.offset = next_offset_ += 1000;
+      return memory;
+    };
+  }
+  std::map<llm_id, std::weak_ptr<llm::image_set>> images_;
+  uint64_t next_offset_ = 0;
+};
+
+}  // namespace troupe::test

@@ -1,0 +1,366 @@
+#include "actors/scaling/parameter_shard.hpp"
+
+#include "tests/actors/run_command.hpp"
+#include "tests/actors/scaling/image_stage.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+constexpr node_id other_pool{6};
+
+struct shard_parts {
+  tiny_image_store store;
+  uint32_t notified = 0;
+};
+
+/// A shard with one model; the pool's node is up.
+struct shard_stage : shard_parts, stage<parameter_shard> {
+  shard_stage() : stage({worker_node, {12}, role::parameter_shard, 0}, options(), store) {
+    run_until(at(1000));
+    deliver(node_up{scheduler_node, {10}});
+    out.forget();
+    run_until(now + 1s);
+  }
+  parameter_shard::options options() {
+    parameter_shard::options o;
+    o.pools = {scheduler_node, other_pool};
+    o.notify = [this] { ++notified; };
+    return o;
+  }
+  static address link_of(node_id n, uint64_t incarnation = 1) {
+    return {n, {incarnation}, role::chain_link, 0};
+  }
+  void place(node_id from, uint64_t term = 1) { deliver(place_copy{{term}, {0}, from}); }
+  void drop(uint64_t term = 1) { deliver(drop_copy{{term}, {0}}); }
+  void follow(const address& link, uint64_t number, uint32_t first = 0) {
+    deliver(follow_chunks{{0}, number, first}, link);
+  }
+  /// The number of the only order to the own link, which is to follow this node.
+  uint64_t begun(node_id from) {
+    const auto orders = out.take_addressed<begin_link>();
+    REQUIRE(orders.size() == 1);
+    CHECK(orders[0].first == address{worker_node, {}, role::chain_link, 0});
+    CHECK(orders[0].second.from == from);
+    return orders[0].second.order;
+  }
+  void say(uint64_t order, bool busy, bool linked, node_id from = {}) {
+    deliver(link_changed{{0}, order, busy, linked, from, 8, 4});
+  }
+  /// A chunk is written by somebody else.
+  void write_chunk(llm::image_set& images) {
+    write_next_chunk(images);
+    deliver(images_changed{});
+  }
+  std::shared_ptr<llm::image_set> images() { return store.find({0}); }
+  /// What the pool knows 50 ms later.
+  shard_inventory inventory() {
+    run_until(now + 50ms);
+    const auto all = out.take<shard_inventory>();
+    REQUIRE(!all.empty());
+    CHECK(all.back().node == worker_node);
+    CHECK(all.back().capacity == 1000);
+    return all.back();
+  }
+  /// Of the model.
+  image_state told() {
+    const auto i = inventory();
+    REQUIRE(i.images.size() == 1);
+    return i.images[0];
+  }
+  parameter_shard_state state() { return run_command<parameter_shard_state>(*this, get_state{}); }
+};
+
+}  // namespace
+
+TEST_CASE("parameter shard: images come from a peer over the link, until they are complete") {
+  shard_stage s;
+  s.place(first_source);
+  const auto order = s.begun(first_source);
+  const auto images = s.images();
+  REQUIRE(images);
+  auto told = s.told();
+  CHECK(told.filling);
+  CHECK(told.from == first_source);
+  CHECK(told.chunks == tiny_chunks);
+  CHECK(told.ready == 0);
+  CHECK(told.bytes == 192);
+  s.say(order, true, true, first_source);
+  s.place(first_source);  // repeated
+  CHECK(s.out.take<begin_link>().empty());
+  while (!images->complete()) s.write_chunk(*images);
+  CHECK(s.notified == tiny_chunks);
+  s.say(order, false, false);
+  told = s.told();
+  CHECK(told.complete());
+  CHECK_FALSE(told.filling);
+  CHECK(told.pulled == 8);
+  CHECK(told.repeated == 4);
+  s.place(second_source);
+  CHECK(s.out.take<begin_link>().empty());
+  CHECK(s.state().in_use == 192);
+  CHECK(s.value_of("troupe_parameter_bytes") == 192);
+  CHECK(s.value_of("troupe_parameter_capacity_bytes") == 1000);
+}
+
+TEST_CASE("parameter shard: images come from the own checkpoint") {
+  shard_stage s;
+  s.place(worker_node);
+  REQUIRE(s.store.reads.size() == 1);
+  CHECK(s.store.reads[0] == s.images());
+  auto told = s.told();
+  CHECK(told.filling);
+  CHECK(told.from == worker_node);
+  s.place(worker_node);
+  s.place(first_source);  // the reader is their writer
+  CHECK(s.store.reads.size() == 1);
+  CHECK(s.out.take<begin_link>().empty());
+  SUBCASE("it ends") {
+    write_all_chunks(*s.store.reads[0]);
+    s.deliver(images_changed{});
+    CHECK(s.told().complete());
+  }
+  SUBCASE("it fails") {
+    s.store.reads[0]->fail("the disk is gone");
+    s.deliver(images_changed{});
+    told = s.told();
+    CHECK_FALSE(told.filling);
+    CHECK(told.problem == "the disk is gone");
+    s.drop();
+    s.store.reads.clear();
+    s.place(worker_node);  // from the beginning
+    CHECK(s.store.reads.size() == 1);
+    CHECK(s.told().problem.empty());
+  }
+}
+
+TEST_CASE("parameter shard: a reader takes over only when the link writes no more") {
+  shard_stage s;
+  s.place(first_source);
+  const auto order = s.begun(first_source);
+  s.say(order, true, true, first_source);
+  s.place(worker_node);
+  const auto end = s.out.one<end_link>();
+  CHECK(end.order > order);
+  CHECK(s.told().from == worker_node);
+  s.say(end.order, true, false);
+  CHECK(s.store.reads.empty());
+  s.place(worker_node);
+  CHECK(s.out.take<end_link>().empty());
+  s.say(end.order, false, false);
+  CHECK(s.store.reads.size() == 1);
+}
+
+TEST_CASE("parameter shard: what the link said before it knew the latest order is void") {
+  shard_stage s;
+  s.place(first_source);
+  const auto former = s.begun(first_source);
+  s.say(former, true, true, first_source);
+  s.place(second_source);
+  const auto order = s.begun(second_source);
+  s.say(former, false, false);  // it has lost its first source
+  CHECK(s.told().from == second_source);
+  s.place(worker_node);  // the link may be about to pull from the second one
+  CHECK(s.store.reads.empty());
+  const auto end = s.out.one<end_link>();
+  s.say(order, false, false);
+  CHECK(s.store.reads.empty());
+  s.say(end.order, false, false);
+  CHECK(s.store.reads.size() == 1);
+}
+
+TEST_CASE("parameter shard: images whose link has lost its source wait for an order") {
+  shard_stage s;
+  s.place(first_source);
+  const auto order = s.begun(first_source);
+  s.say(order, true, true, first_source);
+  s.write_chunk(*s.images());
+  s.say(order, true, false);
+  const auto told = s.told();
+  CHECK_FALSE(told.filling);
+  CHECK(told.ready == 1);
+  s.place(first_source);  // its new incarnation, perhaps
+  s.begun(first_source);
+  CHECK(s.told().filling);
+}
+
+TEST_CASE("parameter shard: without room, or with a damaged checkpoint, it reports the problem") {
+  shard_stage s;
+  s.store.full = true;
+  s.place(first_source);
+  auto told = s.told();
+  CHECK(told.problem.find("no room") != std::string::npos);
+  CHECK(told.chunks == 0);
+  CHECK(s.out.silent());
+  s.store.full = false;
+  s.store.problem = "config.json: is cut off";
+  s.place(first_source);
+  CHECK(s.told().problem == "config.json: is cut off");
+  s.store.problem.clear();
+  s.place(first_source);
+  s.begun(first_source);
+  CHECK(s.told().problem.empty());
+}
+
+TEST_CASE("parameter shard: a checkpoint that cannot be opened for reading is a problem of the images") {
+  shard_stage s;
+  s.place(first_source);
+  const auto order = s.begun(first_source);
+  s.store.problem = "no such folder";
+  s.place(worker_node);
+  s.say(s.out.one<end_link>().order, false, false);
+  CHECK(order == 1);
+  const auto told = s.told();
+  CHECK(told.problem == "no such folder");
+  CHECK_FALSE(told.filling);
+}
+
+TEST_CASE("parameter shard: followers learn the chunks that are there, and each later one") {
+  shard_stage s;
+  s.place(worker_node);
+  const auto images = s.images();
+  s.write_chunk(*images);
+  s.write_chunk(*images);
+  s.follow(s.link_of(first_source), 7);
+  s.follow(s.link_of(second_source), 3, 2);
+  const auto news = s.out.take_addressed<chunks_ready>();
+  REQUIRE(news.size() == 1);
+  CHECK(news[0].first == s.link_of(first_source));
+  CHECK(news[0].second ==
+        chunks_ready{{0}, 7, false, *images->offset(), 0, {hash_of(*images, 0), hash_of(*images, 1)}});
+  s.write_chunk(*images);
+  const auto later = s.out.take_addressed<chunks_ready>();
+  REQUIRE(later.size() == 2);
+  for (const auto& [_, c] : later) {
+    CHECK(c.first == 2);
+    CHECK(c.hashes == std::vector{hash_of(*images, 2)});
+  }
+  CHECK(later[1].second.follow == 3);
+  CHECK(s.state().followers == 2);
+}
+
+TEST_CASE("parameter shard: a new follow of a node replaces its former one, and the end of a node all") {
+  shard_stage s;
+  s.place(worker_node);
+  const auto images = s.images();
+  s.write_chunk(*images);
+  s.follow(s.link_of(first_source), 7);
+  s.out.forget();
+  s.follow(s.link_of(first_source, 2), 1);
+  const auto news = s.out.take_addressed<chunks_ready>();
+  REQUIRE(news.size() == 1);
+  CHECK(news[0].first == s.link_of(first_source, 2));
+  CHECK(news[0].second.first == 0);
+  s.deliver(node_down{first_source, {1}});
+  CHECK(s.state().followers == 1);
+  s.deliver(node_down{first_source, {2}});
+  CHECK(s.state().followers == 0);
+  s.follow(s.link_of(second_source), 1);
+  s.deliver(new_incarnation{{13}});
+  CHECK(s.state().followers == 0);
+}
+
+TEST_CASE("parameter shard: followers are told that images are gone, or cannot be pulled") {
+  shard_stage s;
+  s.follow(s.link_of(first_source), 7);
+  CHECK(s.out.one<chunks_ready>().gone);
+  s.place(worker_node);
+  s.follow(s.link_of(first_source), 8);
+  CHECK(s.out.take<chunks_ready>().empty());
+  s.drop();
+  const auto gone = s.out.one<chunks_ready>();
+  CHECK(gone.gone);
+  CHECK(gone.follow == 8);
+  CHECK(s.state().followers == 0);
+  s.store.reads.clear();
+  CHECK(s.images() == nullptr);
+  s.store.in_arena = false;
+  s.place(worker_node);
+  s.follow(s.link_of(first_source), 9);
+  CHECK(s.out.one<chunks_ready>().gone);
+}
+
+TEST_CASE("parameter shard: dropped images end the link, and leave the inventory") {
+  shard_stage s;
+  s.place(first_source);
+  const auto order = s.begun(first_source);
+  s.told();
+  s.say(order, true, true, first_source);
+  s.drop();
+  const auto end = s.out.one<end_link>();
+  CHECK(s.inventory().images.empty());
+  CHECK(s.images() == nullptr);
+  SUBCASE("they come again, while the link still pulls") {
+    s.place(second_source);
+    const auto next = s.begun(second_source);
+    CHECK(next > end.order);
+    s.say(end.order, true, false);
+    CHECK(s.told().from == second_source);
+    s.say(next, true, true, second_source);
+    CHECK(s.out.take<begin_link>().empty());
+  }
+  SUBCASE("the checkpoint waits for the link") {
+    s.place(worker_node);
+    const auto again = s.out.one<end_link>();
+    s.say(end.order, false, false);
+    CHECK(s.store.reads.empty());
+    s.say(again.order, false, false);
+    CHECK(s.store.reads.size() == 1);
+  }
+  s.drop(), s.drop();  // nothing is left
+}
+
+TEST_CASE("parameter shard: images that are still being read are not given to a second writer") {
+  shard_stage s;
+  s.place(worker_node);
+  REQUIRE(s.store.reads.size() == 1);
+  s.drop();
+  s.place(first_source);
+  CHECK(s.out.take<begin_link>().empty());
+  CHECK(s.images() == s.store.reads[0]);
+  const auto told = s.told();
+  CHECK(told.filling);
+  CHECK(told.from == worker_node);
+  write_all_chunks(*s.store.reads[0]);
+  s.deliver(images_changed{});
+  CHECK(s.told().complete());
+}
+
+TEST_CASE("parameter shard: orders of a deposed leader are ignored") {
+  shard_stage s;
+  s.place(first_source, 5);
+  s.out.forget();
+  s.place(second_source, 4);
+  s.drop(4);
+  CHECK(s.out.silent());
+  CHECK(s.images() != nullptr);
+  s.drop(5);
+  CHECK(s.images() == nullptr);
+}
+
+TEST_CASE("parameter shard: it reports at most every 50 ms, only news, and all to a pool that comes up") {
+  shard_stage s;
+  s.place(worker_node);
+  const auto first = s.out.take_addressed<shard_inventory>();
+  REQUIRE(first.size() == 1);
+  CHECK(first[0].first == address{scheduler_node, {}, role::parameter_pool, 0});
+  for (int i = 0; i < 3; ++i) s.write_chunk(*s.images());
+  s.run_until(s.now + 49ms);
+  CHECK(s.out.silent());
+  s.run_until(s.now + 1ms);
+  CHECK(s.out.one<shard_inventory>().images[0].ready == 3);
+  s.deliver(images_changed{});  // nothing has changed
+  s.run_until(s.now + 1s);
+  CHECK(s.out.silent());
+  CHECK(s.actor.next_wakeup() == never);
+  s.deliver(node_up{gateway_node, {11}});
+  CHECK(s.out.silent());
+  s.deliver(node_up{other_pool, {60}});
+  CHECK(s.out.take<shard_inventory>().size() == 2);
+  s.deliver(node_down{scheduler_node, {10}});
+  s.deliver(node_up{scheduler_node, {20}});
+  CHECK(s.out.silent());
+  s.run_until(s.now + 50ms);
+  CHECK(s.out.take<shard_inventory>().size() == 2);
+}
