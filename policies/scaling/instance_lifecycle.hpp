@@ -26,8 +26,8 @@ class instance_lifecycle {
   void on_loaded() {
     if (stage_ == instance_stage::loading) stage_ = instance_stage::serving;
   }
-  /// Takes the next steps on the way to the wanted stage. `empty`: no request and no step is left. The action
-  /// is to be carried out at once.
+  /// Takes the next steps on the way to the wanted stage. `empty`: nothing uses the weights, neither requests
+  /// nor the device. The action is to be carried out at once.
   action advance(bool empty) {
     using enum instance_stage;
     if (wanted_ == serving) {
@@ -38,7 +38,8 @@ class instance_lifecycle {
     }
     if (stage_ == serving) stage_ = draining;
     if (stage_ == draining && empty) stage_ = parked;
-    if (stage_ != loading && (stage_ != parked || wanted_ != idle)) return action::none;
+    const bool gives_up = stage_ == loading || (stage_ == parked && wanted_ == idle && empty);
+    if (!gives_up) return action::none;
     stage_ = idle;
     return action::unload;
   }

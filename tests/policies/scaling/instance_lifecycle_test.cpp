@@ -89,6 +89,17 @@ TEST_CASE("instance lifecycle: a serving engine that shall be idle drains first,
   CHECK(i.stage() == idle);
 }
 
+TEST_CASE("instance lifecycle: a parked engine that is in use again unloads later") {
+  auto i = serving_instance();
+  i.order(parked);
+  i.advance(true);
+  i.order(idle);
+  CHECK(i.advance(false) == action::none);
+  CHECK(i.stage() == parked);
+  CHECK(i.advance(true) == action::unload);
+  CHECK(i.stage() == idle);
+}
+
 TEST_CASE("instance lifecycle: orders to load or drain are ignored, and orders may be repeated") {
   auto i = serving_instance();
   i.order(draining);
