@@ -51,6 +51,7 @@ void parameter_pool::on(envelope& e, time_point now) {
                        [&](new_incarnation&) {
                          set_leading(false, now);
                          nodes_up_.clear();
+                         leaving_.clear();
                          engines_.clear();
                          shards_.clear();
                        },
@@ -133,13 +134,11 @@ scaling_view parameter_pool::reported(time_point now) const {
   return v;
 }
 
-std::vector<copy_target> parameter_pool::targets(const scaling_view& v, const instance_choice& c) const {
+/// Nodes of engines that will serve: they get the images, or keep them.
+std::vector<copy_target> parameter_pool::targets(const instance_choice& c) const {
   std::vector<copy_target> out;
-  for (const auto id : c.starting) {
-    const auto& e = cluster_.engines[id.value];
-    const auto* n = v.find(e.node);
-    if (n != nullptr && !n->has(e.model)) out.push_back({e.node, e.model});
-  }
+  for (const auto id : c.starting)
+    out.push_back({cluster_.engines[id.value].node, cluster_.engines[id.value].model});
   return out;
 }
 
@@ -165,7 +164,7 @@ void parameter_pool::reconcile(time_point now) {
   }
   const auto v = pending_.expected(reported(now));
   const auto choice = choose_instances(v);
-  auto copies = plan_copies(v, targets(v, choice), rates_);
+  auto copies = plan_copies(v, targets(choice), rates_);
   if (planted(bug::drop_last_copy) && copies.drops.empty() && !v.models.empty())
     for (const auto& n : v.nodes)
       if (n.has(v.models[0].id)) copies.drops = {{n.id, v.models[0].id}};

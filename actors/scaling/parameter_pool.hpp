@@ -53,7 +53,7 @@ class parameter_pool final : public actor {
   bool knows_all() const;
   /// Statuses and inventories alone.
   scaling_view reported(time_point now) const;
-  std::vector<copy_target> targets(const scaling_view& v, const instance_choice& c) const;
+  std::vector<copy_target> targets(const instance_choice& c) const;
   void reconcile(time_point now);
   bool is_pending() const;
   void repeat_orders(time_point now);

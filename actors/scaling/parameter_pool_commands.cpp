@@ -28,14 +28,17 @@ scaling_plan parameter_pool::scale(const scale_model& order, time_point now) {
     if (other.id == id) other.wanted = order.instances;
   const auto choice = choose_instances(v);
   if (std::ranges::count(choice.short_of_places, id) > 0) {
-    const auto usable =
-        std::ranges::count_if(v.places, [&](const auto& p) { return p.model == id && !p.unusable; });
+    const auto usable = std::ranges::count_if(v.places, [&](const auto& p) {
+      const bool serves =
+          p.stage == instance_stage::serving || std::ranges::count(choice.starting, p.engine) > 0;
+      return p.model == id && serves && !p.unusable && !v.find(p.node)->leaving;
+    });
     refuse(
         fmt::format("only {} of the {} places of '{}' can serve: the others' nodes are away, full or cannot "
                     "load it",
                     usable, engines_of(cluster_, id).size(), order.model));
   }
-  const auto copies = plan_copies(v, targets(v, choice), rates_);
+  const auto copies = plan_copies(v, targets(choice), rates_);
   if (!order.dry_run) {
     m->wanted = order.instances;
     changed_ = true;

@@ -28,7 +28,7 @@ struct instance_state {
   std::string model;
   uint32_t engine = 0;
   std::string node;
-  std::string stage;  ///< idle, loading, serving, draining, parked, or away
+  std::string stage;  ///< idle, loading, serving, draining, parked, unusable or away
   TROUPE_MESSAGE(instance_state, model, engine, node, stage)
 };
 struct wanted_instances {
