@@ -108,11 +108,13 @@ void request_router::refuse(request_id id, drop_reason why) {
   forget(r);
 }
 
-/// No engine serves or is loaded, but one could be.
+/// No engine serves, but one could be started, or may still appear.
 bool request_router::may_start(const request& r, time_point now) const {
-  if (options_.cold_start == duration{} || now >= r.since + options_.cold_start) return false;
-  return std::ranges::any_of(engines_,
-                             [](const auto& e) { return e.second.up && e.second.said.problem.empty(); });
+  if (options_.cold_start == duration{}) return false;
+  if (!r.asked.started && now >= r.since + options_.cold_start) return false;
+  return std::ranges::any_of(engines_, [&](const auto& e) {
+    return e.second.up ? e.second.said.problem.empty() : !e.second.heard && !warm_up_over_;
+  });
 }
 
 void request_router::place_waiting(time_point now) {
@@ -137,7 +139,7 @@ void request_router::place_waiting(time_point now) {
     }
     if (open == 0 && may_start(r, now)) {
       wants_instance_ = wants_instance_ || coming == 0;
-      cold_due_ = std::min(cold_due_, r.since + options_.cold_start);
+      if (!asked.started) cold_due_ = std::min(cold_due_, r.since + options_.cold_start);
     } else if (suitable == 0 && (coming == 0 || (open == 0 && options_.cold_start > duration{}))) {
       if (open > 0 && !asked.adapter.empty())
         refuse(asked.id, drop_reason::undeployed);

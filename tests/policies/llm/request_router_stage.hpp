@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "policies/llm/request_router.hpp"
 
@@ -13,14 +14,16 @@ inline constexpr address gateway_address{node_id{7}, {}, role::llm_gateway, 0};
 
 /// Engines with room for four sequences and 160 positions in blocks of 10.
 struct router_stage {
-  explicit router_stage(uint32_t engines, std::string_view routing = "punica", uint32_t max_waiting = 100)
-      : router(options(engines, max_waiting), (*routing_policies().find(routing))()) {
+  explicit router_stage(uint32_t engines, std::string_view routing = "punica", uint32_t max_waiting = 100,
+                        duration cold_start = {})
+      : router(options(engines, max_waiting, cold_start), (*routing_policies().find(routing))()) {
     for (uint32_t i = 0; i < engines; ++i) say(i);
   }
-  static request_router::options options(uint32_t engines, uint32_t max_waiting) {
+  static request_router::options options(uint32_t engines, uint32_t max_waiting, duration cold_start) {
     request_router::options o;
     for (uint32_t i = 0; i < engines; ++i) o.engines.push_back({i});
     o.max_waiting = max_waiting;
+    o.cold_start = cold_start;
     return o;
   }
   void say(uint32_t engine, float used = 0, bool ready = true) {
@@ -33,6 +36,14 @@ struct router_stage {
     s.max_sequences = 4;
     s.adapter_slots = 3;
     s.kv_used = used;
+    router.on_status(s, now);
+  }
+  /// It takes no requests.
+  void say_stage(uint32_t engine, instance_stage stage, std::string problem = {}) {
+    engine_status s;
+    s.engine = {engine};
+    s.stage = stage;
+    s.problem = std::move(problem);
     router.on_status(s, now);
   }
   void know(uint32_t engine, const std::string& adapter) {
