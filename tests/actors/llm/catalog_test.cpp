@@ -91,3 +91,51 @@ TEST_CASE("llm catalog: a model whose engines are expected back is up until one 
   c.lose(engine_id{0});
   CHECK_FALSE(c.find("a")->up);
 }
+
+TEST_CASE("llm catalog: a model that is started on demand is up while one of its engines can be started") {
+  auto cluster = two_models();
+  cluster.llms[0].scales = true;
+  llm_catalog c(cluster);
+  const auto say = [&](uint32_t engine, bool ready, std::string problem = {}) {
+    engine_status s;
+    s.engine = engine_id{engine};
+    s.ready = ready;
+    s.problem = std::move(problem);
+    c.update(s);
+  };
+  CHECK_FALSE(c.find("a")->up);  // no engine has reported
+  say(0, false);
+  CHECK(c.find("a")->up);
+  CHECK_FALSE(c.engines()[0].ready);
+  say(2, false);
+  CHECK_FALSE(c.find("b")->up);  // it does not scale
+  say(0, false, "the file is cut off");
+  CHECK_FALSE(c.find("a")->up);
+  say(1, false);
+  CHECK(c.find("a")->up);
+  c.lose(engine_id{1});
+  CHECK_FALSE(c.find("a")->up);
+}
+
+TEST_CASE("llm catalog: a model is awaited unless it may have no instances") {
+  auto cluster = two_models();
+  cluster.llms[0].scales = true;
+  engine_status s;
+  s.ready = true;
+  s.engine = engine_id{2};
+  SUBCASE("it may have none") {
+    llm_catalog c(cluster);
+    CHECK_FALSE(c.every_model_was_served());
+    c.update(s);
+    CHECK(c.every_model_was_served());
+  }
+  SUBCASE("it has one at least") {
+    cluster.llms[0].min_instances = 1;
+    llm_catalog c(cluster);
+    c.update(s);
+    CHECK_FALSE(c.every_model_was_served());
+    s.engine = engine_id{1};
+    c.update(s);
+    CHECK(c.every_model_was_served());
+  }
+}

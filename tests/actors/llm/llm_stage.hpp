@@ -16,6 +16,13 @@ namespace troupe::test {
 /// them. `steps_ahead` counts from the next load on.
 class scripted_engine_device final : public llm::engine_device {
  public:
+  void load() override { ++loads; }
+  void unload() override {
+    CHECK(!running);
+    CHECK(reading.empty());
+    ++unloads;
+    events_.clear(), loading.clear(), here.clear();
+  }
   void start(const llm::llm_step& step, std::span<const llm::token_sampling> samplings,
              const llm::layer_range& layers) override {
     CHECK((!running || steps_ahead > 0));
@@ -101,7 +108,16 @@ class scripted_engine_device final : public llm::engine_device {
     deliver(e);
   }
 
+  void end_read(llm::adapter_id id) {
+    REQUIRE(reading.erase(id) == 1);
+    llm::engine_event e;
+    e.what = llm::engine_event::kind::adapter_read;
+    e.adapter = id;
+    deliver(e);
+  }
+
   std::optional<llm::llm_step> running, next;
+  uint32_t loads = 0, unloads = 0;
   uint32_t steps_ahead = 0;
   duration longest_step{};
   uint64_t steps = 0;

@@ -8,18 +8,21 @@ using namespace troupe::test;
 namespace {
 
 struct router_stage : stage<llm_router> {
-  explicit router_stage(duration consolidate_every = {}) : stage(the_router, options(consolidate_every)) {
+  explicit router_stage(duration consolidate_every = {}, duration cold_start = {})
+      : stage(the_router, options(consolidate_every, cold_start)) {
     deliver(node_up{gateway_node, {11}});
     deliver(node_up{worker_node, {12}});
     deliver(node_up{other_node, {13}});
     for (uint32_t i = 0; i < 2; ++i) say(i);
   }
-  static llm_router::options options(duration consolidate_every) {
+  static llm_router::options options(duration consolidate_every, duration cold_start) {
     llm_router::options o;
     o.name = "m";
     o.routing = "least_loaded";
     o.engines = {{{0}, worker_node}, {{1}, other_node}};
     o.consolidate_every = consolidate_every;
+    o.cold_start = cold_start;
+    if (cold_start > duration{}) o.pools = {scheduler_node, worker_node};
     return o;
   }
   void say(uint32_t engine, bool ready = true) {
@@ -122,4 +125,46 @@ TEST_CASE("llm router: a new incarnation of its node starts without engines and 
   s.deliver(new_incarnation{{20}});
   CHECK(s.state().requests == 0);
   CHECK(s.state().engines[0].state == "away");
+}
+
+TEST_CASE("llm router: it asks pools for an instance at most every 100 ms while a request waits for one") {
+  router_stage s({}, 1s);
+  for (const uint32_t i : {0, 1}) s.say(i, false);
+  CHECK(s.out.take<want_instance>().empty());
+  s.add(1);
+  const auto asked = s.out.take_addressed<want_instance>();
+  REQUIRE(asked.size() == 2);
+  CHECK(asked[0].first == address{scheduler_node, {}, role::parameter_pool, 0});
+  CHECK(asked[1].first.node == worker_node);
+  s.run_until(s.now + 50ms);
+  s.add(2);
+  s.run_until(s.now + 49ms);
+  CHECK(s.out.silent());
+  s.run_until(s.now + 801ms);
+  CHECK(s.out.take<want_instance>().size() == 18);
+  CHECK(s.out.silent());
+  SUBCASE("one starts") {
+    s.say(1);
+    CHECK(s.out.one<placements>().requests.size() == 2);
+  }
+  SUBCASE("none starts in time") {
+    s.run_until(s.now + 100ms);
+    CHECK(s.out.one<drops>().requests[0].reason == drop_reason::no_capacity);
+    s.run_until(s.now + 50ms);
+    CHECK(s.out.one<drops>().requests[0].id == request_id{2});
+  }
+  s.out.forget();
+  s.run_until(s.now + 1s);
+  CHECK(s.out.silent());
+}
+
+TEST_CASE("llm router: requests of an engine that drains migrate") {
+  router_stage s({}, 1s);
+  s.add(1);
+  CHECK(s.out.one<placements>().requests[0].to == engine_id{0});
+  s.say(0, false);
+  const auto moved = s.out.one<placements>().requests;
+  CHECK(moved[0].to == engine_id{1});
+  CHECK(moved[0].why == route_reason::drained);
+  CHECK(s.out.silent());
 }
