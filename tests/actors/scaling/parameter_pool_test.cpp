@@ -180,7 +180,7 @@ TEST_CASE("parameter pool: only the leader's pool orders, and a new leader goes 
   const auto stages = s.out.take<set_stage>();
   REQUIRE(stages.size() == 2);
   CHECK(stages[0].term == term_id{7});
-  s.deliver(leadership{{8}, standby_node, {50}});
+  s.deliver(leadership{{8}, pool_standby, {50}});
   CHECK(s.run(3s).empty());
   CHECK(s.refusal("m", 1).find("not the leader") != std::string::npos);
   s.workers[3].stage = draining;

@@ -12,7 +12,7 @@
 
 namespace troupe::test {
 
-inline constexpr node_id standby_node{5};
+inline constexpr node_id pool_standby{5};
 inline constexpr uint64_t pool_image_bytes = 100;
 inline constexpr uint32_t pool_image_chunks = 8;
 
@@ -26,7 +26,7 @@ struct pool_parts {
       n.roles = {node_role::worker};
     }
     cluster.nodes[0].roles = {node_role::scheduler};
-    if (standby) cluster.nodes[standby_node.value].roles = {node_role::standby};
+    if (standby) cluster.nodes[pool_standby.value].roles = {node_role::standby};
     cluster.llms.resize(2);
     cluster.llms[0].name = "m";
     cluster.llms[0].scales = true;
