@@ -88,7 +88,7 @@ struct link_stage : link_parts, stage<chain_link> {
   uint64_t order = 0;
 };
 
-using numbers = std::vector<uint32_t>;
+using chunk_numbers = std::vector<uint32_t>;
 
 }  // namespace
 
@@ -97,11 +97,11 @@ TEST_CASE("chain link: it pulls chunks in their order, a window at a time, and i
   const auto number = s.follow(first_source);
   CHECK(s.memory.byte_pulls.empty());
   s.announce(first_source, number, 0, tiny_chunks);
-  CHECK(s.under_way() == numbers{0, 1});
+  CHECK(s.under_way() == chunk_numbers{0, 1});
   CHECK(s.memory.byte_pulls[0].peer == first_source);
   CHECK(s.memory.byte_pulls[0].into.size() == tiny_chunk_bytes);
   s.end_pull();
-  CHECK(s.under_way() == numbers{1, 2});
+  CHECK(s.under_way() == chunk_numbers{1, 2});
   CHECK(s.images->chunks_ready() == 1);
   CHECK(s.state().from == "n4");
   CHECK(s.state().in_flight == 2);
@@ -122,7 +122,7 @@ TEST_CASE("chain link: chunks become ready in their order, although pulls end in
   link_stage s;
   s.announce(first_source, s.follow(first_source), 0, 3);
   s.end_pull(1);
-  CHECK(s.under_way() == numbers{0, 2});
+  CHECK(s.under_way() == chunk_numbers{0, 2});
   CHECK(s.images->chunks_ready() == 0);
   s.end_pull(1);
   s.end_pull(0);
@@ -134,9 +134,9 @@ TEST_CASE("chain link: it pulls what is announced while it pulls") {
   link_stage s;
   const auto number = s.follow(first_source);
   s.announce(first_source, number, 0, 1);
-  CHECK(s.under_way() == numbers{0});
+  CHECK(s.under_way() == chunk_numbers{0});
   s.announce(first_source, number, 1, 2);
-  CHECK(s.under_way() == numbers{0, 1});
+  CHECK(s.under_way() == chunk_numbers{0, 1});
   s.announce(first_source, number, 2, 5);
   CHECK(s.under_way().size() == 2);
   s.end_all_pulls();
@@ -157,7 +157,7 @@ TEST_CASE("chain link: a chunk with a wrong hash is pulled again, and never read
   s.run_until(s.now + 19ms);
   CHECK(s.memory.byte_pulls.empty());
   s.run_until(s.now + 1ms);
-  CHECK(s.under_way() == numbers{0});
+  CHECK(s.under_way() == chunk_numbers{0});
   s.end_pull(0, pull_status::ok, true);
   CHECK(s.images->chunks_ready() == 0);
   s.run_until(s.now + 20ms);
@@ -172,11 +172,11 @@ TEST_CASE("chain link: after a pull that failed it waits, then pulls the same ch
   link_stage s;
   s.announce(first_source, s.follow(first_source), 0, tiny_chunks);
   s.end_pull(0, pull_status::lost);
-  CHECK(s.under_way() == numbers{1});
+  CHECK(s.under_way() == chunk_numbers{1});
   s.end_pull();
   CHECK(s.under_way().empty());
   s.run_until(s.now + 20ms);
-  CHECK(s.under_way() == numbers{0, 2});
+  CHECK(s.under_way() == chunk_numbers{0, 2});
   s.end_all_pulls();
   CHECK(s.images_are_whole());
   CHECK(s.told().repeated == 4);
@@ -187,7 +187,7 @@ TEST_CASE("chain link: it goes on from the first chunk that it lacks when its so
   s.announce(first_source, s.follow(first_source), 0, 6);
   s.end_pull();
   s.end_pull();
-  CHECK(s.under_way() == numbers{2, 3, 4});
+  CHECK(s.under_way() == chunk_numbers{2, 3, 4});
   s.deliver(node_down{first_source, {39}});  // an earlier incarnation
   CHECK(s.out.silent());
   s.deliver(node_down{first_source, {40}});
@@ -210,14 +210,14 @@ TEST_CASE("chain link: it goes on from the first chunk that it lacks when its so
     CHECK(s.images->chunks_ready() == 2);
     s.run_until(s.now + 20ms);
     s.announce(second_source, s.follow(second_source, 2), 2, tiny_chunks);
-    CHECK(s.under_way() == numbers{2, 3, 4});
+    CHECK(s.under_way() == chunk_numbers{2, 3, 4});
   }
   SUBCASE("pulls are still under way") {
     s.announce(second_source, s.follow(second_source, 2), 2, tiny_chunks);
-    CHECK(s.under_way() == numbers{2, 3, 4});  // of the former source: they write to the same memory
+    CHECK(s.under_way() == chunk_numbers{2, 3, 4});  // of the former source: they write to the same memory
     for (int i = 0; i < 3; ++i) s.end_pull(0, pull_status::lost);
     s.run_until(s.now + 20ms);
-    CHECK(s.under_way() == numbers{2, 3, 4});
+    CHECK(s.under_way() == chunk_numbers{2, 3, 4});
     CHECK(s.state().repeated == 9);  // the window: 2, 4 and 3 bytes
   }
   for (const auto& p : s.memory.byte_pulls) CHECK(p.peer == second_source);
@@ -289,7 +289,7 @@ TEST_CASE("chain link: announcements of former sources are void") {
   s.announce(first_source, former, 0, 2);
   CHECK(s.memory.byte_pulls.empty());
   s.announce(first_source, again, 0, 2);
-  CHECK(s.under_way() == numbers{0, 1});
+  CHECK(s.under_way() == chunk_numbers{0, 1});
 }
 
 TEST_CASE("chain link: it follows no node that is not up, and says so") {
@@ -346,7 +346,7 @@ TEST_CASE("chain link: an order to end stops further pulls, and is answered when
   s.deliver(end_link{++s.order});
   CHECK(s.told().busy);
   s.end_pull();
-  CHECK(s.under_way() == numbers{1});
+  CHECK(s.under_way() == chunk_numbers{1});
   CHECK(s.out.silent());
   s.end_pull();
   CHECK_FALSE(s.told().busy);
