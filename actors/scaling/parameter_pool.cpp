@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "actors/common/planted_bug.hpp"
 
@@ -11,6 +12,7 @@ namespace {
 
 constexpr duration settling = 2s;    // after which a new leader decides although some nodes have not reported
 constexpr duration interval = 10ms;  // between two decisions at least
+constexpr duration problem_pause = 10s;  // after which a node tries again to get images with a problem
 constexpr duration order_again = 500ms;  // after which an order without effect is given again
 
 }  // namespace
@@ -122,9 +124,14 @@ scaling_view parameter_pool::reported(time_point now) const {
   v.copies = cluster_.scaling.copies;
   for (const auto& m : models_)
     v.models.push_back({m.id, cluster_.llms[m.id.value].name, m.wanted.value_or(0), m.bytes});
-  for (const auto& [id, s] : shards_)
+  for (const auto& [id, s] : shards_) {
     v.nodes.push_back({id, s.capacity, cluster_.nodes[id.value].max_engines,
                        std::ranges::count(leaving_, id) > 0, s.images});
+    std::erase_if(v.nodes.back().images, [&, node = id](const image_state& i) {
+      const auto known = problems_.find({node, i.model});
+      return !i.problem.empty() && known != problems_.end() && now >= known->second + problem_pause;
+    });
+  }
   for (const auto& [id, e] : engines_) {
     const auto& spec = cluster_.engines[id.value];
     if (v.find(spec.node) == nullptr) continue;
@@ -163,6 +170,7 @@ void parameter_pool::reconcile(time_point now) {
     return;
   }
   const auto v = pending_.expected(reported(now));
+  learn_problems(now);
   const auto choice = choose_instances(v);
   auto copies = plan_copies(v, targets(choice), rates_);
   if (planted(bug::drop_last_copy) && copies.drops.empty() && !v.models.empty())
@@ -182,6 +190,21 @@ void parameter_pool::reconcile(time_point now) {
   for (const auto& [_, e] : engines_)
     if (e.stage == instance_stage::parked && e.parked_at + cluster_.scaling.park > now)
       again_at_ = std::min(again_at_, e.parked_at + cluster_.scaling.park);
+}
+
+/// An image with a problem that is old enough was left out of the view, so that it is placed again.
+void parameter_pool::learn_problems(time_point now) {
+  std::map<std::pair<node_id, llm_id>, time_point> latest;
+  for (const auto& [node, s] : shards_)
+    for (const auto& i : s.images) {
+      if (i.problem.empty()) continue;
+      const auto known = problems_.find({node, i.model});
+      const auto since =
+          known == problems_.end() || now >= known->second + problem_pause ? now : known->second;
+      latest[{node, i.model}] = since;
+      again_at_ = std::min(again_at_, since + problem_pause);
+    }
+  problems_ = std::move(latest);
 }
 
 bool parameter_pool::is_pending() const {

@@ -55,6 +55,7 @@ class parameter_pool final : public actor {
   scaling_view reported(time_point now) const;
   std::vector<copy_target> targets(const instance_choice& c) const;
   void reconcile(time_point now);
+  void learn_problems(time_point now);
   bool is_pending() const;
   void repeat_orders(time_point now);
   void send_orders(const std::vector<stage_order>& stages, const copy_plan& copies);
@@ -70,6 +71,8 @@ class parameter_pool final : public actor {
   std::map<engine_id, known_engine> engines_;  ///< of models that scale, on nodes that are up
   std::map<node_id, shard_inventory> shards_;
   pending_orders pending_;
+  std::map<std::pair<node_id, llm_id>, time_point>
+      problems_;  ///< of images: seen, or tried again, at that time
   bool leads_ = false;
   term_id term_;
   time_point leads_since_ = never;

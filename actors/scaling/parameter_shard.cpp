@@ -55,6 +55,10 @@ void parameter_shard::on(envelope& e, time_point) {
 
 void parameter_shard::place(const place_copy& order) {
   auto& h = holdings_[order.model];
+  if (h.images && h.images->failed()) {
+    h.images->forget(h.listener);
+    h.images.reset();
+  }
   if (!h.images) get_images(order.model, h);
   changed_ = true;
   if (!h.images || h.images->complete() || h.reading) return;
@@ -72,7 +76,9 @@ void parameter_shard::get_images(llm_id model, holding& h) {
     h.images = store_.find(model);
     if (!h.images) h.images = store_.create(model);
     h.listener = h.images->listen(options_.notify);
-    h.reading = h.images == writers_[model].read.lock();
+    const auto& w = writers_[model];
+    h.reading = h.images == w.read.lock();
+    h.pulled_before = w.pulled, h.repeated_before = w.repeated;
   } catch (const std::bad_alloc&) {
     h.problem = "the node has no room for the images of the model: raise parameter_mb of the [[node]]";
   } catch (const std::exception& e) {
@@ -166,7 +172,7 @@ image_state parameter_shard::state_of(llm_id model, const holding& h) const {
   s.model = model;
   s.problem = h.problem;
   if (const auto w = writers_.find(model); w != writers_.end())
-    s.pulled = w->second.pulled, s.repeated = w->second.repeated;
+    s.pulled = w->second.pulled - h.pulled_before, s.repeated = w->second.repeated - h.repeated_before;
   if (!h.images) return s;
   s.chunks = static_cast<uint32_t>(h.images->chunks().size());
   s.ready = h.images->chunks_ready();

@@ -39,10 +39,11 @@ class parameter_shard final : public actor {
   struct holding {
     std::shared_ptr<llm::image_set> images;
     uint64_t listener = 0;
-    bool reading = false;         ///< by the store, from the checkpoint
-    std::optional<node_id> from;  ///< the link follows this node, or is about to
-    bool read_next = false;       ///< once the link writes no more
-    std::string problem;          ///< why there are no images
+    bool reading = false;                             ///< by the store, from the checkpoint
+    std::optional<node_id> from;                      ///< the link follows this node, or is about to
+    bool read_next = false;                           ///< once the link writes no more
+    std::string problem;                              ///< why there are no images
+    uint64_t pulled_before = 0, repeated_before = 0;  ///< by the link, for former images
   };
   /// Who may write to images of a model, also to those that were dropped.
   struct writer_state {

@@ -19,7 +19,7 @@ PACED = """[links]
 pace = true
 [[link]]
 nodes = ["head", "first", "second", "third"]
-gbit_per_s = 0.03
+gbit_per_s = 0.012
 """
 
 

@@ -25,11 +25,11 @@ struct router_stage : stage<llm_router> {
     if (cold_start > duration{}) o.pools = {scheduler_node, worker_node};
     return o;
   }
-  void say(uint32_t engine, bool ready = true) {
+  void say(uint32_t engine, bool ready = true, instance_stage otherwise = instance_stage::loading) {
     engine_status s;
     s.engine = {engine};
     s.ready = ready;
-    s.stage = ready ? instance_stage::serving : instance_stage::loading;
+    s.stage = ready ? instance_stage::serving : otherwise;
     s.kv_tokens = 1000;
     s.block_tokens = 10;
     s.max_sequences = 4;
@@ -129,7 +129,7 @@ TEST_CASE("llm router: a new incarnation of its node starts without engines and 
 
 TEST_CASE("llm router: it asks pools for an instance at most every 100 ms while a request waits for one") {
   router_stage s({}, 1s);
-  for (const uint32_t i : {0, 1}) s.say(i, false);
+  for (const uint32_t i : {0, 1}) s.say(i, false, instance_stage::idle);
   CHECK(s.out.take<want_instance>().empty());
   s.add(1);
   const auto asked = s.out.take_addressed<want_instance>();

@@ -121,8 +121,8 @@ struct pool_stage : pool_parts, stage<parameter_pool> {
         add(cluster.nodes[to.node.value].name + "<" + cluster.nodes[o.from.value].name);
         if (!workers.contains(to.node.value)) continue;
         auto& images = workers[to.node.value].images;
-        if (images.empty())
-          images.push_back({{0}, pool_image_chunks, 0, true, o.from, pool_image_bytes, 0, 0});
+        if (images.empty() || !images[0].problem.empty())
+          images.assign(1, {{0}, pool_image_chunks, 0, true, o.from, pool_image_bytes, 0, 0});
         images[0].filling = true, images[0].from = o.from;
         if (!place_problem.empty()) images[0] = {{0}, 0, 0, false, {}, 0, 0, 0, place_problem};
       }
