@@ -19,6 +19,7 @@ void spawn_chain_links(const spawn_context& node) {
   for (uint32_t i = 0; images != nullptr && i < node.cluster.llms.size(); ++i)
     if (may_run_chain_link(node.cluster, node.self, i))
       node.hosts.shared(role::chain_link)
+          .direct(false)
           .add<chain_link>(node.name(role::chain_link, i),
                            chain_link::options{llm_id{i}, node.cluster.scaling.window}, node.cluster,
                            node.memory, *images);

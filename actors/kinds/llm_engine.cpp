@@ -23,7 +23,7 @@ llm_engine::options engine_options(const spawn_context& node, engine_id id) {
   o.prefill = m.prefill;
   o.adapter_slots = m.adapter_slots;
   if (node.env.devices.adapters_of) o.adapters = node.env.devices.adapters_of(model);
-  o.on_unusable = node.env.process.on_unusable;
+  if (!m.scales) o.on_unusable = node.env.process.on_unusable;  // else another place serves
   return o;
 }
 
@@ -36,8 +36,10 @@ void spawn_llm_engine(const spawn_context& node) {
   const auto& engines = node.cluster.engines;
   for (uint32_t i = 0; device_of && i < engines.size(); ++i)
     if (engines[i].node == node.self)
-      node.hosts.own().add<llm_engine>(node.name(role::llm_engine, i), engine_options(node, engine_id{i}),
-                                       device_of(engine_id{i}));
+      node.hosts.own()
+          .direct(!node.cluster.llms[engines[i].model.value].scales)  // unloading waits for the device
+          .add<llm_engine>(node.name(role::llm_engine, i), engine_options(node, engine_id{i}),
+                           device_of(engine_id{i}));
 }
 
 }  // namespace

@@ -17,7 +17,9 @@ void spawn_parameter_shard(const spawn_context& node) {
   o.notify = [&post = node.post, to = address{node.self, {}, role::parameter_shard, 0}] {
     post.send(to, images_changed{});
   };
-  node.hosts.shared(role::parameter_shard).add<parameter_shard>(node.name(role::parameter_shard), o, *images);
+  node.hosts.shared(role::parameter_shard)
+      .direct(false)  // it takes memory for whole models
+      .add<parameter_shard>(node.name(role::parameter_shard), o, *images);
 }
 
 }  // namespace

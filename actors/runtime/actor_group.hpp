@@ -34,6 +34,14 @@ class actor_group final : public outbox {
  public:
   explicit actor_group(message_sink& beyond) : beyond_(beyond) {}
 
+  /// Whether senders may take its turns while its CAF host sleeps, as they do by default: not if turns are
+  /// long.
+  actor_group& direct(bool allowed) {
+    direct_ = allowed;
+    return *this;
+  }
+  bool is_direct() const { return direct_; }
+
   /// Builds an actor with this group as its outbox.
   template <class Actor, class... Args>
   Actor& add(address self, Args&&... args) {
@@ -105,6 +113,7 @@ class actor_group final : public outbox {
   std::vector<envelope> leaving_;
   std::vector<uint32_t> touched_, round_;
   tournament<time_point> wakeups_{never};
+  bool direct_ = true;
 };
 
 }  // namespace troupe

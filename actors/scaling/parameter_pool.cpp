@@ -103,7 +103,7 @@ bool parameter_pool::knows_all() const {
 /// A cluster that has just begun has no images: its models get the instances of the file. A new leader of a
 /// running one takes over what there is.
 void parameter_pool::learn_wanted(time_point now) {
-  if (!knows_all() && now < leads_since_ + settling) return;
+  if (!knows_all() && (now < leads_since_ + settling || shards_.empty())) return;
   for (auto& m : models_) {
     if (m.wanted) continue;
     const auto& file = cluster_.llms[m.id.value];

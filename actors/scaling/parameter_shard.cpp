@@ -58,6 +58,7 @@ void parameter_shard::place(const place_copy& order) {
   if (h.images && h.images->failed()) {
     h.images->forget(h.listener);
     h.images.reset();
+    tell_gone(order.model);
   }
   if (!h.images) get_images(order.model, h);
   changed_ = true;
@@ -111,6 +112,15 @@ void parameter_shard::read(llm_id model, holding& h) {
   }
 }
 
+/// To the followers of a model, which need another source.
+void parameter_shard::tell_gone(llm_id model) {
+  std::erase_if(followers_, [&](const auto& f) {
+    if (f.first.first != model) return false;
+    send(f.second.link, chunks_ready{model, f.second.follow, true, 0, 0, {}});
+    return true;
+  });
+}
+
 void parameter_shard::drop(llm_id model) {
   const auto found = holdings_.find(model);
   if (found == holdings_.end()) return;
@@ -119,11 +129,7 @@ void parameter_shard::drop(llm_id model) {
   if (auto& w = writers_[model]; w.link_busy)
     send(on_node(self_.node, role::chain_link, model.value), end_link{++w.order});
   holdings_.erase(found);
-  std::erase_if(followers_, [&](const auto& f) {
-    if (f.first.first != model) return false;
-    send(f.second.link, chunks_ready{model, f.second.follow, true, 0, 0, {}});
-    return true;
-  });
+  tell_gone(model);
   changed_ = true;
 }
 

@@ -60,6 +60,7 @@ class parameter_shard final : public actor {
 
   void place(const place_copy& order);
   void get_images(llm_id model, holding& h);
+  void tell_gone(llm_id model);
   void drop(llm_id model);
   void fill(llm_id model, holding& h);
   void read(llm_id model, holding& h);

@@ -103,8 +103,11 @@ class cpu_model final : public step_model {
 computing_options on_cpu(cpu_engine_options o) {
   computing_options out;
   out.folder = o.folder, out.adapter_slots = o.adapter_slots, out.adapter_bytes = o.adapter_bytes;
-  out.images = [library = o.library ? o.library : std::make_shared<image_library>(), folder = o.folder,
-                weights = o.weights, threads = o.threads] { return library->open(folder, weights, threads); };
+  out.images = o.images;
+  if (!out.images)
+    out.images = [library = o.library ? o.library : std::make_shared<image_library>(), folder = o.folder,
+                  weights = o.weights,
+                  threads = o.threads] { return library->open(folder, weights, threads); };
   out.make = [o = std::move(o)](const model_config& config) -> std::unique_ptr<step_model> {
     omp_set_num_threads(std::max(1, o.threads));  // for this thread, which runs the steps
     return std::make_unique<cpu_model>(o, config);

@@ -11,6 +11,7 @@
 namespace troupe::llm {
 
 class image_library;
+class image_set;
 
 struct cpu_engine_options {
   std::filesystem::path folder;    ///< of the checkpoint
@@ -23,6 +24,8 @@ struct cpu_engine_options {
   uint64_t adapter_bytes = 0;  ///< limit of the adapter store in host memory
   /// Shares the weights of engines of the same checkpoint and type; null: this one has its own.
   std::shared_ptr<image_library> library = {};
+  /// Instead: images that others load. Throws model_error if there are none.
+  std::function<std::shared_ptr<image_set>()> images = {};
 };
 
 /// Options with which a computing_engine_device runs on the CPU.

@@ -134,8 +134,9 @@ void request_router::place_waiting(time_point now) {
     for (const auto& [_, e] : engines_) {
       open += e.open();
       suitable += may_have(e, asked, number_of(asked.adapter));
-      coming += e.up ? e.said.stage == instance_stage::loading && e.said.problem.empty()
-                     : !e.heard && !warm_up_over_;
+      const bool scales = options_.cold_start > duration{};
+      const bool loads = scales ? e.said.stage == instance_stage::loading : !e.said.ready;
+      coming += e.up ? loads && e.said.problem.empty() : !e.heard && !warm_up_over_;
     }
     if (open == 0 && may_start(r, now)) {
       wants_instance_ = wants_instance_ || coming == 0;

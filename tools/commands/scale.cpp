@@ -29,10 +29,17 @@ int fail(bool json, int code, const std::string& why) {
   return code;
 }
 
-uint64_t pulled_bytes(const parameter_pool_state& s, const std::string& model) {
+/// Bytes of the model that came from peers between two looks.
+uint64_t pulled_bytes(const parameter_pool_state& before, const parameter_pool_state& now,
+                      const std::string& model) {
   uint64_t out = 0;
-  for (const auto& c : s.copies)
-    if (c.model == model) out += c.pulled;
+  for (const auto& c : now.copies) {
+    if (c.model != model) continue;
+    const auto was = std::ranges::find_if(
+        before.copies, [&](const copy_state& b) { return b.model == model && b.node == c.node; });
+    const auto had = was == before.copies.end() ? 0 : was->pulled;
+    out += c.pulled > had ? c.pulled - had : 0;
+  }
   return out;
 }
 
@@ -115,7 +122,7 @@ int scale_instances(const cluster_spec& cluster, const scale_options& options) {
       const auto p = progress_of(*now, options.model);
       reached = p.serving == options.instances && p.others == 0 && !p.copying;
       doc["took_s"] = to_seconds(time.now() - began);
-      doc["pulled_bytes"] = pulled_bytes(*now, options.model) - pulled_bytes(*before, options.model);
+      doc["pulled_bytes"] = pulled_bytes(*before, *now, options.model);
     }
     if (!reached && time.now() > give_up) break;
     if (!reached) std::this_thread::sleep_for(std::chrono::milliseconds(10));

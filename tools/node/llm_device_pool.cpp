@@ -97,14 +97,17 @@ llm::cuda_engine_options cuda(const llm_spec& m, uint32_t gpu) {
 #endif
 
 /// `gpu`: the first GPU of the engine.
-std::unique_ptr<llm::engine_device> make_device(const llm_spec& m, const clock& time,
-                                                std::function<void()> ready,
-                                                const std::shared_ptr<llm::image_library>& library,
-                                                [[maybe_unused]] uint32_t gpu) {
+std::unique_ptr<llm::engine_device> make_device(
+    const llm_spec& m, const clock& time, std::function<void()> ready,
+    const std::shared_ptr<llm::image_library>& library,
+    const std::function<std::shared_ptr<llm::image_set>()>& images, [[maybe_unused]] uint32_t gpu) {
   switch (m.device) {
     case device_kind::emulated: return emulated(m, time);
-    case device_kind::cpu:
-      return std::make_unique<llm::cpu_engine_device>(time, std::move(ready), cpu(m, library));
+    case device_kind::cpu: {
+      auto o = cpu(m, library);
+      o.images = images;
+      return std::make_unique<llm::cpu_engine_device>(time, std::move(ready), std::move(o));
+    }
     case device_kind::cuda: break;
   }
 #ifdef TROUPE_CUDA
@@ -144,7 +147,7 @@ void llm_device_pool::prepare_process([[maybe_unused]] const cluster_spec& clust
 }
 
 llm_device_pool::llm_device_pool(const cluster_spec& cluster, node_id self, const clock& time,
-                                 const node_images& images, std::function<void(engine_id)> ready)
+                                 node_images& images, std::function<void(engine_id)> ready)
     : cluster_(cluster) {
   uint32_t gpu = 0;
   const auto library = std::make_shared<llm::image_library>();  // of all engines that do not scale
@@ -152,10 +155,15 @@ llm_device_pool::llm_device_pool(const cluster_spec& cluster, node_id self, cons
     const auto& e = cluster.engines[i];
     if (e.node != self) continue;
     const auto& m = cluster.llms[e.model.value];
-    const auto own = images.library(e.model);
-    const auto make = [&m, &time, ready, i, gpu, from = own ? own : library] {
+    std::function<std::shared_ptr<llm::image_set>()> kept;
+    if (images.keeps(e.model))
+      kept = [&images, &m, model = e.model] {
+        if (auto known = images.find(model)) return known;
+        throw model_error("the images of '" + m.name + "' were dropped before its engine took them");
+      };
+    const auto make = [&m, &time, ready, i, gpu, library, kept] {
       return make_device(
-          m, time, [ready, i] { ready(engine_id{i}); }, from, gpu);
+          m, time, [ready, i] { ready(engine_id{i}); }, library, kept, gpu);
     };
     if (m.scales)
       devices_[engine_id{i}] = std::make_unique<llm::staged_engine_device>(make, expected_facts(m));

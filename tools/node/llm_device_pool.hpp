@@ -20,7 +20,7 @@ class llm_device_pool {
 
   /// The devices start to load their models at once, unless those scale. `ready(engine)` is called from their
   /// threads when they must be polled. `cluster` and `time` must outlive the pool.
-  llm_device_pool(const cluster_spec& cluster, node_id self, const clock& time, const node_images& images,
+  llm_device_pool(const cluster_spec& cluster, node_id self, const clock& time, node_images& images,
                   std::function<void(engine_id)> ready);
 
   llm::engine_device& at(engine_id id) { return *devices_.at(id); }

@@ -39,6 +39,7 @@ node_images::node_images(const cluster_spec& cluster, node_id self) : cluster_(c
   for (uint32_t i = 0; i < cluster.llms.size(); ++i) {
     const auto& m = cluster.llms[i];
     if (!m.scales || m.device != device_kind::cpu) continue;
+    if (!has_place(llm_id{i}) && !cluster.nodes[self.value].schedules()) continue;
     auto& own = models_[llm_id{i}];
     own.bytes = image_bytes_of(m);
     own.library = std::make_shared<llm::image_library>();
@@ -58,19 +59,19 @@ void node_images::use_arena(registered_memory arena) {
     });
 }
 
-std::shared_ptr<llm::image_library> node_images::library(llm_id model) const {
-  const auto found = models_.find(model);
-  return found == models_.end() ? nullptr : found->second.library;
-}
-
 std::shared_ptr<llm::image_set> node_images::find(llm_id model) {
-  const auto& spec = cluster_.llms[model.value];
-  return models_.at(model).library->find(spec.path, element_of(spec.type));
+  const std::scoped_lock lock(mutex_);
+  auto images = models_.at(model).images.lock();
+  return images && !images->failed() ? images : nullptr;
 }
 
 std::shared_ptr<llm::image_set> node_images::create(llm_id model) {
   const auto& spec = cluster_.llms[model.value];
-  return models_.at(model).library->create(spec.path, element_of(spec.type), cluster_.scaling.chunk_bytes);
+  auto& own = models_.at(model);
+  auto images = own.library->create(spec.path, element_of(spec.type), cluster_.scaling.chunk_bytes);
+  const std::scoped_lock lock(mutex_);
+  own.images = images;
+  return images;
 }
 
 void node_images::read(llm_id model, std::shared_ptr<llm::image_set> images) {

@@ -3,6 +3,7 @@
 #pragma once
 #include <map>
 #include <memory>
+#include <mutex>
 
 #include "gpu/llm/image_library.hpp"
 #include "gpu/llm/image_store.hpp"
@@ -21,9 +22,8 @@ class node_images final : public llm::image_store {
 
   /// Later images lie in this arena. Before it is known there are none.
   void use_arena(registered_memory arena);
-  /// Whose images the engines of a model use; null: the model does not scale, or its engines load by
-  /// themselves.
-  std::shared_ptr<llm::image_library> library(llm_id model) const;
+  /// Whether engines of the model use these images, and load none by themselves.
+  bool keeps(llm_id model) const { return models_.contains(model); }
 
   std::shared_ptr<llm::image_set> find(llm_id model) override;
   std::shared_ptr<llm::image_set> create(llm_id model) override;
@@ -35,10 +35,12 @@ class node_images final : public llm::image_store {
   struct scaled {
     std::shared_ptr<llm::image_library> library;
     uint64_t bytes = 0;
+    std::weak_ptr<llm::image_set> images;
   };
   const cluster_spec& cluster_;
   std::map<llm_id, scaled> models_;
   uint64_t capacity_ = 0;
+  std::mutex mutex_;  ///< guards the `images` of models
 };
 
 }  // namespace troupe

@@ -72,7 +72,9 @@ caf_host_part threaded_hosts(caf::actor_system& system, const machine_clock& tim
   auto timing = usual_timing;
   timing.direct = cluster.plugins.empty();  // their policies and actors may take any time
   return {system, [&, timing](std::unique_ptr<actor_group> group, on_broken broken) {
-            return spawn_threaded_caf_host(system, std::move(group), time, timing, std::move(broken));
+            auto its = timing;
+            its.direct = timing.direct && group->is_direct();
+            return spawn_threaded_caf_host(system, std::move(group), time, its, std::move(broken));
           }};
 }
 

@@ -18,7 +18,9 @@ TEST_CASE("llm_device_pool: emulated engines know made-up adapters, and others b
   m.adapter_slots = 1;
   cluster.engines.push_back({llm_id{0}, node_id{0}});
   const machine_clock time;
-  llm_device_pool pool(cluster, node_id{0}, time, [](engine_id) {});
+  cluster.nodes.resize(1);
+  node_images images(cluster, node_id{0});
+  llm_device_pool pool(cluster, node_id{0}, time, images, [](engine_id) {});
   auto& device = pool.at(engine_id{0});
   llm::engine_event e;
   REQUIRE(device.poll(time.now(), e));
