@@ -57,4 +57,13 @@ inline workload_spec llm_workload(double changes_per_s) {
   return w;
 }
 
+/// No invariant is violated, and every request has one outcome.
+inline void check_sequences(const world_result& r, uint64_t seed) {
+  const auto why = told(r, seed);
+  CHECK_MESSAGE(r.violations.empty(), why);
+  uint64_t outcomes = 0;
+  for (const auto n : r.llms[0].outcomes) outcomes += n;
+  CHECK(outcomes == r.llms[0].offered);
+}
+
 }  // namespace troupe::sim

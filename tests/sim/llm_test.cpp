@@ -6,18 +6,6 @@
 using namespace troupe;
 using namespace troupe::sim;
 
-namespace {
-
-void check_sequences(const world_result& r, uint64_t seed) {
-  const auto why = told(r, seed);
-  CHECK_MESSAGE(r.violations.empty(), why);
-  uint64_t outcomes = 0;
-  for (const auto n : r.llms[0].outcomes) outcomes += n;
-  CHECK(outcomes == r.llms[0].offered);
-}
-
-}  // namespace
-
 TEST_CASE("llm: without faults no request fails under any command of operators") {
   uint64_t moved = 0;
   llm_operator::counts changes;

@@ -6,24 +6,12 @@
 using namespace troupe;
 using namespace troupe::sim;
 
-namespace {
-
-void check_scaling(const world_result& r, uint64_t seed) {
-  const auto why = told(r, seed);
-  CHECK_MESSAGE(r.violations.empty(), why);
-  uint64_t outcomes = 0;
-  for (const auto n : r.llms[0].outcomes) outcomes += n;
-  CHECK(outcomes == r.llms[0].offered);
-}
-
-}  // namespace
-
 TEST_CASE("scaling: without faults no request fails while instances come and go") {
   uint64_t scales = 0, placed = 0, moved = 0;
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     CAPTURE(seed);
     const auto r = run(scaling_cluster(1 + seed % 2), llm_workload(20), {.seed = seed});
-    check_scaling(r, seed);
+    check_sequences(r, seed);
     CHECK(r.llms[0].of(client_outcome::failed) == 0);
     scales += r.llm_changes.scales;
     placed += r.copies_placed;
@@ -48,7 +36,7 @@ TEST_CASE("scaling: under faults, each of which hits transfers that are under wa
     w.random_faults.count = 6;
     w.random_faults.kinds = kinds;
     const auto r = run(scaling_cluster(1 + seed % 2), w, {.seed = seed});
-    check_scaling(r, seed);
+    check_sequences(r, seed);
     relinked += r.copies_relinked;
     for (size_t k = 0; k < fault_kind_count; ++k) hits[k] += r.hits_of_transfers[k];
   }
@@ -75,7 +63,7 @@ TEST_CASE("scaling: a model without instances starts with its first request") {
   c.llms[0].instances = c.llms[0].min_instances = 0;
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     const auto r = run(c, llm_workload(0), {.seed = seed});
-    check_scaling(r, seed);
+    check_sequences(r, seed);
     CAPTURE(seed);
     CHECK(r.llms[0].of(client_outcome::finished) > r.llms[0].offered / 4);  // one instance is slower than six
   }
