@@ -65,12 +65,6 @@ std::shared_ptr<image_set> image_library::open(const std::filesystem::path& fold
   return images;
 }
 
-std::shared_ptr<image_set> image_library::find(const std::filesystem::path& folder, element weights) {
-  const auto key = key_of(folder, weights);
-  const std::scoped_lock lock(mutex_);
-  return find_by(key);
-}
-
 std::shared_ptr<image_set> image_library::create(const std::filesystem::path& folder, element weights,
                                                  uint64_t chunk_bytes) {
   auto key = key_of(folder, weights);

@@ -29,8 +29,7 @@ class image_library {
   /// checkpoint. Throws model_error if the folder cannot be read, std::bad_alloc without enough memory.
   std::shared_ptr<image_set> open(const std::filesystem::path& folder, element weights, int threads);
 
-  /// The two halves of `open`. Null: no images of this checkpoint are in use.
-  std::shared_ptr<image_set> find(const std::filesystem::path& folder, element weights);
+  /// The two halves of `open` for a checkpoint without images in use.
   /// New images for another writer, in chunks of this size.
   std::shared_ptr<image_set> create(const std::filesystem::path& folder, element weights,
                                     uint64_t chunk_bytes = usual_chunk_bytes);

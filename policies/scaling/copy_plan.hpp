@@ -41,8 +41,7 @@ struct copy_target {
 /// - Further copies go where a part is already, then where images take the smallest part of the capacity, so
 ///   that bytes are spread evenly. Targets come before them.
 /// - A node whose chain of sources ends at no complete images and no reader gets another source, from its
-/// first
-///   missing chunk on. Thus sources never form a cycle.
+///   first missing chunk on. Thus sources never form a cycle.
 /// - Images wait until their node has room, and until earlier ones of the same model are gone.
 /// - Images are dropped where no engine needs them, no needed transfer comes over them, and enough complete
 ///   copies are left, first where a target waits for room. `view` counts only those that shards have
