@@ -41,6 +41,35 @@ class link::message final : public operation {
   std::vector<std::byte> body_;
 };
 
+/// The two steps of opening. A message that asks for the sender's endpoint waits until the peer's is known,
+/// and so makes UCX connect them now; a flush then waits until this side's answer has left.
+class link::opening final : public operation {
+ public:
+  explicit opening(link& via) : via_(via), head_(via.head(message_kind::opening, 0)) {}
+  void start() {
+    via_.started_one();
+    if (via_.stage_ == opening_stage::connecting) {
+      const auto p = parameters(UCP_AM_SEND_FLAG_EAGER | UCP_AM_SEND_FLAG_REPLY);
+      started(
+          ucp_am_send_nbx(via_.endpoint_, message_id, &head_, message_head::bytes, nullptr, 0, &p));
+    } else {
+      const auto p = parameters();
+      started(ucp_ep_flush_nbx(via_.endpoint_, &p));
+    }
+  }
+  void finished(ucs_status_t) noexcept override {
+    const bool first = via_.stage_ == opening_stage::connecting;
+    via_.stage_ = first ? opening_stage::connected : opening_stage::open;
+    via_.shared_.attention = true;
+    via_.finished_one(UCS_OK, "");
+    delete this;
+  }
+
+ private:
+  link& via_;
+  message_head head_;
+};
+
 class link::flush final : public operation {
  public:
   explicit flush(link& via) : via_(via) {}
@@ -94,9 +123,11 @@ link::link(link_shared_state& shared, node_id peer, incarnation_id incarnation, 
   p.err_handler.arg = this;
   // The endpoint must not be closed in here: only record the error.
   p.err_handler.cb = [](void* self, ucp_ep_h, ucs_status_t status) {
+    static_cast<link*>(self)->stage_ = opening_stage::open;  // there is nothing left of the exchange
     static_cast<link*>(self)->break_off(ucs_status_string(status));
   };
   check(ucp_ep_create(worker_, &p, &endpoint_), "UCX cannot reach its address");
+  (new opening(*this))->start();
   for (const auto& arena : address.arenas) unpack(arena);
 }
 
@@ -118,6 +149,12 @@ void link::unpack(const ucx_address::arena& arena) {
 link::~link() {
   for (const auto& a : arenas_)
     if (a.key) ucp_rkey_destroy(a.key);
+}
+
+void link::open() {
+  if (stage_ != opening_stage::connected || !endpoint_) return;
+  stage_ = opening_stage::flushing;
+  (new opening(*this))->start();
 }
 
 void link::break_off(std::string why) {
@@ -183,7 +220,8 @@ void link::drain() { (new flush(*this))->start(); }
 
 void link::close() {
   if (!endpoint_) return;
-  (new closing(*this))->start(std::exchange(endpoint_, nullptr));
+  open();
+  if (stage_ == opening_stage::open) (new closing(*this))->start(std::exchange(endpoint_, nullptr));
   std::vector<uint32_t> waiting;
   for (auto& [pull_number, pull] : pulled_) {
     pull->lost = true;

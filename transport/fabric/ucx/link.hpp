@@ -1,6 +1,10 @@
 // Link: connection of this process to one incarnation of one peer, with frames out, and pulls in and out.
 // Used by the progress thread only. A link that is broken or no longer wanted is closed and may be destroyed
 // once `idle`.
+//
+// UCX 1.13 aborts the process if an endpoint is closed while the two sides exchange the messages that connect
+// it: the peer's request may be under way (ucp_ep_update_remote_id), or an answer to it may wait to be sent
+// (ucp_wireup_ep_pending_purge, ucp_request_send_state_ff). So a link closes once that exchange is over.
 #pragma once
 #include <ucp/api/ucp.h>
 
@@ -28,7 +32,7 @@ struct link_shared_state {
   arenas memory{};                ///< this process's own
   uint32_t next_pull_number = 0;  ///< of a pull by message
   size_t in_flight = 0;           ///< pending UCX calls of all links
-  bool attention = false;         ///< a link has broken since this was cleared
+  bool attention = false;         ///< a link has broken, or opens, since this was cleared
   fabric_counters count{};
 };
 
@@ -64,8 +68,10 @@ class link {
   /// Starts to wait until everything sent so far has left the process; then `drained`.
   void drain();
   bool drained() const { return drained_; }
-  /// Cancels all pending calls; pulls end with `lost`.
+  /// Ends pulls with `lost` and, as soon as it is open, cancels all pending calls. Call it again until `idle`.
   void close();
+  /// Takes the next step of opening, outside UCX's calls, when `attention` is set.
+  void open();
   bool idle() const { return closed_ && in_flight_ == 0; }
 
  private:
@@ -73,6 +79,7 @@ class link {
   class reply;
   class get;
   class part;
+  class opening;
   class flush;
   class closing;
 
@@ -115,6 +122,7 @@ class link {
   ucp_ep_h endpoint_ = nullptr;
   std::vector<remote_arena> arenas_;
   std::vector<uint64_t> arena_sizes_;
+  enum class opening_stage : uint8_t { connecting, connected, flushing, open } stage_{};
   bool drained_ = false, closed_ = false;
   std::string broken_;
   uint32_t next_number_ = 0;

@@ -107,6 +107,7 @@ void neighbours::break_all(const char* why) {
 void neighbours::lose_broken() {
   shared_.attention = false;
   for (auto& p : peers_) {
+    if (p.out) p.out->open();
     if (!p.out || p.out->broken().empty()) continue;
     auto out = std::move(p.out);
     const node_id node = out->peer();
@@ -114,16 +115,14 @@ void neighbours::lose_broken() {
     std::string why = out->broken();
     p.in.close(out->fabric_incarnation());
     out->close();
-    leaving_.push_back({std::move(out), never, true});
+    leaving_.push_back({std::move(out), never});
     if (events_) events_->on_lost(node, incarnation, std::move(why));
   }
 }
 
 void neighbours::reap() {
   for (auto& l : leaving_) {
-    if (l.closed || (!l.out->drained() && l.out->broken().empty() && clock_.now() < l.until)) continue;
-    l.out->close();
-    l.closed = true;
+    if (l.out->drained() || !l.out->broken().empty() || clock_.now() >= l.until) l.out->close();
   }
   std::erase_if(leaving_, [](const leaving_link& l) { return l.out->idle(); });
 }
@@ -147,6 +146,7 @@ ucs_status_t neighbours::on_message(const void* head, size_t head_bytes, void* d
   message_head h;
   if (head_bytes != message_head::bytes) return UCS_OK;
   std::memcpy(static_cast<void*>(&h), head, head_bytes);
+  if (h.kind == message_kind::opening) return UCS_OK;
   return on_message(h, data, bytes, rendezvous);
 }
 
@@ -179,6 +179,7 @@ ucs_status_t neighbours::on_message(const message_head& head, void* data, size_t
     case message_kind::pull_ends:
     case message_kind::pull_refused:
       return connected ? from->out->on_part(head.kind, head.number, data, bytes, rendezvous) : UCS_OK;
+    case message_kind::opening: return UCS_OK;
   }
   return UCS_OK;
 }

@@ -72,7 +72,6 @@ class neighbours {
   struct leaving_link {
     std::unique_ptr<link> out;
     time_point until;  ///< when unsent frames are given up
-    bool closed = false;
   };
   static constexpr size_t max_waiting = 4096;
   static constexpr uint32_t max_nodes = 65536;

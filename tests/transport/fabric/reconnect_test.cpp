@@ -1,0 +1,62 @@
+// Two fabrics that connect and disconnect at any time, also at once, and whose threads pause in between.
+#include <doctest/doctest.h>
+
+#include <array>
+#include <random>
+#include <thread>
+
+#include "tests/transport/fabric/fabric_side.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+/// A fabric of this process with an address of its own.
+struct reconnecting_side {
+  explicit reconnecting_side(uint32_t node) : own(options(node)) { own.carrier->start(own.events); }
+  static test_fabric_options options(uint32_t node) {
+    auto o = test_options(node, 1);
+    o.linger = 3ms;  // a pause is longer: what has not left by then is given up
+    return o;
+  }
+  /// Keeps the fabric's thread for a while, as a process that is not scheduled does.
+  void pause(duration time) {
+    own.carrier->post([time] { std::this_thread::sleep_for(time); });
+  }
+  side own;
+};
+
+}  // namespace
+
+TEST_CASE("fabrics that connect, break off and pause at any time reach each other in the end") {
+  reconnecting_side sides[] = {reconnecting_side(0), reconnecting_side(1)};
+  const auto connect = [&](unsigned i) {
+    sides[i].own.carrier->connect(node_id{1 - i}, incarnation_id{1}, sides[1 - i].own.carrier->address());
+  };
+  std::mt19937 random(7);
+  const auto below = [&](unsigned n) { return std::uniform_int_distribution<unsigned>(0, n - 1)(random); };
+  for (int round = 0; round < 1500; ++round) {
+    const unsigned i = below(2);
+    switch (below(5)) {
+      case 0: sides[i].own.carrier->disconnect(node_id{1 - i}); break;
+      case 1: sides[i].pause(std::chrono::microseconds(below(8000))); break;
+      default: connect(i); break;
+    }
+    sides[i].own.carrier->send(node_id{1 - i}, bytes_of(1));
+    if (below(3) == 0) std::this_thread::sleep_for(std::chrono::microseconds(below(3000)));
+  }
+  // A connection may still be lost to the end of an earlier one; the owner of a fabric then connects again.
+  std::array<size_t, 2> before{};
+  for (unsigned i : {0u, 1u}) before[i] = sides[i].own.events.frames().size();
+  const auto reached = [&](unsigned i) { return sides[i].own.events.frames().size() > before[i]; };
+  for (int again = 0; again < 50 && !(reached(0) && reached(1)); ++again) {
+    for (unsigned i : {0u, 1u}) {
+      connect(i);
+      sides[i].own.carrier->send(node_id{1 - i}, bytes_of(2));
+    }
+    std::this_thread::sleep_for(100ms);
+  }
+  CHECK(reached(0));
+  CHECK(reached(1));
+}
