@@ -1,62 +1,27 @@
 #!/usr/bin/env python3
-"""A language model gets more and fewer instances while its clients read: weights come over the network in chains, and
-processes die while they travel. Real processes, real weights, every stream compared token by token."""
+"""A language model gets more and fewer instances while its clients read: weights come over the network in chains.
+Real processes, real weights, every stream compared token by token. `--megabytes N` is the size of the large model.
+
+    tests/end_to_end/scale_test.py build/release/troupe --megabytes 1000
+"""
+import argparse
 import json
 import os
 import signal
-import threading
-import time
+import sys
+import tempfile
+from pathlib import Path
 
 import cluster
-from cluster import Cluster, ClusterTest
-from fixtures import FIXTURES
-from processes import PATIENCE, eventually, run
+import random_llama
+from cluster import ClusterTest
+from processes import eventually, run
+from scaling_cluster import TASKS, WORKERS, memory_of, parameters, scale, scaling, stages
 from streams import Streams
 
-TASKS = FIXTURES.parent / "llama-tasks"
-WORKERS = ("first", "second", "third")
-PACED = """[links]
-pace = true
-[[link]]
-nodes = ["head", "first", "second", "third"]
-gbit_per_s = 0.012
-"""
-
-
-def scaling(keys="instances = 1", table="park_s = 0.5", links="", limits="node_timeout_ms = 20000", **options):
-    return Cluster(workers=WORKERS, limits=limits, model_text=f"""[[llm]]
-name = "tasks"
-model = "{TASKS / 'base'}"
-adapters = "{TASKS / 'adapters'}"
-nodes = ["first", "second", "third"]
-routing = "least_loaded"
-max_sequences = 16
-kv_mb = 8
-{keys}
-[scaling]
-{table}
-{links}""", **options)
-
-
-def scale(c, instances, *more):
-    code, out, err = run("scale", c.file, "tasks", "--instances", instances, "--json", *more)
-    assert code == 0, out + err
-    return json.loads(out)
-
-
-def parameters(c):
-    code, out, err = run("parameters", c.file, "--json")
-    assert code == 0, out + err
-    return json.loads(out)
-
-
-def stages(c):
-    return [i["stage"] for i in parameters(c)["instances"]]
-
-
-def resident_bytes(pid):
-    with open(f"/proc/{pid}/smaps_rollup") as f:
-        return sum(int(line.split()[1]) << 10 for line in f if line.startswith("Rss:"))
+options = argparse.ArgumentParser()
+options.add_argument("--megabytes", type=int, default=64)
+ASKED, sys.argv[1:] = options.parse_known_args()
 
 
 class Scaling(ClusterTest):
@@ -100,7 +65,7 @@ class Scaling(ClusterTest):
                 scale(c, 3)
                 scale(c, 1)
                 self.assertTrue(eventually(lambda: stages(c).count("idle") == 2))
-                measured.append(resident_bytes(up.pid_of(spare)))
+                measured.append(memory_of([up.pid_of(spare)])[0])
             self.assertLess(measured[-1], measured[0] + weights, measured)
 
     def test_a_model_without_instances_starts_with_its_first_request(self):
@@ -141,54 +106,36 @@ class Scaling(ClusterTest):
             self.check(streams)
 
 
-class Kills(ClusterTest):
-    """While weights travel from `first` over `second` to `third`, about four seconds."""
+class LargeModel(ClusterTest):
+    """Over links that are paced so that a transfer takes a few seconds."""
 
-    def setUp(self):
-        self.clusters = scaling(table="chunk_kb = 128", links=PACED, limits="node_timeout_ms = 2000")
-        self.c = self.clusters.__enter__()
-        self.addCleanup(self.clusters.__exit__, None, None, None)
-        self.up = self.c.start()
+    def test_one_instance_becomes_three_and_one_again_and_memory_comes_back(self):
+        with tempfile.TemporaryDirectory() as folder:
+            model = Path(folder, "model")
+            random_llama.make(model, TASKS / "base", ASKED.megabytes)
+            with scaling(gbit_per_s=ASKED.megabytes * 8e-3 / 3, model=model) as c:
+                self.scale(c, c.start())
 
-    def copies(self):
-        return {x["node"]: x for x in parameters(self.c)["copies"]}
-
-    def hit(self, victim, how, share):
-        """Scales to three, and sends the signal when the tail has a share of its chunks."""
-        with Streams(self.c) as streams:
+    def scale(self, c, up):
+        (copy,) = parameters(c)["copies"]
+        self.assertGreater(copy["bytes"], 0.9e6 * ASKED.megabytes)
+        pids = [up.pid_of(n) for n in WORKERS]
+        before, shared_before = memory_of(pids)
+        with Streams(c, clients=4, lengths=range(12, 36, 6)) as streams:
             streams.more()
-            order = threading.Thread(target=run, args=("scale", self.c.file, "tasks", "--instances", 3, "--wait", PATIENCE))
-            order.start()
-
-            def under_way():
-                tail = self.copies().get("third", {"ready": 0, "chunks": 1})
-                return tail["ready"] >= share * tail["chunks"] and tail["ready"] < tail["chunks"]
-            end = time.monotonic() + PATIENCE
-            while not under_way() and time.monotonic() < end:
-                time.sleep(0.02)
-            self.assertTrue(under_way(), "the transfer was over before the process was hit")
-            os.kill(self.up.pid_of(victim), how)
-            if how == signal.SIGSTOP:
-                time.sleep(6)
-                os.kill(self.up.pid_of(victim), signal.SIGCONT)
-            self.assertTrue(eventually(lambda: stages(self.c) == ["serving"] * 3), parameters(self.c))
-            order.join(PATIENCE)
+            done = scale(c, 3)
+            self.assertEqual(done["pulled_bytes"], 2 * copy["bytes"])
+            self.assertEqual(stages(c), ["serving"] * 3)
+            _, shared = memory_of(pids)
+            self.assertGreater(shared - shared_before, 1.9 * copy["bytes"])
             streams.more()
+            scale(c, 1)
+            streams.more(4)
         self.assertEqual(streams.wrong, [])
-        for node, copy in self.copies().items():
-            self.assertLessEqual(copy["repeated"], 2 * 4 * (128 << 10), (node, copy))  # a window for each break
-
-    def test_the_source_is_killed(self):
-        self.hit("first", signal.SIGKILL, 0.3)
-
-    def test_the_middle_is_killed(self):
-        self.hit("second", signal.SIGKILL, 0.5)
-
-    def test_the_tail_is_killed(self):
-        self.hit("third", signal.SIGKILL, 0.5)
-
-    def test_the_middle_is_suspended(self):
-        self.hit("second", signal.SIGSTOP, 0.3)
+        self.assertTrue(eventually(lambda: len(parameters(c)["copies"]) == 1))
+        total, shared = memory_of(pids)
+        self.assertLess(shared - shared_before, 0.1 * copy["bytes"])
+        self.assertLess(total - before, 0.3 * copy["bytes"])
 
 
 if __name__ == "__main__":

@@ -13,18 +13,18 @@ LENGTHS = range(100, 380, 35)  # of sequences, unequal: they do not all end at o
 class Streams:
     """Clients that repeat the same sequences, each over a stream; a context manager."""
 
-    def __init__(self, c, clients=12):
-        self.cluster, self.clients = c, clients
+    def __init__(self, c, clients=12, lengths=LENGTHS):
+        self.cluster, self.clients, self.lengths = c, clients, lengths
         self.lock = threading.Lock()
         self.over = threading.Event()
         self.right, self.wrong, self.longest_gap = 0, [], 0.0
         names = json.loads(c.get("/v1/models")[1])["data"]
         self.models = [m["id"] for m in names][:4]
-        self.expected = {k: self.read(k)[0] for k in range(len(LENGTHS))}
+        self.expected = {k: self.read(k)[0] for k in range(len(lengths))}
 
     def read(self, k):
         """(sequence, longest pause between two pieces in seconds) of the k-th sequence."""
-        body = {"model": self.models[k % len(self.models)], "prompt": f"abc{k}=", "max_tokens": LENGTHS[k],
+        body = {"model": self.models[k % len(self.models)], "prompt": f"abc{k}=", "max_tokens": self.lengths[k],
                 "ignore_eos": True, "temperature": 1, "presence_penalty": 0.3, "seed": k, "stream": True, "logprobs": 0}
         connection = http.client.HTTPConnection("127.0.0.1", self.cluster.http_port, timeout=PATIENCE)
         tokens, gap, last = [], 0.0, time.monotonic()

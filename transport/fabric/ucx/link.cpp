@@ -50,8 +50,7 @@ class link::opening final : public operation {
     via_.started_one();
     if (via_.stage_ == opening_stage::connecting) {
       const auto p = parameters(UCP_AM_SEND_FLAG_EAGER | UCP_AM_SEND_FLAG_REPLY);
-      started(
-          ucp_am_send_nbx(via_.endpoint_, message_id, &head_, message_head::bytes, nullptr, 0, &p));
+      started(ucp_am_send_nbx(via_.endpoint_, message_id, &head_, message_head::bytes, nullptr, 0, &p));
     } else {
       const auto p = parameters();
       started(ucp_ep_flush_nbx(via_.endpoint_, &p));

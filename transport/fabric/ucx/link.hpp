@@ -68,7 +68,8 @@ class link {
   /// Starts to wait until everything sent so far has left the process; then `drained`.
   void drain();
   bool drained() const { return drained_; }
-  /// Ends pulls with `lost` and, as soon as it is open, cancels all pending calls. Call it again until `idle`.
+  /// Ends pulls with `lost` and, as soon as it is open, cancels all pending calls. Call it again until
+  /// `idle`.
   void close();
   /// Takes the next step of opening, outside UCX's calls, when `attention` is set.
   void open();
