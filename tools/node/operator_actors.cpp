@@ -13,6 +13,18 @@ void add_metric(std::vector<metric>& out, const char* name, uint64_t value, metr
   out.push_back({name, {}, static_cast<double>(value), kind});
 }
 
+metric heartbeat_metric(const round_trips& heartbeats) {
+  std::vector<double> bounds;
+  for (const auto& bound : round_trips::bounds) bounds.push_back(to_seconds(bound));
+  metric m{"troupe_heartbeat_seconds",
+           {},
+           0,
+           metric::kind::histogram,
+           histogram{std::move(bounds), heartbeats.counts(), to_seconds(heartbeats.sum())}};
+  m.value = static_cast<double>(m.distribution->count());
+  return m;
+}
+
 void add_lane_metrics(const data_lane& lane, const fabric& carrier, const slot_pool& pool,
                       std::vector<metric>& out) {
   using enum metric::kind;
@@ -23,6 +35,7 @@ void add_lane_metrics(const data_lane& lane, const fabric& carrier, const slot_p
   add_metric(out, "troupe_lane_messages_stale_total", s.stale, counter);
   add_metric(out, "troupe_lane_messages_malformed_total", s.malformed, counter);
   add_metric(out, "troupe_lane_messages_forged_total", s.forged, counter);
+  out.push_back(heartbeat_metric(s.heartbeats));
   add_metric(out, "troupe_fabric_bytes_sent_total", f.bytes_out, counter);
   add_metric(out, "troupe_fabric_bytes_received_total", f.bytes_in, counter);
   add_metric(out, "troupe_fabric_bytes_pulled_total", f.bytes_pulled, counter);

@@ -198,6 +198,7 @@ void data_lane::answer(const ping& asked, const frame_header& header, time_point
 void data_lane::learn(const pong& answered, const frame_header& header, time_point now) {
   auto& p = *peers_[header.from_node];
   const auto at = [](int64_t t) { return time_point{duration{t}}; };
+  stats_.heartbeats.add(now - at(answered.ping_sent_at));
   p.offset.add({at(answered.ping_sent_at), at(answered.received_at), at(answered.sent_at), now});
   p.clock_error.store(p.offset.error(now).count(), std::memory_order_relaxed);
   p.clock_offset.store(p.offset.offset().count(), std::memory_order_relaxed);

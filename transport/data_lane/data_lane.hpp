@@ -11,6 +11,7 @@
 #include "messages/wire/wire.hpp"
 #include "transport/data_lane/clock_offset.hpp"
 #include "transport/data_lane/frame.hpp"
+#include "transport/data_lane/round_trips.hpp"
 #include "transport/fabric/fabric.hpp"
 
 namespace troupe {
@@ -40,6 +41,7 @@ struct data_lane_stats {
   std::atomic<uint64_t> stale{0};  ///< from or to an unknown or ended incarnation
   std::atomic<uint64_t> malformed{0};
   std::atomic<uint64_t> forged{0};  ///< without the secret of this incarnation
+  round_trips heartbeats;
 };
 
 class data_lane final : public fabric_events {

@@ -51,7 +51,7 @@ class ucx_carrier final : public carrier {
   void break_all(const char* why) override { peers_.break_all(why); }
 
   void flush() override {}  // UCX does so by itself
-  unsigned progress() override { return workers_.progress(); }
+  unsigned progress() override { return workers_.progress() + peers_.copy_some(); }
   bool close_broken() override {
     const bool any = peers_.shared().attention;
     peers_.close_broken();

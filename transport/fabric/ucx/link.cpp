@@ -218,6 +218,7 @@ void link::send(std::vector<std::byte> frame) {
 void link::drain() { (new flush(*this))->start(); }
 
 void link::close() {
+  shared_.copies.cancel(this);
   if (!endpoint_) return;
   open();
   if (stage_ == opening_stage::open) (new closing(*this))->start(std::exchange(endpoint_, nullptr));

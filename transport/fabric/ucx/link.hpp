@@ -18,6 +18,7 @@
 #include "transport/fabric/fabric.hpp"
 #include "transport/fabric/fabric_counters.hpp"
 #include "transport/fabric/pull_range.hpp"
+#include "transport/fabric/range_copies.hpp"
 #include "transport/fabric/ucx/address.hpp"
 #include "transport/fabric/ucx/operation.hpp"
 #include "transport/fabric/ucx/wire.hpp"
@@ -34,6 +35,7 @@ struct link_shared_state {
   size_t in_flight = 0;           ///< pending UCX calls of all links
   bool attention = false;         ///< a link has broken, or opens, since this was cleared
   fabric_counters count{};
+  range_copies copies{};  ///< pulls out of shared memory, by their links
 };
 
 class link {

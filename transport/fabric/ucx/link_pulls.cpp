@@ -141,10 +141,14 @@ void link::pull(uint64_t offset, std::span<std::byte> into, pull_done done) {
   const auto& arena = arenas_[at->arena];
   if (arena.here != nullptr && into.size() >= streaming_bytes) {
     // UCX would copy as well, but through the caches.
-    copy_range({arena.here + at->offset, into.size()}, into);
-    shared_.count.pulls += 1;
-    shared_.count.bytes_pulled += into.size();
-    return done(pull_status::ok);
+    const auto counted = [this, bytes = into.size(), done = std::move(done)](pull_status status) {
+      if (status == pull_status::ok) {
+        shared_.count.pulls += 1;
+        shared_.count.bytes_pulled += bytes;
+      }
+      done(status);
+    };
+    return shared_.copies.add(this, {arena.here + at->offset, into.size()}, into, counted);
   }
   if (arena.one_sided) return (new get(*this, *at, into, std::move(done)))->start();
   const uint32_t pull_number = shared_.next_pull_number++;

@@ -42,11 +42,13 @@ class neighbours {
     if (shared_.attention) lose_broken();
     if (!leaving_.empty()) reap();
   }
+  /// Copies a slice of a large pull, if there is one; returns its amount in small messages.
+  unsigned copy_some();
   /// Whether connections are still being closed.
   bool parting() const { return !leaving_.empty(); }
   bool parting(ucp_worker_h worker) const;
   /// UCX calls are pending: the worker must make progress.
-  bool busy() const { return shared_.in_flight > 0; }
+  bool busy() const { return shared_.in_flight > 0 || !shared_.copies.empty(); }
   /// Breaks every connection at once.
   void break_all(const char* why);
   /// Disconnects from all; later connections use `worker`.
