@@ -26,7 +26,7 @@ options.add_argument("--full", action="store_true")
 options.add_argument("--megabytes", type=int, default=0, help="of a random model; 0: the fixture")
 ASKED, sys.argv[1:] = options.parse_known_args()
 
-SECONDS = 4  # of the transfer
+AT_LEAST, AFTER = 4, 1.5  # seconds of the transfer, and of what is left of it when the signal hits
 CHUNK_KB, WINDOW = (128, 4) if ASKED.megabytes == 0 else (1024, 4)
 FIXTURE_BYTES = 6e6
 SUSPENDED = 6  # seconds: longer than the node timeout
@@ -45,8 +45,9 @@ class Kills(ClusterTest):
     def hit(self, victim, how, share):
         """Scales to three, and sends the signal when the tail has a share of its chunks."""
         size = ASKED.megabytes * 1e6 or FIXTURE_BYTES
+        seconds = max(AT_LEAST, AFTER / (1 - share))
         line = ("leader", "standby") if victim == "leader" else ()
-        with scaling(table=f"chunk_kb = {CHUNK_KB}\nwindow = {WINDOW}", gbit_per_s=size * 8e-9 / SECONDS, model=self.model,
+        with scaling(table=f"chunk_kb = {CHUNK_KB}\nwindow = {WINDOW}", gbit_per_s=size * 8e-9 / seconds, model=self.model,
                      limits="node_timeout_ms = 2000", line=line) as c:
             up = c.start()
             with Streams(c, **self.read) as streams:
