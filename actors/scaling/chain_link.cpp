@@ -11,6 +11,7 @@ namespace troupe {
 namespace {
 
 constexpr duration pull_again = 20ms;  // after one failed: by then its node is up again, or known to be down
+constexpr int max_failures = 50;       // pulls without a good chunk, after which another source may do better
 
 }  // namespace
 
@@ -62,6 +63,8 @@ void chain_link::begin(node_id from) {
   else
     transfer_->relink();
   hashes_.resize(images_->chunks().size());
+  failures_ = 0;
+  waits_ = false;
   from_ = from;
   send(on_node(from, role::parameter_shard), follow_chunks{options_.model, ++follow_, transfer_->ready()});
   tell_shard();
@@ -85,10 +88,13 @@ void chain_link::on_pulled(const pulled& p, time_point now) {
               ? chunk_outcome::good
               : chunk_outcome::damaged;
   transfer_->ended(chunk, how);
-  if (how == chunk_outcome::good)
+  if (how == chunk_outcome::good) {
+    failures_ = 0;
     finish_chunks();
-  else
+  } else {
     resume_at_ = now + pull_again, waits_ = true;
+    if (++failures_ >= max_failures) lose_source();
+  }
   end_if_done();
 }
 

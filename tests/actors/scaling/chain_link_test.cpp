@@ -182,6 +182,27 @@ TEST_CASE("chain link: after a pull that failed it waits, then pulls the same ch
   CHECK(s.told().repeated == 4);
 }
 
+TEST_CASE("chain link: it leaves a source whose pulls fail time after time") {
+  link_stage s;
+  s.announce(first_source, s.follow(first_source), 0, 3);
+  s.end_pull();
+  for (int i = 1; i < 50; ++i) {
+    REQUIRE(!s.memory.byte_pulls.empty());
+    s.end_pull(0, i % 2 ? pull_status::lost : pull_status::ok, true);
+    s.run_until(s.now + 20ms);
+    REQUIRE(s.state().from == "n4");
+  }
+  s.end_pull(0, pull_status::lost);
+  CHECK(s.state().from == "");
+  while (!s.memory.byte_pulls.empty()) s.end_pull(0, pull_status::lost);
+  const auto said = s.told();
+  CHECK_FALSE(said.linked);
+  CHECK_FALSE(said.busy);
+  s.announce(second_source, s.follow(second_source, 1), 1, tiny_chunks);
+  s.end_all_pulls();
+  CHECK(s.images_are_whole());
+}
+
 TEST_CASE("chain link: it goes on from the first chunk that it lacks when its source is lost") {
   link_stage s(3);
   s.announce(first_source, s.follow(first_source), 0, 6);
