@@ -283,6 +283,18 @@ TEST_CASE("long pulls between leaves share the uplinks, those inside a leaf do n
   CHECK(ms[1] == near_to(1000));
 }
 
+TEST_CASE("long pulls in a scale-up domain have its rate, and leave the interfaces to others") {
+  const link_spec in_domain{
+      .nodes = {"n0", "n1"}, .gbit_per_s = 1, .scale_up_domain = "d", .scale_up_gbit_per_s = 10};
+  long_pulls n(linked_nodes(3, {in_domain, {.nodes = {"n2"}, .gbit_per_s = 1}}));
+  const auto ended = n.run({{0, 1}, {0, 2}}, megabytes_125);
+  CHECK(ended[0] == near_to(100));
+  CHECK(ended[1] == near_to(1000));
+  CHECK(n.network.share_domain(node_id{0}, node_id{1}));
+  CHECK(!n.network.share_domain(node_id{0}, node_id{2}));
+  CHECK(!n.network.share_domain(node_id{2}, node_id{2}));  // in no domain
+}
+
 TEST_CASE("a slow link limits long pulls that are under way, until it ends") {
   long_pulls n(linked_nodes(3, {{.nodes = {"n0", "n1", "n2"}, .gbit_per_s = 1}}));
   n.time.at(500ms, sim_event::fault, [&] { n.network.begin_slow(node_id{1}, node_id{0}, 0.1); });

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <new>
 #include <utility>
 
@@ -29,13 +30,6 @@ void write_layer(llm_id model, uint32_t layer, std::span<std::byte> to) {
 
 }  // namespace
 
-std::vector<uint64_t> layer_bytes_of(llm_id model) {
-  std::vector<uint64_t> out;
-  for (uint32_t l = 0; l < image_layers; ++l)
-    out.push_back(8 * (4000 + word_of(model, l, ~uint64_t{0}) % 8000));
-  return out;
-}
-
 std::string problem_with_layer(llm_id model, uint32_t layer, std::span<const std::byte> bytes) {
   for (size_t i = 0; i < bytes.size(); i += sizeof(uint64_t)) {
     const auto word = word_of(model, layer, i);
@@ -45,8 +39,13 @@ std::string problem_with_layer(llm_id model, uint32_t layer, std::span<const std
   return {};
 }
 
-sim_images::sim_images(const cluster_spec& cluster, node_id self, later after)
-    : cluster_(cluster), after_(std::move(after)) {
+sim_images::sim_images(const cluster_spec& cluster, node_id self, const image_sizes& sizes, later after,
+                       std::function<void(llm_id)> complete)
+    : cluster_(cluster),
+      self_(self),
+      sizes_(sizes),
+      after_(std::move(after)),
+      complete_(std::move(complete)) {
   std::vector<llm_id> here;
   for (const auto& e : cluster.engines)
     if (e.node == self && cluster.llms[e.model.value].scales && std::ranges::count(here, e.model) == 0)
@@ -57,9 +56,37 @@ sim_images::sim_images(const cluster_spec& cluster, node_id self, later after)
     capacity_ = given;
 }
 
+std::vector<uint64_t> sim_images::layer_bytes(llm_id model) const {
+  std::vector<uint64_t> out;
+  if (model.value < sizes_.models.size() && !sizes_.models[model.value].layer_bytes.empty()) {
+    for (const auto b : sizes_.models[model.value].layer_bytes)
+      out.push_back((b + 8 * sizes_.scale - 1) / (8 * sizes_.scale) * 8);  // whole words
+    return out;
+  }
+  for (uint32_t l = 0; l < image_layers; ++l)
+    out.push_back(8 * (4000 + word_of(model, l, ~uint64_t{0}) % 8000));
+  return out;
+}
+
+image_origin sim_images::origin(llm_id model) const {
+  return model.value < sizes_.models.size() ? sizes_.models[model.value].origin : image_origin::unspecified;
+}
+
+duration sim_images::read_time(image_origin from, uint64_t layer_bytes) const {
+  if (from == image_origin::unspecified) return layer_read;
+  double gbit_per_s = std::numeric_limits<double>::infinity();
+  for (const auto& l : cluster_.links) {
+    if (std::ranges::count(l.nodes, node_name(cluster_, self_)) == 0) continue;
+    if (l.host_to_device_gbit_per_s > 0) gbit_per_s = l.host_to_device_gbit_per_s;
+    if (from == image_origin::ssd && l.ssd_gbit_per_s > 0)
+      gbit_per_s = std::min(gbit_per_s, l.ssd_gbit_per_s);
+  }
+  return duration{static_cast<int64_t>(static_cast<double>(layer_bytes * sizes_.scale) * 8 / gbit_per_s)};
+}
+
 uint64_t sim_images::bytes(llm_id model) const {
   uint64_t out = 0;
-  for (const auto b : layer_bytes_of(model))
+  for (const auto b : layer_bytes(model))
     out += (b + llm::image_alignment - 1) / llm::image_alignment * llm::image_alignment;
   return out;
 }
@@ -68,24 +95,36 @@ std::shared_ptr<llm::image_set> sim_images::find(llm_id model) { return images_[
 
 std::shared_ptr<llm::image_set> sim_images::create(llm_id model) {
   auto images = std::make_shared<llm::image_set>(
-      layer_bytes_of(model), llm::image_format{},
+      layer_bytes(model), llm::image_format{},
       [this](uint64_t bytes) -> llm::image_memory {
         auto b = blocks_->take(bytes);
         if (!b) throw std::bad_alloc();
         return {b->bytes, b->offset, std::move(b->owner)};
       },
-      cluster_.scaling.chunk_bytes);
+      std::max<uint64_t>(1, cluster_.scaling.chunk_bytes / sizes_.scale));
+  images->listen([this, model, set = images.get(), told = false]() mutable {
+    if (told || !set->complete()) return;
+    told = true;
+    complete_(model);
+  });
   images_[model] = images;
   return images;
 }
 
 /// A layer at a time, until nobody else has the images.
 void sim_images::read(llm_id model, std::shared_ptr<llm::image_set> images) {
-  const auto takes = duration{static_cast<int64_t>(static_cast<double>(layer_read.count()) * slowness_)};
-  after_(takes, [this, model, to = std::move(images)]() mutable {
+  if (images->complete()) return;
+  const auto layer_bytes = images->memory(images->ready()).size();
+  const auto from = origin(model);
+  const auto takes =
+      duration{static_cast<int64_t>(static_cast<double>(read_time(from, layer_bytes).count()) * slowness_)};
+  after_(takes, [this, model, from, layer_bytes, to = std::move(images)]() mutable {
     if (to->complete() || to.use_count() == 1) return;
     const auto layer = to->ready();
     write_layer(model, layer, to->memory(layer));
+    (from == image_origin::host  ? read_.host
+     : from == image_origin::ssd ? read_.ssd
+                                 : read_.unspecified) += layer_bytes * sizes_.scale;
     to->finish_layer();
     read(model, std::move(to));
   });

@@ -14,8 +14,28 @@
 
 namespace troupe::sim {
 
-/// Sizes of the layers of a model's images.
-std::vector<uint64_t> layer_bytes_of(llm_id model);
+/// The place that images are read from when no other node gives them.
+enum class image_origin : uint8_t {
+  unspecified,  ///< 5 ms a layer
+  host,         ///< the node's host memory, at its host_to_device_gbit_per_s
+  ssd           ///< the node's disk, at its ssd_gbit_per_s, and over the same bus
+};
+
+/// Images of a model as large as declared. Memory holds one byte in `sim_network::options::image_scale`.
+struct image_size {
+  std::vector<uint64_t> layer_bytes;  ///< empty: small random sizes
+  image_origin origin = image_origin::unspecified;
+};
+struct image_sizes {
+  std::vector<image_size> models;  ///< by language model; none: small ones
+  uint64_t scale = 1;              ///< bytes that a byte in memory stands for; chunks are scaled, too
+};
+
+/// Bytes that nodes have read, and not pulled from others.
+struct bytes_read {
+  uint64_t unspecified = 0, host = 0, ssd = 0;
+};
+
 /// Why these are not the bytes of the layer; empty: they are.
 std::string problem_with_layer(llm_id model, uint32_t layer, std::span<const std::byte> bytes);
 
@@ -23,7 +43,9 @@ class sim_images final : public llm::image_store {
  public:
   /// `after`: runs a job after a time, unless the process has ended by then.
   using later = std::function<void(duration, std::function<void()>)>;
-  sim_images(const cluster_spec& cluster, node_id self, later after);
+  /// `complete`: a model's images are. The references outlive this.
+  sim_images(const cluster_spec& cluster, node_id self, const image_sizes& sizes, later after,
+             std::function<void(llm_id)> complete);
 
   void use_arena(registered_memory arena) { blocks_ = large_blocks::in(arena); }
   /// A factor of the time that reading takes from now on.
@@ -34,6 +56,7 @@ class sim_images final : public llm::image_store {
   void read(llm_id model, std::shared_ptr<llm::image_set> images) override;
   uint64_t bytes(llm_id model) const override;
   uint64_t capacity() const override { return capacity_; }
+  const bytes_read& read() const { return read_; }
   bool is_filling() {
     return std::ranges::any_of(images_, [](const auto& i) {
       const auto images = i.second.lock();
@@ -46,8 +69,17 @@ class sim_images final : public llm::image_store {
   }
 
  private:
+  /// In memory.
+  std::vector<uint64_t> layer_bytes(llm_id model) const;
+  image_origin origin(llm_id model) const;
+  duration read_time(image_origin from, uint64_t layer_bytes) const;
+
   const cluster_spec& cluster_;
+  const node_id self_;
+  const image_sizes& sizes_;
   const later after_;
+  const std::function<void(llm_id)> complete_;
+  bytes_read read_;
   uint64_t capacity_ = 0;
   double slowness_ = 1;
   std::shared_ptr<large_blocks> blocks_;

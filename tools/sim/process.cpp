@@ -25,9 +25,12 @@ process::process(node_id self, uint64_t number, const environment& env)
       number_(number),
       environment_(env),
       fabric_(make_sim_fabric(env.time, env.network, env.memory, self, number, env.clock)),
-      images_(env.cluster, self, [this](duration after, std::function<void()> job) {
-        environment_.time.at(environment_.time.now() + after, sim_event::job, self_, std::move(job));
-      }) {
+      images_(
+          env.cluster, self, env.image_size,
+          [this](duration after, std::function<void()> job) {
+            environment_.time.at(environment_.time.now() + after, sim_event::job, self_, std::move(job));
+          },
+          env.images_complete) {
   for (uint32_t i = 0; i < env.cluster.slots.size(); ++i) {
     const auto& s = env.cluster.slots[i];
     if (s.node == self)

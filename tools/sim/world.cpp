@@ -7,7 +7,12 @@
 namespace troupe::sim {
 namespace {
 
-constexpr sim_network::options no_time{1e9, {}, {}, {}, {}, {}, {}};
+sim_network::options network_options(const world_options& o) {
+  constexpr sim_network::options no_time{1e9, {}, {}, {}, {}, {}, {}};
+  auto out = o.instant ? no_time : sim_network::options{};
+  out.image_scale = o.images.scale;
+  return out;
+}
 
 cluster_spec adjusted(cluster_spec cluster, const workload_spec& workload) {
   for (const auto& load : workload.models) {
@@ -44,7 +49,7 @@ world::state::state(cluster_spec c, workload_spec w, const world_options& o)
       system(config),
       scheduler(dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler())),
       time(o.seed, cluster.nodes.size()),
-      network(time, cluster, o.instant ? no_time : sim_network::options{}),
+      network(time, cluster, network_options(o)),
       interleaving(o.seed, "interleaving"),
       chance(o.seed, "world"),
       checks(time.truth(), workload, cluster),
@@ -119,6 +124,8 @@ void world::state::play() {
   measured_until = start + workload.length;
   for (const auto& f : all_faults(workload, cluster, options.seed))
     time.at(start + f.at, sim_event::fault, [this, f] { begin_fault(f); });
+  if (!options.scaling.scales.empty() || !options.scaling.chain.empty())
+    time.at(start + options.scaling.at, sim_event::client, [this] { scale(); });
   changing.start(measured_until + options.drain_at_most / 2);
   asking.start();
   reading.start();
@@ -179,6 +186,7 @@ world_result world::run() {
   r.llm_changes = s.disturbing.done();
   r.load_began = s.asking.started_at();
   r.measured = s.workload.length - s.workload.warmup;
+  s.end_scaling();
   r.trace_hash = s.tracing.hash();
   r.events = s.time.steps();
   r.violations = s.checks.broken.list();

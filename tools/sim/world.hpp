@@ -13,8 +13,10 @@
 #include "tools/common/trace_document.hpp"
 #include "tools/sim/client_statistics.hpp"
 #include "tools/sim/faults.hpp"
+#include "tools/sim/images.hpp"
 #include "tools/sim/llm_clients.hpp"
 #include "tools/sim/llm_operator.hpp"
+#include "tools/sim/scaling_orders.hpp"
 #include "tools/sim/violations.hpp"
 
 namespace troupe::sim {
@@ -31,6 +33,8 @@ struct world_options {
   bool in_order = false;          ///< ready actors run in FIFO order, not in the seed's order
   uint32_t steps_ahead = 1;       ///< of language models' devices: emulated_engine_options
   bool trace_generations = true;  ///< fill `traced_generations`, which takes memory for each token
+  image_sizes images = {};        ///< of language models that scale
+  scaling_orders scaling = {};    ///< none: nothing
 };
 
 /// The devices' work for one model, after the warm-up.
@@ -59,6 +63,7 @@ struct world_result {
       engine_sequences;              ///< by engine, ten times a second, as known to the routers
   std::vector<uint64_t> llm_tokens;  ///< received so far, at the same times
   fault_counts hits_of_transfers{};  ///< faults that began while weights moved
+  scaling_times scaling;             ///< of the orders in the options
   uint64_t copies_placed = 0, copies_relinked = 0;  ///< by the leader's parameter pool, at the end
   std::vector<llm_engine_state> engines;            ///< at the end; the initial state if its node is down
   std::vector<llm_router_state> routers;     ///< at the end, by language model: of the most active router

@@ -36,7 +36,9 @@ void world::state::begin_process(node_id id) {
                            options.seed,
                            options.caf_host_per_actor,
                            options.instant ? duration{} : usual_timing.interval,
-                           options.steps_ahead});
+                           options.steps_ahead,
+                           options.images,
+                           [this, id](llm_id) { images_complete(id); }});
 }
 
 void world::state::end_process(node_id id, bool reset) {

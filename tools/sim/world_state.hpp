@@ -4,6 +4,7 @@
 #include <caf/actor_system.hpp>
 #include <caf/scheduler/test_coordinator.hpp>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "actors/runtime/system_config.hpp"
@@ -83,6 +84,16 @@ struct world::state final : device_watch {
   /// An actor's reply; not `ok` without one.
   command_reply ask(const address& to, const std::string& type, const std::string& fields);
 
+  // orders to scale, and what comes of them (world_scaling.cpp)
+  void scale();
+  void images_complete(node_id at);
+  void engine_reported(const engine_status& s);
+  struct image_traffic {
+    uint64_t network = 0, scale_up = 0, host = 0, ssd = 0, unspecified = 0;
+  };
+  image_traffic moved_images() const;
+  void end_scaling();
+
   const world_options options;
   const workload_spec workload;
   const cluster_spec cluster;
@@ -108,6 +119,9 @@ struct world::state final : device_watch {
   uint64_t processes = 0;                  ///< begun so far
   std::map<llm_id, duration> holder_died;  ///< when a process with all images of the model last ended
   duration faults_end{};
+  duration scaled_at{};             ///< true time of the orders to scale
+  image_traffic before_scaling;     ///< bytes at that time
+  std::set<engine_id> known_ready;  ///< engines that some router knew to serve
   duration measured_from = duration::max(), measured_until = duration::max();
   world_result result;
 };

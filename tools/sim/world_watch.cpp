@@ -21,6 +21,8 @@ void world::state::delivered(node_id at, const envelope& e) {
       if (auto* asked = asking.find(r.id); asked != nullptr) asked->workers.push_back(at);
   }
   if (const auto* d = std::get_if<drop_copy>(&e.body)) check_drop(at, d->model);
+  if (const auto* s = std::get_if<engine_status>(&e.body); s != nullptr && e.to.kind == role::llm_router)
+    engine_reported(*s);
   if (const auto* g = std::get_if<generate>(&e.body))
     for (const auto& r : g->requests) reading.given(at, r);
   if (const auto* h = std::get_if<handover>(&e.body); h != nullptr && e.to.kind == role::rank_arbiter)

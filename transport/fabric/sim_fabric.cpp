@@ -113,11 +113,11 @@ class sim_fabric final : public fabric, private sim_port {
     auto arrival = network_.transfer(self_, from, 64);
     p.whole = timeline_.draw() % 4 > 0;
     if (!p.whole) return advance_at(arrival, place);
-    if (const auto bytes = into.size() + 64; bytes <= sim_network::max_packet)
+    if (const auto bytes = charged(p, into.size()); bytes <= sim_network::max_packet)
       advance_at(arrival + network_.transfer(from, self_, bytes) - timeline_.now(), place);
     else
       timeline_.at(arrival, sim_event::pull, self_,
-                   [this, place] { fetch(place, pulls_[place].into.size() + 64); });
+                   [this, place] { fetch(place, charged(pulls_[place], pulls_[place].into.size())); });
   }
 
   void post(std::function<void()> job) override { run(std::move(job)); }
@@ -255,18 +255,25 @@ class sim_fabric final : public fabric, private sim_port {
       const size_t piece = p->next == 16 ? timeline_.draw() % (left + 1) : left;
       std::memcpy(p->into.data() + p->next, from + p->next, piece);
       p->next += piece;
-      return fetch(place, piece + 64);
+      const size_t ends = piece == left ? n - (middle_end - 16) : 0;
+      return fetch(place, charged(*p, piece + ends));
     }
     if (!p->whole) {
       const size_t end = std::min<size_t>(16, n);
       std::memcpy(p->into.data(), from, end);
       std::memcpy(p->into.data() + n - end, from + n - end, end);
     }
-    if (network_.corrupts(self_) && place_of(p->offset).arena > 0 && timeline_.draw() % 2 == 0)
-      p->into[n / 2] ^= std::byte{1};
+    if (is_image(*p)) network_.count_images(p->from, self_, n * network_.image_scale());
+    if (network_.corrupts(self_) && is_image(*p) && timeline_.draw() % 2 == 0) p->into[n / 2] ^= std::byte{1};
     ++stats_.pulls;
     stats_.bytes_pulled += n;
     turn([&] { pulls_.end(place, pull_status::ok); });
+  }
+  /// From an arena of images.
+  static bool is_image(const pulling& p) { return place_of(p.offset).arena > 0; }
+  /// On the network, for so many bytes of a pull.
+  uint64_t charged(const pulling& p, uint64_t bytes) const {
+    return bytes * (is_image(p) ? network_.image_scale() : 1) + 64;
   }
   void fetch(uint32_t place, uint64_t bytes) {
     const auto from = pulls_[place].from;

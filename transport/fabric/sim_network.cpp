@@ -24,9 +24,10 @@ sim_network::sim_network(sim_timeline& timeline, const cluster_spec& cluster, co
       nodes_(cluster.nodes.size()),
       pairs_(nodes_ * nodes_),
       channels_(nodes_ * nodes_ * 2),
-      interfaces_(nodes_, {o.gbit_per_s, {}, {}}),
+      interfaces_(nodes_, interface{o.gbit_per_s}),
       ports_(nodes_) {
   connect_leaves(cluster);
+  connect_domains(cluster);
   for (auto& i : interfaces_) {
     i.out = flows_.add(bytes_per_s(i.gbit_per_s));
     i.in = flows_.add(bytes_per_s(i.gbit_per_s));
@@ -50,6 +51,24 @@ void sim_network::connect_leaves(const cluster_spec& cluster) {
       interfaces_[i].leaf = leaf;
     }
   }
+}
+
+void sim_network::connect_domains(const cluster_spec& cluster) {
+  for (const auto& link : cluster.links) {
+    if (link.scale_up_domain.empty()) continue;
+    const auto rate = link.scale_up_gbit_per_s > 0 ? bytes_per_s(link.scale_up_gbit_per_s) : unlimited_rate;
+    for (size_t i = 0; i < nodes_; ++i) {
+      if (std::ranges::count(link.nodes, cluster.nodes[i].name) == 0) continue;
+      interfaces_[i].domain = link.scale_up_domain;
+      interfaces_[i].domain_out = flows_.add(rate);
+      interfaces_[i].domain_in = flows_.add(rate);
+    }
+  }
+}
+
+bool sim_network::share_domain(node_id a, node_id b) const {
+  const auto& domain = interfaces_[a.value].domain;
+  return !domain.empty() && domain == interfaces_[b.value].domain;
 }
 
 void sim_network::attach(node_id node, sim_lane lane, sim_port* port) {
@@ -127,8 +146,10 @@ void sim_network::when_passing(node_id a, node_id b, node_id owner, std::functio
 std::vector<flow_network::resource> sim_network::way(node_id from, node_id to) {
   const auto& out = interfaces_[from.value];
   const auto& in = interfaces_[to.value];
-  std::vector<flow_network::resource> over{out.out, in.in};
-  if (out.leaf != in.leaf) {
+  const bool scale_up = share_domain(from, to);
+  std::vector<flow_network::resource> over{scale_up ? out.domain_out : out.out,
+                                           scale_up ? in.domain_in : in.in};
+  if (!scale_up && out.leaf != in.leaf) {
     if (out.leaf != no_leaf) over.push_back(leaves_[out.leaf].up);
     if (in.leaf != no_leaf) over.push_back(leaves_[in.leaf].down);
   }

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "messages/cluster/cluster.hpp"
@@ -56,15 +57,17 @@ class sim_port {
 
 /// Single-threaded. A node's interface is full duplex. Frames and short pulls take their turns on both
 /// interfaces. Long pulls share the interfaces and the uplinks of leaf switches max-min fairly. Neither
-/// delays the other: frames are few bytes beside what long pulls move.
+/// delays the other: frames are few bytes beside what long pulls move. Long pulls inside a scale-up domain
+/// share its interfaces instead.
 class sim_network {
  public:
   struct options {
     double gbit_per_s = 10;  ///< of nodes without a [[link]]
     duration data_latency = 15us, data_jitter = 10us;
     duration control_latency = 80us, control_jitter = 200us;
-    duration burst = 400us;  ///< one packet in 512 takes up to this longer
-    duration turn = 5us;     ///< packets that reach a fabric within this time are handed over together
+    duration burst = 400us;    ///< one packet in 512 takes up to this longer
+    duration turn = 5us;       ///< packets that reach a fabric within this time are handed over together
+    uint64_t image_scale = 1;  ///< bytes that each byte pulled from an arena of images stands for
   };
 
   sim_network(sim_timeline& timeline, const cluster_spec& cluster, const options& o);
@@ -83,6 +86,16 @@ class sim_network {
   /// Moves more than `max_packet` bytes from now on; then runs `action` for the process on node `to`.
   void move(node_id from, node_id to, uint64_t bytes, std::function<void()> action);
   static constexpr uint64_t max_packet = 64u << 10;
+  uint64_t image_scale() const { return options_.image_scale; }
+  bool share_domain(node_id a, node_id b) const;
+  /// Bytes of images that have come from other nodes.
+  struct image_bytes {
+    uint64_t network = 0, scale_up = 0;
+  };
+  void count_images(node_id from, node_id to, uint64_t bytes) {
+    if (from != to) (share_domain(from, to) ? pulled_.scale_up : pulled_.network) += bytes;
+  }
+  const image_bytes& pulled_images() const { return pulled_; }
   bool stalled(node_id a, node_id b) const { return between(a, b).stalls > 0; }
   bool is_cut(node_id a, node_id b) const { return between(a, b).cuts > 0; }
   /// Runs `action` for process `owner` once no stall is between the nodes.
@@ -126,6 +139,8 @@ class sim_network {
     duration sends_until{}, receives_until{};
     flow_network::resource out = 0, in = 0;
     uint32_t leaf = no_leaf;
+    std::string domain = {};  ///< scale-up domain; empty: none
+    flow_network::resource domain_out = 0, domain_in = 0;
   };
   struct leaf_switch {
     flow_network::resource up = 0, down = 0;
@@ -148,6 +163,7 @@ class sim_network {
   void lose_suffix(channel& c);
 
   void connect_leaves(const cluster_spec& cluster);
+  void connect_domains(const cluster_spec& cluster);
   /// What a long pull shares with others.
   std::vector<flow_network::resource> way(node_id from, node_id to);
   void set_limits(node_id a, node_id b);
@@ -164,6 +180,7 @@ class sim_network {
   std::vector<leaf_switch> leaves_;
   std::vector<std::array<sim_port*, 2>> ports_;
   flow_network flows_;
+  image_bytes pulled_;
   std::map<flow_network::flow, long_pull> pulls_;
   duration armed_ = duration::max();
 };
