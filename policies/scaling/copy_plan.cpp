@@ -190,9 +190,11 @@ class model_copies {
       auto from = c.source;
       for (const auto t : c.targets) add(t, std::exchange(from, t));
     }
-    for (const auto& g : plan.groups)
+    for (const auto& g : plan.groups) {  // a chain, too: the leader sends the bytes once
+      auto from = g.leader;
       for (const auto f : g.followers)
-        if (!p.is_source(f)) add(f, g.leader);
+        if (!p.is_source(f)) add(f, std::exchange(from, f));
+    }
   }
 
   /// Images that are not needed; first where a target waits for room, then on the fullest node.

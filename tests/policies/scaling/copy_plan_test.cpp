@@ -61,7 +61,7 @@ TEST_CASE("copy plan: the time of a transfer is known when its source has all") 
   CHECK(p.places[1].finish == 8250us);
 }
 
-TEST_CASE("copy plan: members of a scale-up domain follow the one that has the images") {
+TEST_CASE("copy plan: members of a scale-up domain form a chain behind the one that has the images") {
   cluster_spec c;
   c.nodes.resize(5);
   for (uint32_t n = 0; n < 5; ++n) c.nodes[n].name = std::to_string(n);
@@ -69,7 +69,7 @@ TEST_CASE("copy plan: members of a scale-up domain follow the one that has the i
   c.links.push_back({{"3", "4"}, 100, "", 0, "other", 3600});
   small_view v(5);
   v.image(0);
-  CHECK(v.plan({to_node(1), to_node(2), to_node(3), to_node(4)}, &c) == "0>3, 0>1, 0>2, 3>4");
+  CHECK(v.plan({to_node(1), to_node(2), to_node(3), to_node(4)}, &c) == "0>3, 0>1, 1>2, 3>4");
 }
 
 TEST_CASE("copy plan: a node whose source is gone gets another one") {
