@@ -35,7 +35,9 @@ std::string useless(std::string_view parameter, measure what, std::span<const st
       if (!among(parameter, of_scheduler)) return ignores();
       break;
     case measure::partition:
-    case measure::llm: return ignores();
+    case measure::llm:
+    case measure::scaling:
+    case measure::chain: return ignores();
     case measure::latency:
       if (!among(parameter, of_latency)) return ignores();
       return {};

@@ -15,6 +15,8 @@ std::string_view main_metric(measure m) {
     case measure::partition: return "rate_imbalance";
     case measure::llm: return "tokens_per_s";
     case measure::latency: return "latency_us";
+    case measure::scaling: return "ready_s";
+    case measure::chain: return "first_s";
   }
   return {};
 }
@@ -38,6 +40,10 @@ std::vector<std::string_view> metrics_of(measure m) {
               "memory_imbalance", "min_memory_imbalance", "max_memory_imbalance",
               "seconds"};
     case measure::latency: return {"latency_us"};
+    case measure::scaling:
+      return {"ready_s", "first_ready_s", "domain_ready_s", "weights_s", "planned_s",
+              "line_s",  "network_gb",    "scale_up_gb",    "host_gb",   "ssd_gb"};
+    case measure::chain: return {"first_s", "formula_first_s", "last_s", "formula_last_s", "off"};
     case measure::llm:
       return {"tokens_per_s", "mean_batch",  "full_share",  "idle_share",  "idle_minutes", "stays_idle",
               "moved",        "ttft_p99_ms", "tpot_p50_ms", "tpot_p99_ms", "completed"};

@@ -21,10 +21,13 @@ enum class measure : uint16_t {
   scheduler,    ///< requests a second through the actors in real time, as `troupe bench schedule` finds them
   partition,    ///< how evenly models are spread over sub-clusters, by the search and at random
   llm,          ///< the generation of tokens on engines of a language model
-  latency       ///< latency of a LoRA operator or of a model's step on this machine
+  latency,      ///< latency of a LoRA operator or of a model's step on this machine
+  scaling,      ///< the time until a language model has more instances, and the bytes that it takes
+  chain         ///< the time of weights over a multicast chain, hop by hop
 };
-inline constexpr std::string_view measure_names[]{
-    "goodput", "load", "fewest_gpus", "timeline", "trace", "scheduler", "partition", "llm", "latency"};
+inline constexpr std::string_view measure_names[]{"goodput", "load",      "fewest_gpus", "timeline",
+                                                  "trace",   "scheduler", "partition",   "llm",
+                                                  "latency", "scaling",   "chain"};
 /// The metric of claims and plots that name none.
 std::string_view main_metric(measure m);
 /// Every metric that a point of the measure has.

@@ -92,10 +92,13 @@ class experiment_reader {
 
   /// Why the measure cannot run the policy. Empty: it can.
   std::string unusable(const std::string& policy) const {
-    if (out_.what == measure::latency) {
-      if (std::ranges::find(latency_policies, policy) != std::end(latency_policies)) return {};
-      return fmt::format("unknown policy '{}'; there are {}", policy, fmt::join(latency_policies, ", "));
-    }
+    const auto unless_among = [&](const auto& known) {
+      if (std::ranges::find(known, policy) != std::end(known)) return std::string{};
+      return fmt::format("unknown policy '{}'; there are {}", policy, fmt::join(known, ", "));
+    };
+    if (out_.what == measure::latency) return unless_among(latency_policies);
+    if (out_.what == measure::scaling) return unless_among(scaling_policies);
+    if (out_.what == measure::chain) return unless_among(chain_policies);
     if (out_.what == measure::llm) {
       if (llm_policy_named(policy)) return {};
       return fmt::format("unknown policy '{}'; there are {}", policy, fmt::join(llm_policy_names(), ", "));
@@ -118,7 +121,9 @@ class experiment_reader {
 
   /// Whether the measure serves models through a scheduler.
   bool serves_models() const {
-    return out_.what != measure::partition && out_.what != measure::llm && out_.what != measure::latency;
+    static constexpr measure others[]{measure::partition, measure::llm, measure::latency, measure::scaling,
+                                      measure::chain};
+    return std::ranges::find(others, out_.what) == std::end(others);
   }
 
   static scenario any_wait() {
@@ -205,6 +210,12 @@ class experiment_reader {
     if (!c.base.llm && out_.what == measure::llm) s.refuse("llm", "is missing; the measure llm needs it");
     if (c.base.latency.has_value() != (out_.what == measure::latency))
       s.refuse("latency", "is for the measure latency, which needs it");
+    if (c.base.scaling.has_value() != (out_.what == measure::scaling))
+      s.refuse("scaling", "is for the measure scaling, which needs it");
+    else if (c.base.scaling)
+      check_rates(s, *c.base.scaling);
+    if (c.base.chain.has_value() != (out_.what == measure::chain))
+      s.refuse("chain", "is for the measure chain, which needs it");
     if (!serves_models()) return;
     bool rate = c.base.rate_rps.has_value();
     for (size_t i = 0; i < out_.axes.size(); ++i) {
@@ -231,6 +242,14 @@ class experiment_reader {
       s.refuse("model", "the measure scheduler serves copies of one model; remove the others");
     if (out_.what == measure::timeline && !c.base.load)
       s.refuse("changing_load", "is missing; the measure timeline needs it");
+  }
+
+  void check_rates(section& s, const scaling_setup& t) {
+    for (const auto& p : out_.policies)
+      if (const auto why = missing_rate(t, p); !why.empty()) {
+        s.refuse("scaling", why);
+        return;
+      }
   }
 
   selector read_selector(section& s) {

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "policies/common/random.hpp"
+#include "tools/lab/chain_measure.hpp"
 #include "tools/lab/flat_top.hpp"
 #include "tools/lab/latency_measure.hpp"
 #include "tools/lab/llm_measure.hpp"
@@ -13,6 +14,7 @@
 #include "tools/lab/parallel.hpp"
 #include "tools/lab/parameter.hpp"
 #include "tools/lab/partition_measure.hpp"
+#include "tools/lab/scaling_measure.hpp"
 
 namespace troupe::lab {
 
@@ -109,6 +111,8 @@ sample sample_of(const experiment& e, const planned_point& p, uint64_t seed, con
     return measure_partition(*e.partition, p.what.policy, seed, options.quick);
   if (e.what == measure::latency) return measure_step_latency(p.where, p.what.policy, options.quick);
   if (e.what == measure::llm) return measure_llm(p.where, p.what.policy, seed, options.quick);
+  if (e.what == measure::scaling) return measure_scaling(p.where, p.what.policy, seed);
+  if (e.what == measure::chain) return measure_chain(p.where, p.what.policy, seed);
   auto how = scheduling_of(p.where, p.what.policy);
   if (!how) throw std::invalid_argument("unknown policy '" + p.what.policy + "'");
   if (e.shedding) how->shedding = *e.shedding;

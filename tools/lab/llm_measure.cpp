@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "tools/lab/sample_statistics.hpp"
 #include "tools/sim/world.hpp"
 
 namespace troupe::lab {
@@ -153,15 +152,6 @@ sample measure_llm(const scenario& s, std::string_view policy, uint64_t seed, bo
   out.metrics["moved"] = static_cast<double>(r.routers[0].consolidated);
   out.tables = time_line(r, generations, length);
   return out;
-}
-
-void summarise_llm(const std::vector<sample>& samples, point& out) {
-  for (const auto& [name, _] : samples.front().metrics) {
-    std::vector<double> values;
-    for (const auto& s : samples) values.push_back(s.metrics.at(name));
-    out.metrics[name] = mean(values);
-  }
-  out.tables = samples.front().tables;
 }
 
 }  // namespace troupe::lab

@@ -21,9 +21,6 @@ namespace troupe::lab {
 ///   moved         sequences that were migrated so that engines run empty
 sample measure_llm(const scenario& s, std::string_view policy, uint64_t seed, bool quick);
 
-/// Means over the seeds; the timeline of the first.
-void summarise_llm(const std::vector<sample>& samples, point& out);
-
 /// Utilization of the engines, from ten samples a second of the number of sequences on each.
 struct engine_use {
   double idle_share = 0, idle_minutes = 0, stays_idle = 0, full_share = 0;

@@ -6,7 +6,6 @@
 
 #include "tools/lab/goodput_search.hpp"
 #include "tools/lab/latency_measure.hpp"
-#include "tools/lab/llm_measure.hpp"
 #include "tools/lab/partition_measure.hpp"
 #include "tools/lab/sample_statistics.hpp"
 #include "tools/lab/scheduler_bench.hpp"
@@ -159,8 +158,19 @@ sample take_sample(measure what, const scenario& s, const scheduling& how, engin
     case measure::partition: break;  // no trial: partition_measure.hpp
     case measure::llm: break;        // llm_measure.hpp
     case measure::latency: break;    // latency_measure.hpp
+    case measure::scaling: break;    // scaling_measure.hpp
+    case measure::chain: break;      // chain_measure.hpp
   }
   return {};
+}
+
+void summarise_means(const std::vector<sample>& samples, point& out) {
+  for (const auto& [name, _] : samples.front().metrics) {
+    std::vector<double> values;
+    for (const auto& s : samples) values.push_back(s.metrics.at(name));
+    out.metrics[name] = mean(values);
+  }
+  out.tables = samples.front().tables;
 }
 
 void summarise(const experiment& e, const scenario& s, const std::vector<sample>& samples, point& out) {
@@ -172,7 +182,8 @@ void summarise(const experiment& e, const scenario& s, const std::vector<sample>
   };
   auto& m = out.metrics;
   if (e.what == measure::partition) return summarise_partitions(samples, out);
-  if (e.what == measure::llm) return summarise_llm(samples, out);
+  if (e.what == measure::llm || e.what == measure::scaling || e.what == measure::chain)
+    return summarise_means(samples, out);
   if (e.what == measure::latency) return summarise_latencies(samples, out);
   if (e.what == measure::scheduler) {  // there is no run to inspect
     m["scheduled_rps"] = average([](const auto& x) { return x.value; }).first;

@@ -19,4 +19,7 @@ sample take_sample(measure what, const scenario& s, const scheduling& how, engin
 /// The metrics and tables of a point from the samples of all its seeds.
 void summarise(const experiment& e, const scenario& s, const std::vector<sample>& samples, point& out);
 
+/// The means of all metrics; the tables of the first sample.
+void summarise_means(const std::vector<sample>& samples, point& out);
+
 }  // namespace troupe::lab

@@ -6,8 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "tools/lab/chain_measure.hpp"
 #include "tools/lab/latency_setup.hpp"
 #include "tools/lab/llm_scenario.hpp"
+#include "tools/lab/scaling_measure.hpp"
 #include "tools/lab/trial.hpp"
 
 namespace troupe::lab {
@@ -71,6 +73,8 @@ struct scenario {
   std::optional<silence> pause;
   std::optional<llm_scenario> llm;       ///< instead of models, for the measure `llm`
   std::optional<latency_setup> latency;  ///< likewise `latency`
+  std::optional<scaling_setup> scaling;  ///< likewise `scaling`
+  std::optional<chain_setup> chain;      ///< likewise `chain`
   uint32_t cores = 0;                    ///< of this machine, for measures in real time; 0: all
   uint32_t domains = 1;  ///< for measures in real time: arbiters, each with its share of models and GPUs
   search_effort search;

@@ -215,6 +215,8 @@ scenario read_scenario_keys(section& s, const std::filesystem::path& directory, 
   read_silence(s, out);
   read_llm(s, directory, out.llm);
   read_latency(s, out.latency);
+  read_scaling(s, out.scaling);
+  read_chain(s, out.chain);
   if (out.load && out.pause)
     s.refuse(s.has("silence") ? "silence" : "changing_load",
              "a run has silence or changing_load, not both; remove one of the two");

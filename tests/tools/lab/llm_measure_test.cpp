@@ -78,7 +78,7 @@ TEST_CASE("llm measure: a load that rises and falls, step by step, the same for 
   CHECK(measure_llm(s, "punica", 1, true).tables[0].rows.size() == 100);
 
   point p;
-  summarise_llm({punica, spread}, p);
+  summarise_means({punica, spread}, p);
   CHECK(p.metrics.at("mean_batch") ==
         doctest::Approx((punica.metrics.at("mean_batch") + spread.metrics.at("mean_batch")) / 2));
   CHECK(p.tables.size() == 2);
