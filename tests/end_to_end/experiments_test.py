@@ -11,10 +11,10 @@ import cluster
 from processes import PATIENCE, run
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples/experiments"
-FIGURES = ["figure1", "figure2", "figure5", "figure6a", "figure6b", "figure7", "figure9", "figure10", "figure11",
-           "figure12", "figure13", "figure13-scheduler", "figure14", "figure15", "figure16", "punica-figure1",
-           "punica-figure8", "punica-figure9", "punica-figure11",
-           "punica-figure13", "table2"]
+FIGURES = ["blitz-figure5", "blitz-figure10", "blitz-figure18", "blitz-table1", "blitz-table1-appendix", "figure1",
+           "figure2", "figure5", "figure6a", "figure6b", "figure7", "figure9", "figure10", "figure11", "figure12",
+           "figure13", "figure13-scheduler", "figure14", "figure15", "figure16", "punica-figure1", "punica-figure8",
+           "punica-figure9", "punica-figure11", "punica-figure13", "table2"]
 
 
 class Goodput(unittest.TestCase):
