@@ -29,6 +29,7 @@ struct image_state {
   std::string problem = {};  ///< why they cannot be completed here
   TROUPE_MESSAGE(image_state, model, chunks, ready, filling, from, bytes, pulled, repeated, problem)
   bool complete() const { return chunks > 0 && ready == chunks; }
+  bool is_arriving() const { return filling && !complete() && problem.empty(); }
   bool operator==(const image_state&) const = default;
 };
 

@@ -18,25 +18,32 @@ struct node_bytes {
   uint64_t promised = 0;  ///< those, and what waits for room
 };
 using bytes_of_nodes = std::map<node_id, node_bytes>;
+/// The models whose images leave a node over its link.
+using sent_models = std::map<node_id, std::set<llm_id>>;
+using places_of_model = std::vector<const scaling_view::place*>;
 
 class model_copies {
  public:
   model_copies(const scaling_view& v, const scaling_view::model& m, const link_rates& rates,
-               const std::vector<copy_target>& targets, bytes_of_nodes& bytes)
-      : view_(v), model_(m), rates_(rates), bytes_(bytes) {
+               const std::vector<copy_target>& targets, const places_of_model& places, bytes_of_nodes& bytes,
+               sent_models& sent)
+      : view_(v), model_(m), rates_(rates), places_(places), bytes_(bytes), sent_(sent) {
     for (const auto& t : targets)
       if (const auto* n = v.find(t.node); t.model == m.id && n != nullptr && !has_problem(*n))
         add_wanted(t.node);
     for (const auto& n : v.nodes)
-      if (const auto* i = n.image(m.id); i != nullptr && i->filling && !i->complete() && i->problem.empty())
-        from_[n.id] = i->from;
+      if (const auto* i = n.image(m.id); i != nullptr && i->is_arriving()) from_[n.id] = i->from;
   }
 
   void plan(copy_plan& out) {
     add_further_copies();
     const auto first = out.places.size();
     place(without_source(), out);
-    for (auto i = first; i < out.places.size(); ++i) from_[out.places[i].node] = out.places[i].from;
+    for (auto i = first; i < out.places.size(); ++i) {
+      const auto& p = out.places[i];
+      from_[p.node] = p.from;
+      if (rates_.uses_links(p.from, p.node)) sent_[p.from].insert(model_.id);
+    }
     if (const auto n = droppable()) out.drops.push_back({*n, model_.id});
   }
 
@@ -115,9 +122,7 @@ class model_copies {
   }
   bool has_place_and_room(const node& n) const {
     return bytes_[n.id].promised + model_.bytes <= n.capacity &&
-           std::ranges::any_of(view_.places, [&](const auto& p) {
-             return p.node == n.id && p.model == model_.id && !p.unusable;
-           });
+           std::ranges::any_of(places_, [&](const auto* p) { return p->node == n.id && !p->unusable; });
   }
   double share(const node& n) const {
     return static_cast<double>(bytes_[n.id].promised) /
@@ -168,6 +173,12 @@ class model_copies {
     return out;
   }
 
+  bool sends_other_models(node_id n) const {
+    const auto found = sent_.find(n);
+    return found != sent_.end() &&
+           std::ranges::any_of(found->second, [&](llm_id m) { return m != model_.id; });
+  }
+
   void add_chains(const std::vector<node_id>& sources, const std::vector<node_id>& targets,
                   copy_plan& out) const {
     multicast_problem p;
@@ -178,7 +189,8 @@ class model_copies {
     auto nodes = sources;
     nodes.insert(nodes.end(), targets.begin(), targets.end());
     for (const auto n : nodes)  // names that keep the order, as they break ties
-      p.nodes.push_back({std::to_string(1'000'000 + p.nodes.size()), false, false, rates_.domain_of(n)});
+      p.nodes.push_back(
+          {std::to_string(1'000'000 + p.nodes.size()), sends_other_models(n), false, rates_.domain_of(n)});
     for (const auto from : nodes)
       for (const auto to : nodes) p.gbit_per_s.push_back(from == to ? 0 : rates_.between(from, to));
     const auto plan = plan_multicast(p);
@@ -221,20 +233,20 @@ class model_copies {
     return out;
   }
   bool has_engine(node_id n) const {
-    return std::ranges::any_of(view_.places, [&](const auto& p) {
-      return p.node == n && p.model == model_.id && p.stage != instance_stage::idle;
-    });
+    return std::ranges::any_of(
+        places_, [&](const auto* p) { return p->node == n && p->stage != instance_stage::idle; });
   }
   bool is_short_of_instances() const {
-    return std::ranges::count_if(view_.places, [&](const auto& p) {
-             return p.model == model_.id && view_.counts(p);
-           }) < int64_t{model_.wanted};
+    return std::ranges::count_if(places_, [&](const auto* p) { return view_.counts(*p); }) <
+           int64_t{model_.wanted};
   }
 
   const scaling_view& view_;
   const scaling_view::model& model_;
   const link_rates& rates_;
+  const places_of_model& places_;
   bytes_of_nodes& bytes_;
+  sent_models& sent_;
   std::vector<node_id> wanted_;
   std::map<node_id, node_id> from_;  ///< sources of nodes that get images, those of this plan included
 };
@@ -251,9 +263,15 @@ copy_plan plan_copies(const scaling_view& view, const std::vector<copy_target>& 
       if (const auto* n = view.find(t.node); m.id == t.model && n != nullptr && n->image(m.id) == nullptr &&
                                              promised.emplace(t.node, t.model).second)
         bytes[t.node].promised += m.bytes;
+  sent_models sent;
+  for (const auto& n : view.nodes)
+    for (const auto& i : n.images)
+      if (i.is_arriving() && rates.uses_links(i.from, n.id)) sent[i.from].insert(i.model);
+  std::map<llm_id, places_of_model> places;
+  for (const auto& p : view.places) places[p.model].push_back(&p);
   copy_plan out;
   for (const auto& m : view.models)
-    if (m.bytes > 0) model_copies(view, m, rates, targets, bytes).plan(out);
+    if (m.bytes > 0) model_copies(view, m, rates, targets, places[m.id], bytes, sent).plan(out);
   return out;
 }
 

@@ -38,6 +38,7 @@ struct copy_target {
 /// - Targets, and as many further nodes as a model's number of copies wants, get the images in chains
 ///   (multicast_plan.hpp) from nodes that have them and feed no one, or from the ends of chains under way. If
 ///   no node has or gets them, the node with the most chunks reads the checkpoint, and the others follow it.
+///   A node whose link is busy with another model's images opens no chain while another source can.
 /// - Further copies go where a part is already, then where images take the smallest part of the capacity, so
 ///   that bytes are spread evenly. Targets come before them.
 /// - A node whose chain of sources ends at no complete images and no reader gets another source, from its

@@ -40,6 +40,10 @@ class link_rates {
     const auto found = std::ranges::find(domains_, of_[node.value].scale_up_domain);
     return found == domains_.end() ? no_scale_up_domain : static_cast<uint32_t>(found - domains_.begin());
   }
+  /// Images from node to node leave over a network interface: not inside a node or a scale-up domain.
+  bool uses_links(node_id from, node_id to) const {
+    return from != to && (domain_of(from) == no_scale_up_domain || domain_of(from) != domain_of(to));
+  }
   /// The slowest scale-up domain's; 0: there is none.
   double domain_gbit_per_s() const {
     double out = 0;

@@ -43,6 +43,36 @@ TEST_CASE("copy plan: the end of a chain under way is a source when all complete
   CHECK(v.plan({to_node(1), to_node(3)}) == "2>3");
 }
 
+TEST_CASE("copy plan: a node whose link sends another model opens no chain while another source can") {
+  small_view v(6, {1, 1});
+  v.image(0, 0);
+  v.image(1, 0);
+  v.image(0, 1);
+  v.filling(4, 0, 1);
+  const std::vector<copy_target> all{to_node(4, 1), to_node(2), to_node(3)};
+  CHECK(v.plan(all) == "1>2, 2>3");
+  v[4].images.clear();
+  CHECK(v.plan(all) == "0>2, 1>3, 1:0>4");  // in one plan the first model has its choice
+  SUBCASE("a model before it in the plan sends, too") {
+    v.image(1, 1);
+    v[1].images.erase(v[1].images.begin());
+    CHECK(v.plan(all) == "0>2, 2>3, 1:1>4");
+  }
+  SUBCASE("all are busy: the first one sends both") {
+    v.filling(4, 0, 1);
+    v[1].images.clear();
+    CHECK(v.plan(all) == "0>2, 2>3");
+  }
+  SUBCASE("a transfer inside a scale-up domain does not use the link") {
+    cluster_spec c;
+    c.nodes.resize(6);
+    for (uint32_t n = 0; n < 6; ++n) c.nodes[n].name = std::to_string(n);
+    c.links.push_back({{"0", "4"}, 10, "", 0, "nvlink", 3600});
+    v.filling(4, 0, 1);
+    CHECK(v.plan(all, &c) == "0>2, 1>3");
+  }
+}
+
 TEST_CASE("copy plan: the time of a transfer is known when its source has all") {
   small_view v(3);
   const link_rates rates([] {

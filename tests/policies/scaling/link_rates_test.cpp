@@ -52,6 +52,17 @@ TEST_CASE("link rates: a node without a link has the assumed rate, and no domain
   CHECK(r.domain_of(unlinked) == no_scale_up_domain);
 }
 
+TEST_CASE("link rates: images use links but inside a node or a scale-up domain") {
+  auto c = linked_cluster();
+  CHECK(link_rates(c).uses_links(unlinked, stray));
+  CHECK(link_rates(c).uses_links(fast, far));
+  CHECK_FALSE(link_rates(c).uses_links(fast, fast));
+  c.links[0].scale_up_domain = c.links[2].scale_up_domain = "nvlink 1";
+  c.links[1].scale_up_domain = "nvlink 2";
+  CHECK_FALSE(link_rates(c).uses_links(fast, far));
+  CHECK(link_rates(c).uses_links(fast, slow));
+}
+
 TEST_CASE("link rates: nodes of a scale-up domain have its number, and the slowest domain counts") {
   auto c = linked_cluster();
   CHECK(link_rates(c).domain_gbit_per_s() == 0);
