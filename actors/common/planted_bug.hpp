@@ -38,9 +38,12 @@ enum class bug : uint8_t {
   same_offset,  ///< a chain link pulls every layer from the place of the first one (BlitzScale's repository)
   drop_last_copy,  ///< a parameter pool drops images that no other node has
   half_loaded,     ///< an engine serves before its last layer has arrived
-  zombie_engine    ///< an engine serves on although it was told to be idle
+  zombie_engine,   ///< an engine serves on although it was told to be idle
+  busy_source,     ///< a parameter pool has images sent over a link that sends another model
+  two_successors,  ///< a parameter pool has one node send the same images twice
+  old_orders       ///< a parameter shard obeys the orders of former leaders
 };
-inline constexpr uint8_t bug_count = 33;
+inline constexpr uint8_t bug_count = 36;
 
 #ifdef TROUPE_PLANTED_BUGS
 inline bug planted_bug = bug::none;

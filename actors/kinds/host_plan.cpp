@@ -6,13 +6,13 @@
 namespace troupe {
 
 host_plan::host_plan(post& post, const caf_host_part& hosts, uint32_t scheduler_threads)
-    : post_(post), hosts_(hosts) {
+    : post_(post), hosts_(hosts), sink_(hosts.watch_sent ? hosts.watch_sent(post) : post) {
   if (hosts.one_per_actor) return;
   do scheduler_.push_back(&own());
   while (scheduler_.size() < scheduler_threads);
 }
 
-actor_group& host_plan::own() { return *groups_.emplace_back(std::make_unique<actor_group>(post_)); }
+actor_group& host_plan::own() { return *groups_.emplace_back(std::make_unique<actor_group>(sink_)); }
 
 actor_group& host_plan::shared(role kind) {
   if (hosts_.one_per_actor) return own();

@@ -38,6 +38,7 @@ class host_plan {
  private:
   post& post_;
   const caf_host_part& hosts_;
+  message_sink& sink_;  ///< of groups
   std::vector<std::unique_ptr<actor_group>> groups_;
   std::vector<actor_group*> scheduler_;    // empty with `one_per_actor`
   std::vector<actor_group*> with_queues_;  // by queue index modulo its size

@@ -42,6 +42,9 @@ struct caf_host_part {
   caf::actor_system& system;
   std::function<caf::actor(std::unique_ptr<actor_group>, on_broken)> spawn;
   bool one_per_actor = false;  ///< in simulation, for more interleavings
+  /// In simulation: watches the messages that leave groups, on their way to the sink that it is given. It
+  /// outlives the groups.
+  std::function<message_sink&(message_sink& beyond)> watch_sent = {};
 };
 
 /// The devices of this node. They outlive its actors.

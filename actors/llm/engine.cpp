@@ -71,6 +71,7 @@ void llm_engine::on(envelope& e, time_point now) {
                  nodes_up_.clear();
                  answers_.clear();
                },
+               [&](leadership& l) { term_ = std::max(term_, l.term); },
                [&](set_stage& s) {
                  if (s.engine != options_.engine || s.term < term_) return;
                  if (planted(bug::zombie_engine) && s.to != instance_stage::serving) return;

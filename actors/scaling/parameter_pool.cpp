@@ -15,6 +15,27 @@ constexpr duration interval = 10ms;  // between two decisions at least
 constexpr duration problem_pause = 10s;  // after which a node tries again to get images with a problem
 constexpr duration order_again = 500ms;  // after which an order without effect is given again
 
+/// The planted bugs of plans.
+void plant_bugs(copy_plan& plan, const scaling_view& v) {
+  const auto sends_another = [&](node_id n, llm_id m) {
+    return std::ranges::any_of(v.nodes, [&](const scaling_view::node& to) {
+      return std::ranges::any_of(to.images, [&](const image_state& i) {
+        return to.id != n && i.model != m && i.from == n && i.is_arriving();
+      });
+    });
+  };
+  for (auto& p : plan.places)
+    for (const auto& n : v.nodes) {
+      if (p.from == p.node || !n.has(p.model)) continue;
+      if (planted(bug::two_successors)) p.from = n.id;
+      if (planted(bug::busy_source) && sends_another(n.id, p.model)) p.from = n.id;
+      if (p.from == n.id) break;
+    }
+  if (planted(bug::drop_last_copy) && plan.drops.empty() && !v.models.empty())
+    for (const auto& n : v.nodes)
+      if (n.has(v.models[0].id)) plan.drops = {{n.id, v.models[0].id}};
+}
+
 }  // namespace
 
 parameter_pool::parameter_pool(address self, outbox& out, const cluster_spec& cluster,
@@ -47,7 +68,7 @@ void parameter_pool::on(envelope& e, time_point now) {
                        },
                        [&](node_down& n) { on_node_down(n, now); },
                        [&](leadership& l) {
-                         term_ = l.term;
+                         learn_term(l.term, now);
                          set_leading(l.scheduler == self_.node && l.incarnation == self_.incarnation, now);
                        },
                        [&](new_incarnation&) {
@@ -92,11 +113,33 @@ void parameter_pool::set_leading(bool leads, time_point now) {
   changed_ = true;
 }
 
+/// Orders of former terms may be ignored from now on.
+void parameter_pool::learn_term(term_id term, time_point now) {
+  if (term == term_) return;
+  term_ = term;
+  leads_since_ = now;
+  pending_ = {};
+  changed_ = true;
+}
+
+/// The node's shard has reported that it obeys this leader, so no order of a former one changes its images.
+bool parameter_pool::obeys(node_id node) const {
+  const auto s = shards_.find(node);
+  return s != shards_.end() && s->second.term >= term_;
+}
+
+/// It does not know yet what there is, or some shards still obey a former leader.
+bool parameter_pool::is_learning(time_point now) const {
+  return std::ranges::any_of(models_, [](const scaled& m) { return !m.wanted; }) ||
+         (now < leads_since_ + settling &&
+          std::ranges::any_of(shards_, [&](const auto& s) { return !obeys(s.first); }));
+}
+
 /// Every node with a place has reported.
 bool parameter_pool::knows_all() const {
   for (uint32_t i = 0; i < cluster_.engines.size(); ++i)
     if (const auto& e = cluster_.engines[i]; cluster_.llms[e.model.value].scales)
-      if (!engines_.contains(engine_id{i}) || !shards_.contains(e.node)) return false;
+      if (!engines_.contains(engine_id{i}) || !obeys(e.node)) return false;
   return true;
 }
 
@@ -125,6 +168,7 @@ scaling_view parameter_pool::reported(time_point now) const {
   for (const auto& m : models_)
     v.models.push_back({m.id, cluster_.llms[m.id.value].name, m.wanted.value_or(0), m.bytes});
   for (const auto& [id, s] : shards_) {
+    if (!obeys(id)) continue;
     v.nodes.push_back({id, s.capacity, cluster_.nodes[id.value].max_engines,
                        std::ranges::count(leaving_, id) > 0, s.images});
     std::erase_if(v.nodes.back().images, [&, node = id](const image_state& i) {
@@ -165,7 +209,7 @@ void parameter_pool::reconcile(time_point now) {
   changed_ = false;
   reconciled_at_ = now;
   again_at_ = never;
-  if (std::ranges::any_of(models_, [](const scaled& m) { return !m.wanted; })) {
+  if (is_learning(now)) {
     again_at_ = now + order_again / 5;
     return;
   }
@@ -173,9 +217,8 @@ void parameter_pool::reconcile(time_point now) {
   learn_problems(now);
   const auto choice = choose_instances(v);
   auto copies = plan_copies(v, targets(choice), rates_);
-  if (planted(bug::drop_last_copy) && copies.drops.empty() && !v.models.empty())
-    for (const auto& n : v.nodes)
-      if (n.has(v.models[0].id)) copies.drops = {{n.id, v.models[0].id}};
+  if (planted(bug::two_successors) || planted(bug::busy_source) || planted(bug::drop_last_copy))
+    plant_bugs(copies, v);
   const auto stages = pending_.send(choice.orders);
   const auto sent = pending_.send(copies);
   placed_ += sent.places.size();

@@ -50,6 +50,9 @@ class parameter_pool final : public actor {
   void on_node_down(const node_down& n, time_point now);
   void set_leading(bool leads, time_point now);
   void learn_wanted(time_point now);
+  void learn_term(term_id term, time_point now);
+  bool obeys(node_id node) const;
+  bool is_learning(time_point now) const;
   bool knows_all() const;
   /// Statuses and inventories alone.
   scaling_view reported(time_point now) const;

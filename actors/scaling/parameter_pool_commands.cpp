@@ -22,7 +22,7 @@ scaling_plan parameter_pool::scale(const scale_model& order, time_point now) {
   if (order.instances < file->min_instances || order.instances > file->max_instances)
     refuse(fmt::format("'{}' has {} to {} instances by min_instances and max_instances, not {}", order.model,
                        file->min_instances, file->max_instances, order.instances));
-  if (!m->wanted) refuse("the leader does not know all nodes yet; try again in a second");
+  if (!m->wanted || is_learning(now)) refuse("the leader does not know all nodes yet; try again in a second");
   auto v = pending_orders(pending_).expected(reported(now));
   for (auto& other : v.models)
     if (other.id == id) other.wanted = order.instances;
@@ -115,12 +115,12 @@ command_reply parameter_pool::on_command(const command& c, time_point now) {
 void parameter_pool::report(std::vector<metric>& out) const {
   using enum metric::kind;
   if (!leads_) return;
+  std::vector<uint32_t> serving(cluster_.llms.size());
+  for (const auto& [id, e] : engines_)
+    if (e.stage == instance_stage::serving) ++serving[cluster_.engines[id.value].model.value];
   for (const auto& m : models_) {
     const auto& name = cluster_.llms[m.id.value].name;
-    const auto serving = std::ranges::count_if(engines_, [&](const auto& e) {
-      return cluster_.engines[e.first.value].model == m.id && e.second.stage == instance_stage::serving;
-    });
-    out.push_back({"troupe_instances", {{"model", name}}, static_cast<double>(serving), gauge});
+    out.push_back({"troupe_instances", {{"model", name}}, static_cast<double>(serving[m.id.value]), gauge});
     out.push_back(
         {"troupe_instances_wanted", {{"model", name}}, static_cast<double>(m.wanted.value_or(0)), gauge});
   }

@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "actors/common/planted_bug.hpp"
 #include "messages/commands/run_command.hpp"
 
 namespace troupe {
@@ -22,15 +23,12 @@ parameter_shard::~parameter_shard() {
 void parameter_shard::on(envelope& e, time_point) {
   dispatch(e.body, overloaded{
                        [&](place_copy& o) {
-                         if (o.term < term_) return;
-                         term_ = o.term;
-                         place(o);
+                         if (obeys(o.term)) place(o);
                        },
                        [&](drop_copy& o) {
-                         if (o.term < term_) return;
-                         term_ = o.term;
-                         drop(o.model);
+                         if (obeys(o.term)) drop(o.model);
                        },
+                       [&](leadership& l) { learn_term(l.term); },
                        [&](follow_chunks& f) { follow(e.from, f); },
                        [&](link_changed& l) { on_link(l); },
                        [&](images_changed&) { changed_ = true; },
@@ -51,6 +49,19 @@ void parameter_shard::on(envelope& e, time_point) {
                          changed_ = true;
                        },
                    });
+}
+
+bool parameter_shard::obeys(term_id term) {
+  if (term < term_ && !planted(bug::old_orders)) return false;
+  learn_term(term);
+  return true;
+}
+
+/// The pool of a new leader waits for an inventory of its term.
+void parameter_shard::learn_term(term_id term) {
+  if (term <= term_) return;
+  term_ = term;
+  changed_ = true;
 }
 
 void parameter_shard::place(const place_copy& order) {
@@ -190,7 +201,7 @@ image_state parameter_shard::state_of(llm_id model, const holding& h) const {
 }
 
 shard_inventory parameter_shard::inventory() const {
-  shard_inventory out{self_.node, store_.capacity(), {}};
+  shard_inventory out{self_.node, store_.capacity(), {}, term_};
   for (const auto& [model, h] : holdings_) out.images.push_back(state_of(model, h));
   return out;
 }

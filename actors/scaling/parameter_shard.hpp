@@ -58,6 +58,8 @@ class parameter_shard final : public actor {
     uint32_t next = 0;  ///< chunk to announce
   };
 
+  bool obeys(term_id term);
+  void learn_term(term_id term);
   void place(const place_copy& order);
   void get_images(llm_id model, holding& h);
   void tell_gone(llm_id model);
@@ -76,7 +78,7 @@ class parameter_shard final : public actor {
   std::map<llm_id, holding> holdings_;
   std::map<llm_id, writer_state> writers_;
   std::map<std::pair<llm_id, node_id>, follower> followers_;
-  term_id term_;  ///< of the latest order
+  term_id term_;  ///< the latest one, of an order or a leader
   bool changed_ = true;
   time_point sent_at_ = long_ago;
   std::optional<shard_inventory> sent_;

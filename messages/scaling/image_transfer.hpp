@@ -2,7 +2,9 @@
 // which node has which images, and orders copies. The shard of a node holds its images and announces their
 // chunks to the chain links of other nodes, which pull them and become sources themselves.
 //
-// Orders carry the leader's term, and orders of an earlier one are ignored. All orders may be repeated.
+// Orders carry the leader's term, and orders of an earlier one are ignored from the moment at which a node has
+// heard of the leader. So that none of these is still on its way, a leader plans with inventories of its own
+// term only. All orders may be repeated.
 // Nothing is pushed: a node that dies or is suspended at any point leaves its peers with what they have
 // pulled.
 #pragma once
@@ -39,7 +41,8 @@ struct shard_inventory {
   node_id node;
   uint64_t capacity = 0;  ///< bytes for images
   std::vector<image_state> images;
-  TROUPE_MESSAGE(shard_inventory, node, capacity, images)
+  term_id term = {};  ///< it obeys no order of an earlier one any more
+  TROUPE_MESSAGE(shard_inventory, node, capacity, images, term)
   bool operator==(const shard_inventory&) const = default;
 };
 

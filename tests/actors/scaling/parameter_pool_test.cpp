@@ -285,3 +285,26 @@ TEST_CASE("parameter pool: a new incarnation of its node leads only when it is t
   CHECK(s.serving() == 2);
   CHECK(s.value_of("troupe_instances_wanted") == 2);
 }
+
+TEST_CASE("parameter pool: a leader plans without shards that may still obey a former one") {
+  pool_stage s(true);
+  s.start();
+  for (const uint32_t n : {1, 2, 3}) s.set(n, serving);
+  s.lead(7);
+  CHECK(s.run(3s).empty());
+  s.deliver(leadership{{8}, scheduler_node, {10}});
+  CHECK(s.refusal("m", 1).find("does not know all nodes yet") != std::string::npos);
+  s.workers[3].stage = idle;
+  CHECK(s.run(500ms).empty());  // their inventories are of term 7
+  s.term = 8;
+  s.report(1);
+  CHECK(s.orders().empty());
+  for (const uint32_t n : {2, 3, 4}) s.report(n);
+  CHECK(s.orders() == "2:serving");
+  s.deliver(leadership{{9}, scheduler_node, {10}});
+  s.kill(3);
+  CHECK(s.run(1900ms).empty());
+  s.term = 9;
+  s.report(4);
+  CHECK(s.run(200ms).starts_with("d<d"));  // the others stay away for too long
+}

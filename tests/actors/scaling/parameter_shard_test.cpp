@@ -364,3 +364,21 @@ TEST_CASE("parameter shard: it reports at most every 50 ms, only news, and all t
   s.run_until(s.now + 50ms);
   CHECK(s.out.take<shard_inventory>().size() == 2);
 }
+
+TEST_CASE("parameter shard: orders of former leaders are ignored as soon as it hears of a new one") {
+  shard_stage s;
+  s.place(first_source, 3);
+  s.begun(first_source);
+  CHECK(s.inventory().term == term_id{3});
+  s.deliver(leadership{{5}, other_pool, {20}});
+  CHECK(s.inventory().term == term_id{5});  // which the new leader waits for
+  s.drop(4);
+  s.place(second_source, 4);
+  CHECK(s.out.take_addressed<begin_link>().empty());
+  CHECK(s.state().models == 1);
+  s.deliver(leadership{{4}, scheduler_node, {10}});
+  s.drop(4);
+  CHECK(s.state().models == 1);
+  s.drop(5);
+  CHECK(s.state().models == 0);
+}

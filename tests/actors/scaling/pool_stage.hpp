@@ -54,7 +54,11 @@ struct pool_stage : pool_parts, stage<parameter_pool> {
     std::vector<image_state> images;
     uint64_t capacity = 1000;
   };
-  void lead(uint64_t term) { deliver(leadership{{term}, scheduler_node, {10}}); }
+  void lead(uint64_t its_term) {
+    deliver(leadership{{its_term}, scheduler_node, {10}});
+    term = its_term;
+    for (const auto& [n, _] : std::map(workers)) report(n);
+  }
   /// The pool's node is up and, without a standby, leads.
   void start(std::initializer_list<uint32_t> nodes = {1, 2, 3, 4}) {
     deliver(node_up{scheduler_node, {10}});
@@ -79,7 +83,7 @@ struct pool_stage : pool_parts, stage<parameter_pool> {
     s.ready = w.stage == instance_stage::serving;
     s.problem = w.problem;
     note(s, {node_id{n}, {w.incarnation}, role::llm_engine, n - 1});
-    deliver(shard_inventory{{n}, w.capacity, w.images},
+    deliver(shard_inventory{{n}, w.capacity, w.images, {term}},
             {node_id{n}, {w.incarnation}, role::parameter_shard, 0});
   }
   /// Gives a worker images and a stage, and reports them.
@@ -160,6 +164,7 @@ struct pool_stage : pool_parts, stage<parameter_pool> {
   std::map<uint32_t, worker> workers;
   std::string place_problem;  ///< of every place from now on
   uint64_t last_incarnation = 100;
+  uint64_t term = 0;  ///< known to the shards
 
  private:
   static void go_to(worker& w, instance_stage to) {
