@@ -113,6 +113,13 @@ struct change_event {
   std::string domain{};   ///< move: the target
 };
 
+/// An operator gives a language model this many instances.
+struct scale_event {
+  duration at{};
+  llm_id model;
+  uint32_t instances = 0;
+};
+
 struct workload_spec {
   uint64_t seed = 1;
   duration length{};               ///< of the whole run, warm-up included
@@ -120,6 +127,7 @@ struct workload_spec {
   std::vector<model_load> models;  ///< one per model of the cluster, in its order, then one per deploy
   std::vector<llm_load> llms;
   std::vector<traced_generation> llm_trace;  ///< in addition: generation requests of the first language model
+  std::vector<scale_event> scales;           ///< by time
   double llm_changes_per_s = 0;              ///< operator actions: migrations, engine drains, adapter changes
   std::vector<double> tenants;               ///< share of requests of each tenant; empty: no tenants
   std::vector<rate_segment> segments;        ///< ascending

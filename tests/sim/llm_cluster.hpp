@@ -61,9 +61,11 @@ inline workload_spec llm_workload(double changes_per_s) {
 inline void check_sequences(const world_result& r, uint64_t seed) {
   const auto why = told(r, seed);
   CHECK_MESSAGE(r.violations.empty(), why);
-  uint64_t outcomes = 0;
-  for (const auto n : r.llms[0].outcomes) outcomes += n;
-  CHECK(outcomes == r.llms[0].offered);
+  for (const auto& load : r.llms) {
+    uint64_t outcomes = 0;
+    for (const auto n : load.outcomes) outcomes += n;
+    CHECK(outcomes == load.offered);
+  }
 }
 
 }  // namespace troupe::sim

@@ -8,25 +8,36 @@ using namespace troupe::sim;
 
 namespace {
 
-/// Whether runs with the bug violate the invariant; transfers are hit by corruption and slow disks.
-bool breaks_scaling_run(bug b, const char* invariant) {
+/// Whether runs with the bug violate the invariant.
+bool breaks_run(bug b, const char* invariant, const cluster_spec& c, std::vector<fault_kind> faults,
+                uint64_t seeds = 20) {
   bool broken = false;
   planted_bug = b;
-  for (uint64_t seed = 1; seed <= 20 && !broken; ++seed) {
-    auto w = llm_workload(30);
+  for (uint64_t seed = 1; seed <= seeds && !broken; ++seed) {
+    auto w = scaling_workload(c, 30);
     w.random_faults.count = 10;
-    w.random_faults.kinds = {fault_kind::chunk_corrupt, fault_kind::ssd_slow};
-    for (const auto& v : run(scaling_cluster(), w, {.seed = seed}).violations)
+    w.random_faults.kinds = faults;
+    if (has_standby(c)) add_leader_faults(w, c, seed);
+    for (const auto& v : run(c, w, {.seed = seed}).violations)
       broken = broken || invariant == std::string_view("any") || v.check == invariant;
   }
   planted_bug = bug::none;
   return broken;
 }
 
+/// Transfers are hit by corruption and slow disks.
+bool breaks_scaling_run(bug b, const char* invariant) {
+  return breaks_run(b, invariant, scaling_cluster(), {fault_kind::chunk_corrupt, fault_kind::ssd_slow});
+}
+bool breaks_run_of_two_models(bug b, const char* invariant) {
+  return breaks_run(b, invariant, two_scaling_models(), {fault_kind::slow_link, fault_kind::ssd_slow});
+}
+
 }  // namespace
 
 TEST_CASE("scaling: without a bug no invariant is broken") {
   CHECK_FALSE(breaks_scaling_run(bug::none, "any"));
+  CHECK_FALSE(breaks_run_of_two_models(bug::none, "any"));
 }
 TEST_CASE("scaling: the invariants detect chunks that are not verified") {
   CHECK(breaks_scaling_run(bug::stale_chunk, "weights"));
@@ -42,4 +53,14 @@ TEST_CASE("scaling: the invariants detect an engine that serves before all its l
 }
 TEST_CASE("scaling: the invariants detect an engine that serves although it should not") {
   CHECK(breaks_scaling_run(bug::zombie_engine, "instances"));
+}
+TEST_CASE("scaling: the invariants detect weights that travel twice over one link") {
+  CHECK(breaks_scaling_run(bug::two_successors, "plan"));
+}
+TEST_CASE("scaling: the invariants detect a source whose link is busy with another model") {
+  CHECK(breaks_run_of_two_models(bug::busy_source, "plan"));
+}
+TEST_CASE("scaling: the invariants detect a shard that obeys a former leader") {
+  const auto c = with_standby(scaling_cluster());
+  CHECK(breaks_run(bug::old_orders, "term", c, {fault_kind::ssd_slow}, 100));
 }

@@ -14,7 +14,7 @@ TEST_CASE("scaling: without faults no request fails while instances come and go"
     check_sequences(r, seed);
     CHECK(r.llms[0].of(client_outcome::failed) == 0);
     scales += r.llm_changes.scales;
-    placed += r.copies_placed;
+    placed += r.pool.copies_placed;
     moved += r.llms[0].moved;
   }
   fmt::print("{} orders to scale, {} copies placed, {} streams went on on another node\n", scales, placed,
@@ -24,23 +24,22 @@ TEST_CASE("scaling: without faults no request fails while instances come and go"
   CHECK(moved > 100);
 }
 
-TEST_CASE("scaling: under faults, each of which hits transfers that are under way") {
+TEST_CASE("scaling: under faults, which hit transfers that are under way") {
   fault_counts hits{};
   uint64_t relinked = 0;
-  const auto kinds = {fault_kind::delay,        fault_kind::stall,       fault_kind::cut,
-                      fault_kind::freeze,       fault_kind::restart,     fault_kind::slow_link,
-                      fault_kind::reorder,      fault_kind::clock_drift, fault_kind::ssd_slow,
-                      fault_kind::chunk_corrupt};
+  const auto& kinds = transfer_faults;
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     auto w = llm_workload(30);
     w.random_faults.count = 6;
     w.random_faults.kinds = kinds;
-    const auto r = run(scaling_cluster(1 + seed % 2), w, {.seed = seed});
+    const auto c = scaling_cluster(1 + seed % 2);
+    if (seed % 8 == 3) add_power_failure(w, c, seed);
+    const auto r = run(c, w, {.seed = seed});
     check_sequences(r, seed);
-    relinked += r.copies_relinked;
+    relinked += r.pool.relinked;
     for (size_t k = 0; k < fault_kind_count; ++k) hits[k] += r.hits_of_transfers[k];
   }
-  fmt::print("{} transfers got another source; faults that began during a transfer:", relinked);
+  fmt::print("{} transfers got another source; transfers that faults hit:", relinked);
   for (const auto k : kinds) fmt::print(" {} {}", to_string(k), hits[static_cast<size_t>(k)]);
   fmt::print("\n");
   for (const auto k : kinds) {
@@ -67,4 +66,27 @@ TEST_CASE("scaling: a model without instances starts with its first request") {
     CAPTURE(seed);
     CHECK(r.llms[0].of(client_outcome::finished) > r.llms[0].offered / 4);  // one instance is slower than six
   }
+}
+
+TEST_CASE("scaling: the leader and its standby are killed, freeze and are cut off while weights travel") {
+  uint64_t terms = 0, old_orders = 0;
+  fault_counts hits{};
+  for (uint64_t seed = 1; seed <= 150; ++seed) {
+    const auto c = with_standby(seed % 2 == 0 ? scaling_cluster(1 + seed % 3) : two_scaling_models());
+    auto w = scaling_workload(c, 30);
+    add_leader_faults(w, c, seed);
+    const auto r = run(c, w, {.seed = seed});
+    check_sequences(r, seed);
+    terms += r.terms;
+    old_orders += r.old_orders;
+    for (size_t k = 0; k < fault_kind_count; ++k) hits[k] += r.hits_of_transfers[k];
+  }
+  fmt::print("{} terms, {} orders of former leaders; transfers hit:", terms, old_orders);
+  for (const auto k : {fault_kind::freeze, fault_kind::restart, fault_kind::cut, fault_kind::stall}) {
+    fmt::print(" {} {}", to_string(k), hits[static_cast<size_t>(k)]);
+    CHECK(hits[static_cast<size_t>(k)] > 0);
+  }
+  fmt::print("\n");
+  CHECK(terms > 200);
+  CHECK(old_orders > 0);
 }

@@ -63,8 +63,10 @@ std::vector<uint64_t> sim_images::layer_bytes(llm_id model) const {
       out.push_back((b + 8 * sizes_.scale - 1) / (8 * sizes_.scale) * 8);  // whole words
     return out;
   }
+  constexpr uint64_t largest_chunk = 16 << 10;
+  const auto unit = std::min(cluster_.scaling.chunk_bytes, largest_chunk);
   for (uint32_t l = 0; l < image_layers; ++l)
-    out.push_back(8 * (4000 + word_of(model, l, ~uint64_t{0}) % 8000));
+    out.push_back(8 * ((4000 + word_of(model, l, ~uint64_t{0}) % 8000) * unit / largest_chunk));
   return out;
 }
 

@@ -23,7 +23,7 @@ enum class image_origin : uint8_t {
 
 /// Images of a model as large as declared. Memory holds one byte in `sim_network::options::image_scale`.
 struct image_size {
-  std::vector<uint64_t> layer_bytes;  ///< empty: small random sizes
+  std::vector<uint64_t> layer_bytes;  ///< empty: two to six chunks of 16 KiB at most, by chance
   image_origin origin = image_origin::unspecified;
 };
 struct image_sizes {
@@ -57,11 +57,12 @@ class sim_images final : public llm::image_store {
   uint64_t bytes(llm_id model) const override;
   uint64_t capacity() const override { return capacity_; }
   const bytes_read& read() const { return read_; }
-  bool is_filling() {
-    return std::ranges::any_of(images_, [](const auto& i) {
-      const auto images = i.second.lock();
-      return images && !images->complete();
-    });
+  /// Models whose images arrive.
+  std::vector<llm_id> filling() const {
+    std::vector<llm_id> out;
+    for (const auto& [model, kept] : images_)
+      if (const auto images = kept.lock(); images && !images->complete()) out.push_back(model);
+    return out;
   }
   bool has_all(llm_id model) {
     const auto images = find(model);

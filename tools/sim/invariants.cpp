@@ -233,6 +233,7 @@ invariants::invariants(const duration& truth, const workload_spec& workload, con
                                                  fault_kind::reorder, fault_kind::slow_link,
                                                  fault_kind::stall, fault_kind::clock_drift})),
       quotas(broken, faults_are_only(workload, {})),
-      once(broken, only_schedulers_fail(workload, cluster)) {}
+      once(broken, only_schedulers_fail(workload, cluster)),
+      plans(broken, cluster) {}
 
 }  // namespace troupe::sim

@@ -18,6 +18,8 @@
 #include "policies/common/ledger.hpp"
 #include "tools/sim/client_statistics.hpp"
 #include "tools/sim/order_log.hpp"
+#include "tools/sim/plan_check.hpp"
+#include "tools/sim/shard_order_check.hpp"
 #include "tools/sim/violations.hpp"
 
 namespace troupe::sim {
@@ -238,6 +240,8 @@ struct invariants {
   deployment_check deployments{broken};
   term_check terms{broken};
   single_execution_check once;
+  plan_check plans;
+  shard_order_check shard_orders{broken};
 };
 
 }  // namespace troupe::sim

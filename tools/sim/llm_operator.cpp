@@ -12,6 +12,11 @@ namespace troupe::sim {
 
 void llm_operator::start() {
   end_ = env_.time.now() + env_.workload.length;
+  for (const auto& s : env_.workload.scales)
+    env_.time.at(env_.time.now() + s.at, sim_event::client, [this, s] {
+      auto reply = scale(s.model, s.instances);
+      scale_answers_.push_back({s.model, reply.ok, std::move(reply.body)});
+    });
   if (env_.workload.llm_changes_per_s > 0 && !env_.cluster.engines.empty()) schedule();
 }
 
@@ -70,13 +75,18 @@ void llm_operator::scale_some(llm_id model) {
   const auto& m = env_.cluster.llms[model.value];
   const auto n =
       m.min_instances + static_cast<uint32_t>(random_.below(m.max_instances - m.min_instances + 1));
-  for (const auto node : leader_candidates(env_.cluster))
-    if (env_.ask({node, {}, role::parameter_pool, 0}, "scale_model",
-                 json_text(to_json(scale_model{m.name, n, false})))
-            .ok) {
-      ++counts_.scales;
-      return;
-    }
+  counts_.scales += scale(model, n).ok;
+}
+
+command_reply llm_operator::scale(llm_id model, uint32_t instances) {
+  const auto order = json_text(to_json(scale_model{env_.cluster.llms[model.value].name, instances, false}));
+  command_reply out;
+  for (const auto node : leader_candidates(env_.cluster)) {
+    auto reply = env_.ask({node, {}, role::parameter_pool, 0}, "scale_model", order);
+    if (reply.ok) return reply;
+    if (reply.body.find("is not the leader") == std::string::npos) out = std::move(reply);
+  }
+  return out;
 }
 
 void llm_operator::change_some_adapter(llm_id model) {

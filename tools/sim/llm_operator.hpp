@@ -2,6 +2,8 @@
 // loads and unloads adapters.
 #pragma once
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "messages/cluster/cluster.hpp"
 #include "messages/cluster/membership.hpp"
@@ -25,6 +27,12 @@ class llm_operator {
     /// An actor's answer to a command; not `ok` if there is none.
     std::function<command_reply(const address&, const std::string& type, const std::string& fields)> ask;
   };
+  /// What the leader said to a `scale_event`.
+  struct scale_answer {
+    llm_id model;
+    bool ok = false;
+    std::string body;
+  };
   struct counts {
     uint64_t migrations = 0, drains = 0, adapter_changes = 0, scales = 0;
   };
@@ -34,6 +42,8 @@ class llm_operator {
   /// Runs until the workload ends, `workload.llm_changes_per_s` changes a second.
   void start();
   const counts& done() const { return counts_; }
+  /// In the order of the workload's events.
+  const std::vector<scale_answer>& scale_answers() const { return scale_answers_; }
 
  private:
   void schedule();
@@ -41,6 +51,8 @@ class llm_operator {
   void migrate_some(llm_id model);
   void drain_some();
   void scale_some(llm_id model);
+  /// The answer of the leader; not `ok` and empty without one.
+  command_reply scale(llm_id model, uint32_t instances);
   void change_some_adapter(llm_id model);
   address router(llm_id model) const;
 
@@ -49,6 +61,7 @@ class llm_operator {
   duration end_{};
   uint64_t next_token_ = 1;
   counts counts_;
+  std::vector<scale_answer> scale_answers_;
 };
 
 }  // namespace troupe::sim

@@ -47,13 +47,15 @@ process::process(node_id self, uint64_t number, const environment& env)
   env.network.attach(self, sim_lane::control, this);
   runtime_ = std::make_unique<node_runtime>(
       env.cluster, self,
-      node_environment{.clock = {env.clock, waker()},
-                       .fabric = fabric_part_of(env),
-                       .control = *this,
-                       .hosts = {env.system, scheduled_hosts(), env.caf_host_per_actor},
-                       .devices = device_part_of(env),
-                       .clients = {env.clients, env.cluster.llms.empty() ? nullptr : &env.completions},
-                       .process = process_part_of(env)});
+      node_environment{
+          .clock = {env.clock, waker()},
+          .fabric = fabric_part_of(env),
+          .control = *this,
+          .hosts = {env.system, scheduled_hosts(), env.caf_host_per_actor,
+                    [this](message_sink& beyond) -> message_sink& { return sink_.emplace(*this, beyond); }},
+          .devices = device_part_of(env),
+          .clients = {env.clients, env.cluster.llms.empty() ? nullptr : &env.completions},
+          .process = process_part_of(env)});
   for (const auto& [id, _] : engines_)
     runtime_->post().send({self, {}, role::llm_engine, id.value}, device_ready{});
 }
@@ -95,9 +97,11 @@ fabric_part process::fabric_part_of(const environment& env) {
 
 std::function<caf::actor(std::unique_ptr<actor_group>, on_broken)> process::scheduled_hosts() {
   return [this](std::unique_ptr<actor_group> group, on_broken broken) {
-    return spawn_scheduled_caf_host(environment_.system, std::move(group), environment_.clock,
-                                    environment_.turn_interval, waker(), std::move(broken),
-                                    [this](const envelope& e) { environment_.delivered(self_, e); });
+    const auto actors = group->names();
+    const auto kind = actors.empty() ? role::node : actors.front().kind;
+    return spawn_scheduled_caf_host(
+        environment_.system, std::move(group), environment_.clock, environment_.turn_interval, waker(),
+        std::move(broken), [this, kind](const envelope& e) { environment_.delivered(self_, kind, e); });
   };
 }
 

@@ -4,6 +4,8 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -28,7 +30,10 @@ class process final : private control_lane, private sim_port, private model_load
     client_port& clients;
     completion_port& completions;
     device_watch& devices;
-    std::function<void(node_id, const envelope&)> delivered;
+    /// `group`: kind of the first actor in the group that gets the message.
+    std::function<void(node_id, role group, const envelope&)> delivered;
+    /// Messages that leave a group of actors together, before they do.
+    std::function<void(node_id, std::span<const envelope>)> sent;
     std::function<incarnation_id(incarnation_id last)> next_incarnation;
     on_broken broken;
     std::function<void()> drained;
@@ -65,6 +70,17 @@ class process final : private control_lane, private sim_port, private model_load
     time_point scheduled = never;  ///< time of the event on the timeline, at most `due`
   };
 
+  /// The sink of the node's actor groups.
+  struct watched_sink final : message_sink {
+    watched_sink(process& p, message_sink& to) : owner(p), beyond(to) {}
+    void carry(std::span<envelope> messages) override {
+      owner.environment_.sent(owner.self_, messages);
+      beyond.carry(messages);
+    }
+    process& owner;
+    message_sink& beyond;
+  };
+
   // parts of the node environment
   wake_service waker();
   fabric_part fabric_part_of(const environment& env);
@@ -88,6 +104,7 @@ class process final : private control_lane, private sim_port, private model_load
   sim_images images_;
   std::map<engine_id, std::unique_ptr<llm::engine_device>> engines_;
   std::unordered_map<caf::actor_id, alarm> alarms_;
+  std::optional<watched_sink> sink_;
   std::unique_ptr<node_runtime> runtime_;
   bool ready_ = false;
 };

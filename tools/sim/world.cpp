@@ -184,6 +184,8 @@ world_result world::run() {
   r.llms = s.reading.statistics();
   r.traced_generations = s.reading.take_traced();
   r.llm_changes = s.disturbing.done();
+  r.scale_answers = s.disturbing.scale_answers();
+  r.old_orders = s.checks.shard_orders.old_orders();
   r.load_began = s.asking.started_at();
   r.measured = s.workload.length - s.workload.warmup;
   s.end_scaling();

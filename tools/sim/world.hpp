@@ -8,6 +8,7 @@
 
 #include "messages/cluster/cluster.hpp"
 #include "messages/llm/commands.hpp"
+#include "messages/scaling/commands.hpp"
 #include "messages/tensor/decisions.hpp"
 #include "messages/workload/workload.hpp"
 #include "tools/common/trace_document.hpp"
@@ -62,10 +63,12 @@ struct world_result {
   std::vector<std::vector<uint32_t>>
       engine_sequences;              ///< by engine, ten times a second, as known to the routers
   std::vector<uint64_t> llm_tokens;  ///< received so far, at the same times
-  fault_counts hits_of_transfers{};  ///< faults that began while weights moved
+  fault_counts hits_of_transfers{};  ///< transfers of weights with a fault on their way
+  uint64_t old_orders = 0;           ///< of former leaders, which reached parameter shards
   scaling_times scaling;             ///< of the orders in the options
-  uint64_t copies_placed = 0, copies_relinked = 0;  ///< by the leader's parameter pool, at the end
-  std::vector<llm_engine_state> engines;            ///< at the end; the initial state if its node is down
+  std::vector<llm_operator::scale_answer> scale_answers;
+  parameter_pool_state pool;                 ///< the leader's, at the end
+  std::vector<llm_engine_state> engines;     ///< at the end; the initial state if its node is down
   std::vector<llm_router_state> routers;     ///< at the end, by language model: of the most active router
   std::vector<incarnation_id> incarnations;  ///< the latest of each node, at the end; counted from 1
   size_t terms = 0;                          ///< number of terms that workers heard of

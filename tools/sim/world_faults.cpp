@@ -43,9 +43,32 @@ void world::state::set_disk_slowness(node_id id, double factor) {
   if (auto& n = nodes[id.value]; n.running) n.running->images().set_slowness(factor);
 }
 
-bool world::state::is_transferring() const {
-  return std::ranges::any_of(nodes,
-                             [](const member& n) { return n.running && n.running->images().is_filling(); });
+/// Its source, its target or the link between them has the fault. One of a leader candidate hits all.
+bool world::state::hits_transfer(const fault_spec& f, node_id from, node_id to) const {
+  const auto leads = [&](node_id n) { return cluster.nodes[n.value].schedules(); };
+  const auto ends = [&](node_id n) { return n == to || n == from; };
+  if (f.kind == fault_kind::ssd_slow) return f.a == to && from == to;
+  if (f.kind == fault_kind::chunk_corrupt) return f.a == to && from != to;
+  if (is_of_node(f.kind) || f.a == f.b) return ends(f.a) || leads(f.a);
+  return (ends(f.a) || leads(f.a)) && (ends(f.b) || leads(f.b)) && (ends(f.a) || ends(f.b));
+}
+
+void world::state::count_hit_transfers(const fault_spec& f, duration until) {
+  std::erase_if(active_faults, [&](const auto& other) { return other.second < time.now(); });
+  active_faults.emplace_back(f, until);
+  auto& hit = result.hits_of_transfers[static_cast<size_t>(f.kind)];
+  for (uint32_t i = 0; i < nodes.size(); ++i)
+    if (const node_id to{i}; nodes[i].running)
+      for (const auto m : nodes[i].running->images().filling())
+        hit += hits_transfer(f, checks.shard_orders.source(m, to).value_or(to), to);
+}
+
+/// An order that begins one, or gives it another source.
+void world::state::count_faults_of_transfer(node_id at, const place_copy& order) {
+  if (nodes[at.value].running->images().has_all(order.model)) return;
+  for (const auto& [f, until] : active_faults)
+    if (until >= time.now() && hits_transfer(f, order.from, at))
+      ++result.hits_of_transfers[static_cast<size_t>(f.kind)];
 }
 
 void world::state::begin_fault(const fault_spec& f) {
@@ -53,7 +76,7 @@ void world::state::begin_fault(const fault_spec& f) {
   tracing.add(f.kind);
   tracing.add(now);
   hits.begin(f, now, until);
-  if (is_transferring()) ++result.hits_of_transfers[static_cast<size_t>(f.kind)];
+  count_hit_transfers(f, until);
   const bool reset = chance.below(2) == 0;
   switch (f.kind) {
     case fault_kind::freeze: time.freeze(f.a); break;

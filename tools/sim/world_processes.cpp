@@ -21,7 +21,8 @@ void world::state::begin_process(node_id id) {
                            asking.port(id),
                            reading.port(id),
                            *this,
-                           [this](node_id at, const envelope& e) { delivered(at, e); },
+                           [this](node_id at, role group, const envelope& e) { delivered(at, group, e); },
+                           [this](node_id by, std::span<const envelope> all) { sent(by, all); },
                            [&n](incarnation_id last) {
                              return n.incarnation = {std::max(n.incarnation.value, last.value) + 1};
                            },
@@ -55,6 +56,8 @@ void world::state::end_process(node_id id, bool reset) {
   settle();
   const auto number = n.running->number();
   n.running.reset();
+  checks.plans.ended(id);
+  checks.shard_orders.ended(id);
   for (uint32_t i = 0; i < cluster.slots.size(); ++i) {
     if (cluster.slots[i].node != id) continue;
     checks.terms.ended(slot_id{i});

@@ -56,12 +56,14 @@ struct world::state final : device_watch {
   // faults (world_faults.cpp)
   void begin_fault(const fault_spec& f);
   void set_disk_slowness(node_id id, double factor);
-  /// Images of some model arrive at a node.
-  bool is_transferring() const;
+  bool hits_transfer(const fault_spec& f, node_id from, node_id to) const;
+  void count_hit_transfers(const fault_spec& f, duration until);
+  void count_faults_of_transfer(node_id at, const place_copy& order);
   void end_fault(const fault_spec& f);
 
   // observations (world_watch.cpp)
-  void delivered(node_id at, const envelope& e);
+  void delivered(node_id at, role group, const envelope& e);
+  void sent(node_id by, std::span<const envelope> together);
   void batch_started(slot_id slot, const batch_work& work, time_point now) override;
   void batch_ended(slot_id slot, model_id model, uint32_t rows, duration took, bool stopped) override;
   void started_while_running(slot_id slot) override { checks.slots.started_while_running(slot); }
@@ -79,8 +81,11 @@ struct world::state final : device_watch {
   void watch_engines();
   void check_sequences(node_id id);
   void check_drop(node_id at, llm_id model);
-  /// Runs until every model has the instances that are wanted, or for some seconds at most.
+  /// Runs until every model has the instances that are wanted, or for some seconds at most. Without effect
+  /// if some nodes have died for good.
   void check_instances();
+  bool learn_pool();
+  std::string problem_with_instances() const;
   /// An actor's reply; not `ok` without one.
   command_reply ask(const address& to, const std::string& type, const std::string& fields);
 
@@ -122,6 +127,7 @@ struct world::state final : device_watch {
   duration scaled_at{};             ///< true time of the orders to scale
   image_traffic before_scaling;     ///< bytes at that time
   std::set<engine_id> known_ready;  ///< engines that some router knew to serve
+  std::vector<std::pair<fault_spec, duration>> active_faults;  ///< and until when
   duration measured_from = duration::max(), measured_until = duration::max();
   world_result result;
 };

@@ -10,7 +10,14 @@
 
 namespace troupe::sim {
 
-void world::state::delivered(node_id at, const envelope& e) {
+void world::state::delivered(node_id at, role group, const envelope& e) {
+  if (group == role::parameter_pool) checks.plans.delivered(at, e);
+  if (group == role::parameter_shard) {
+    const auto* order = std::get_if<place_copy>(&e.body);
+    if (order != nullptr && checks.shard_orders.source(order->model, at) != order->from)
+      count_faults_of_transfer(at, *order);
+    checks.shard_orders.delivered(at, e);
+  }
   ++result.messages;
   tracing.delivered(time.now(), at, e);
   if (const auto* order = std::get_if<batch_order>(&e.body);
@@ -30,6 +37,11 @@ void world::state::delivered(node_id at, const envelope& e) {
   if (!std::holds_alternative<new_incarnation>(e.body)) return;
   for (uint32_t i = 0; i < cluster.slots.size(); ++i)
     if (cluster.slots[i].node == at) checks.once.ended(slot_id{i});
+}
+
+void world::state::sent(node_id by, std::span<const envelope> together) {
+  checks.plans.sent(by, together);
+  checks.shard_orders.sent(by, together);
 }
 
 void world::state::batch_started(slot_id slot, const batch_work& work, time_point now) {
@@ -137,29 +149,39 @@ void world::state::check_drop(node_id at, llm_id model) {
 
 void world::state::check_instances() {
   if (!scales_models(cluster)) return;
-  if (!std::ranges::all_of(nodes, [](const member& n) { return n.running != nullptr; }))
-    return;  // some died for good
   const auto give_up = time.now() + 20s;
   std::string problem;
   do {
     run_until(time.now() + 100ms);
-    problem = "no node leads";
-    for (const auto n : leader_candidates(cluster)) {
-      const auto reply = ask({n, {}, role::parameter_pool, 0}, "get_state", {});
-      if (!reply.ok) continue;
-      const auto s = from_json<parameter_pool_state>(nlohmann::json::parse(reply.body));
-      if (!s.leads) continue;
-      problem.clear();
-      result.copies_placed = s.copies_placed, result.copies_relinked = s.relinked;
-      for (const auto& w : s.wanted) {
-        const auto serving = std::ranges::count_if(
-            s.instances, [&](const auto& i) { return i.model == w.model && i.stage == "serving"; });
-        if (serving != w.instances)
-          problem = fmt::format("model {} has {} instances, not {}", w.model, serving, w.instances);
-      }
-    }
+    const bool known = learn_pool();
+    if (std::ranges::any_of(nodes, [](const member& n) { return n.running == nullptr; })) return;
+    problem = known ? problem_with_instances() : "no node leads";
   } while (!problem.empty() && time.now() < give_up);
   if (!problem.empty()) checks.broken.add("instances", problem);
+}
+
+/// False: no node leads.
+bool world::state::learn_pool() {
+  for (const auto n : leader_candidates(cluster)) {
+    const auto reply = ask({n, {}, role::parameter_pool, 0}, "get_state", {});
+    if (!reply.ok) continue;
+    auto s = from_json<parameter_pool_state>(nlohmann::json::parse(reply.body));
+    if (!s.leads) continue;
+    result.pool = std::move(s);
+    return true;
+  }
+  return false;
+}
+
+/// As the pool says.
+std::string world::state::problem_with_instances() const {
+  for (const auto& w : result.pool.wanted) {
+    const auto serving = std::ranges::count_if(
+        result.pool.instances, [&](const auto& i) { return i.model == w.model && i.stage == "serving"; });
+    if (serving != w.instances)
+      return fmt::format("model {} has {} instances, not {}", w.model, serving, w.instances);
+  }
+  return {};
 }
 
 void world::state::ask_why() {
