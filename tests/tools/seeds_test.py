@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tools/seeds: the seeds that it runs, and its report of a failing one. The program is a stub."""
+"""tools/seeds: the seeds that it runs, and its report of a failing one. The programs are stubs."""
 import os
 import re
 import subprocess
@@ -15,6 +15,10 @@ for last; do :; done
 echo "invariant broken: a request has two outcomes" >&2
 exit {code}
 """
+STORM = """#!/usr/bin/env bash
+echo "seed $1: stall 2 cut $1"
+[[ $2 != {fails} ]] || {{ echo "invariant broken: a copy is lost" >&2; exit 1; }}
+"""
 
 
 class Seeds(unittest.TestCase):
@@ -23,10 +27,13 @@ class Seeds(unittest.TestCase):
         self.addCleanup(self.temporary.cleanup)
         self.log = Path(self.temporary.name, "log")
 
-    def run_seeds(self, first, last, fails, code=1):
+    def run_seeds(self, first, last, fails, code=1, storm_fails="none"):
         stub = Path(self.temporary.name, "troupe")
+        storm = Path(self.temporary.name, "scaling_storm")
         stub.write_text(STUB.format(log=self.log, fails=fails, code=code))
-        stub.chmod(0o755)
+        storm.write_text(STORM.format(fails=storm_fails))
+        for program in stub, storm:
+            program.chmod(0o755)
         return subprocess.run([ROOT / "tools/seeds", str(first), str(last)], capture_output=True, text=True, timeout=60,
                               env={**os.environ, "TROUPE": str(stub)})
 
@@ -51,6 +58,17 @@ class Seeds(unittest.TestCase):
         again = subprocess.run(["bash", "-c", replay], capture_output=True, text=True, cwd=ROOT, timeout=60)
         self.assertEqual(again.returncode, 1)
         self.assertEqual(self.seen()[5:], [before])
+
+    def test_scaling_models_run_with_every_seed_and_the_transfers_that_were_hit_are_added_up(self):
+        done = self.run_seeds(4, 9, fails="none")
+        self.assertIn("transfers of weights hit in 6 runs: stall 12, cut 39", done.stdout)
+
+    def test_a_failing_run_of_scaling_models_is_printed(self):
+        done = self.run_seeds(1, 3, fails="none", storm_fails=2)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("invariant broken: a copy is lost", done.stderr)
+        self.assertRegex(done.stderr, r"seed 2 failed \(exit code 1\)\. Replay it with: .*scaling_storm 2 2")
+        self.assertEqual(done.stderr.count("Replay it"), 1)
 
     def test_files_that_are_wrong_stop_it(self):
         done = self.run_seeds(1, 500, fails=1, code=2)
