@@ -11,7 +11,8 @@ namespace troupe {
 namespace {
 
 constexpr duration pull_again = 20ms;  // after one failed: by then its node is up again, or known to be down
-constexpr int max_failures = 50;       // pulls without a good chunk, after which another source may do better
+constexpr duration gives_up =
+    1s;  // without a good chunk; the leader then orders anew, as images may have moved
 
 }  // namespace
 
@@ -63,7 +64,7 @@ void chain_link::begin(node_id from) {
   else
     transfer_->relink();
   hashes_.resize(images_->chunks().size());
-  failures_ = 0;
+  failing_since_ = never;
   waits_ = false;
   from_ = from;
   send(on_node(from, role::parameter_shard), follow_chunks{options_.model, ++follow_, transfer_->ready()});
@@ -89,11 +90,12 @@ void chain_link::on_pulled(const pulled& p, time_point now) {
               : chunk_outcome::damaged;
   transfer_->ended(chunk, how);
   if (how == chunk_outcome::good) {
-    failures_ = 0;
+    failing_since_ = never;
     finish_chunks();
   } else {
     resume_at_ = now + pull_again, waits_ = true;
-    if (++failures_ >= max_failures) lose_source();
+    failing_since_ = std::min(failing_since_, now);
+    if (from_ && now - failing_since_ >= gives_up) lose_source();
   }
   end_if_done();
 }

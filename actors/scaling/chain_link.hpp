@@ -67,7 +67,7 @@ class chain_link final : public actor {
   uint64_t last_token_ = 0;
   time_point resume_at_ = never;                                           ///< after a pull that failed
   bool waits_ = false;                                                     ///< until then
-  int failures_ = 0;                                                       ///< since the last good chunk
+  time_point failing_since_ = never;                                       ///< no good chunk since then
   uint64_t pulled_before_ = 0, repeated_before_ = 0, damaged_before_ = 0;  ///< by earlier transfers
 };
 

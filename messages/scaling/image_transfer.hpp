@@ -2,11 +2,10 @@
 // which node has which images, and orders copies. The shard of a node holds its images and announces their
 // chunks to the chain links of other nodes, which pull them and become sources themselves.
 //
-// Orders carry the leader's term, and orders of an earlier one are ignored from the moment at which a node has
-// heard of the leader. So that none of these is still on its way, a leader plans with inventories of its own
-// term only. All orders may be repeated.
-// Nothing is pushed: a node that dies or is suspended at any point leaves its peers with what they have
-// pulled.
+// Orders carry the leader's term, and orders of an earlier one are ignored from the moment at which a node
+// has heard of the leader. So that none of these is still on its way, a leader plans with inventories of its
+// own term only. All orders may be repeated. Nothing is pushed: a node that dies or is suspended at any point
+// leaves its peers with what they have pulled.
 #pragma once
 #include <cstdint>
 #include <string>

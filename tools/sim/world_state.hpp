@@ -124,9 +124,9 @@ struct world::state final : device_watch {
   uint64_t processes = 0;                  ///< begun so far
   std::map<llm_id, duration> holder_died;  ///< when a process with all images of the model last ended
   duration faults_end{};
-  duration scaled_at{};             ///< true time of the orders to scale
-  image_traffic before_scaling;     ///< bytes at that time
-  std::set<engine_id> known_ready;  ///< engines that some router knew to serve
+  duration scaled_at{};                                        ///< true time of the orders to scale
+  image_traffic before_scaling;                                ///< bytes at that time
+  std::set<engine_id> known_ready;                             ///< engines that some router knew to serve
   std::vector<std::pair<fault_spec, duration>> active_faults;  ///< and until when
   duration measured_from = duration::max(), measured_until = duration::max();
   world_result result;

@@ -19,7 +19,9 @@ using namespace ucx;
 class ucx_carrier final : public carrier {
  public:
   ucx_carrier(const ucx_options& options, const clock& clock)
-      : options_(options), clock_(clock), context_(options.environment) {}
+      : options_(options), clock_(clock), context_(options.environment) {
+    peers_.use(workers_.get());
+  }
 
   registered_memory allocate(memory_kind kind, size_t bytes) override {
     if (!reaches(kind)) throw std::runtime_error("UCX here registers host memory only");
@@ -77,8 +79,8 @@ class ucx_carrier final : public carrier {
   const clock& clock_;
   context context_;
   std::vector<std::unique_ptr<region>> regions_;
+  neighbours peers_{options_, clock_};
   workers workers_{context_, &on_message, this};
-  neighbours peers_{workers_.get(), options_, clock_};
 };
 
 }  // namespace

@@ -2,8 +2,11 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <random>
 #include <thread>
+#include <vector>
 
 #include "tests/transport/fabric/fabric_side.hpp"
 
@@ -50,13 +53,39 @@ TEST_CASE("fabrics that connect, break off and pause at any time reach each othe
   std::array<size_t, 2> before{};
   for (unsigned i : {0u, 1u}) before[i] = sides[i].own.events.frames().size();
   const auto reached = [&](unsigned i) { return sides[i].own.events.frames().size() > before[i]; };
-  for (int again = 0; again < 50 && !(reached(0) && reached(1)); ++again) {
-    for (unsigned i : {0u, 1u}) {
-      connect(i);
-      sides[i].own.carrier->send(node_id{1 - i}, bytes_of(2));
-    }
-    std::this_thread::sleep_for(100ms);
+  const auto both_reached = [&] {
+    for (unsigned i : {0u, 1u}) sides[i].own.carrier->send(node_id{1 - i}, bytes_of(2));
+    return reached(0) && reached(1);
+  };
+  for (int again = 0; again < 20 && !both_reached(); ++again) {
+    for (unsigned i : {0u, 1u}) connect(i);
+    eventually(both_reached, 2s);
   }
   CHECK(reached(0));
   CHECK(reached(1));
+}
+
+TEST_CASE("a fabric stops in time beside a peer that is suspended before it connects, and its pulls end") {
+  for (const auto path : pull_paths()) {
+    fabric_child child(1, 7);
+    child.stop();
+    auto options = test_options(0, 1);
+    options.pulls = path;
+    side us(options);
+    us.carrier->start(us.events);
+    std::vector<std::byte> into(4096);
+    std::atomic<int> ended{0};
+    for (int attempt = 0; attempt < 3; ++attempt) {
+      us.carrier->connect(there, incarnation_id{7}, child.address());
+      for (uint64_t i = 0; i < 100; ++i) us.carrier->send(there, bytes_of(i));
+      us.carrier->pull(there, 0, into, [&](pull_status) { ++ended; });
+      us.carrier->pull(there, 4096, std::span(into).first(64), [&](pull_status) { ++ended; });
+      us.carrier->disconnect(there);
+    }
+    const auto began = std::chrono::steady_clock::now();
+    us.carrier->stop();
+    CHECK(std::chrono::steady_clock::now() - began < 3s);
+    CHECK(ended == 6);
+    child.go_on();
+  }
 }

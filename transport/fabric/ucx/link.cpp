@@ -56,11 +56,11 @@ class link::opening final : public operation {
       started(ucp_ep_flush_nbx(via_.endpoint_, &p));
     }
   }
-  void finished(ucs_status_t) noexcept override {
+  void finished(ucs_status_t status) noexcept override {
     const bool first = via_.stage_ == opening_stage::connecting;
     via_.stage_ = first ? opening_stage::connected : opening_stage::open;
     via_.shared_.attention = true;
-    via_.finished_one(UCS_OK, "");
+    via_.finished_one(status, "connecting to it failed");
     delete this;
   }
 
@@ -228,6 +228,15 @@ void link::close() {
     if (!pull->receiving) waiting.push_back(pull_number);  // others when UCX releases the memory
   }
   for (uint32_t pull_number : waiting) end_pull(pull_number, pull_status::lost);
+}
+
+void link::abandon() {
+  shared_.copies.cancel(this);
+  for (auto* g : std::exchange(gets_, {})) abandon(*g);
+  for (auto& [pull_number, pull] : pulled_) {
+    pull->lost = true;
+    if (auto done = std::exchange(pull->done, nullptr)) done(pull_status::lost);
+  }
 }
 
 }  // namespace troupe::ucx

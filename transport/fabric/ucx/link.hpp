@@ -4,7 +4,8 @@
 //
 // UCX 1.13 aborts the process if an endpoint is closed while the two sides exchange the messages that connect
 // it: the peer's request may be under way (ucp_ep_update_remote_id), or an answer to it may wait to be sent
-// (ucp_wireup_ep_pending_purge, ucp_request_send_state_ff). So a link closes once that exchange is over.
+// (ucp_wireup_ep_pending_purge, ucp_request_send_state_ff). So a link closes once that exchange is over. If
+// the peer is suspended meanwhile, the link and what UCX has of it stay until the peer goes on or dies.
 #pragma once
 #include <ucp/api/ucp.h>
 
@@ -12,15 +13,16 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "transport/fabric/arenas.hpp"
 #include "transport/fabric/fabric.hpp"
 #include "transport/fabric/fabric_counters.hpp"
 #include "transport/fabric/pull_range.hpp"
-#include "transport/fabric/range_copies.hpp"
 #include "transport/fabric/ucx/address.hpp"
 #include "transport/fabric/ucx/operation.hpp"
+#include "transport/fabric/ucx/range_copies.hpp"
 #include "transport/fabric/ucx/wire.hpp"
 #include "transport/fabric/ucx_fabric.hpp"
 
@@ -33,7 +35,7 @@ struct link_shared_state {
   arenas memory{};                ///< this process's own
   uint32_t next_pull_number = 0;  ///< of a pull by message
   size_t in_flight = 0;           ///< pending UCX calls of all links
-  bool attention = false;         ///< a link has broken, or opens, since this was cleared
+  bool attention = false;         ///< a link has broken, or ended a step of opening, since this was cleared
   fabric_counters count{};
   range_copies copies{};  ///< pulls out of shared memory, by their links
 };
@@ -76,6 +78,10 @@ class link {
   /// Takes the next step of opening, outside UCX's calls, when `attention` is set.
   void open();
   bool idle() const { return closed_ && in_flight_ == 0; }
+  /// Its connection has been made or has failed, so that it can be closed.
+  bool is_open() const { return stage_ == opening_stage::open; }
+  /// Ends all pulls with `lost`. UCX must make no progress any more: it may still have their memory.
+  void abandon();
 
  private:
   class message;
@@ -115,6 +121,7 @@ class link {
   }
   void finished_one(ucs_status_t status, const char* what);
   void end_pull(uint32_t pull_number, pull_status status);
+  void abandon(get& pull);
 
   link_shared_state& shared_;
   ucp_worker_h worker_;
@@ -132,6 +139,7 @@ class link {
   size_t unsent_frames_ = 0, unsent_bytes_ = 0;
   size_t in_flight_ = 0;                                          ///< pending UCX calls
   std::unordered_map<uint32_t, std::unique_ptr<pulled>> pulled_;  ///< by message, by pull_number
+  std::unordered_set<get*> gets_;                                 ///< one-sided pulls
 };
 
 }  // namespace troupe::ucx

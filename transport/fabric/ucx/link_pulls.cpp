@@ -53,6 +53,7 @@ class link::get final : public operation {
         done_(std::move(done)) {}
 
   void start() {
+    via_.gets_.insert(this);
     if (into_.size() <= 2 * end_bytes) {
       ends_ = true;
       under_way_ = 1;
@@ -79,8 +80,13 @@ class link::get final : public operation {
       via_.shared_.count.pulls += 1;
       via_.shared_.count.bytes_pulled += into_.size();
     }
-    done_(failed_ ? pull_status::lost : pull_status::ok);
+    via_.gets_.erase(this);
+    if (done_) done_(failed_ ? pull_status::lost : pull_status::ok);
     delete this;
+  }
+  void abandon() {
+    failed_ = true;
+    std::exchange(done_, nullptr)(pull_status::lost);
   }
 
  private:
@@ -210,7 +216,9 @@ void link::end_pull(uint32_t pull_number, pull_status status) {
     shared_.count.pulls += 1;
     shared_.count.bytes_pulled += pull.into.size();
   }
-  pull.done(status);
+  if (pull.done) pull.done(status);
 }
+
+void link::abandon(get& pull) { pull.abandon(); }
 
 }  // namespace troupe::ucx

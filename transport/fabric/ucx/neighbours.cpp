@@ -12,8 +12,8 @@
 
 namespace troupe::ucx {
 
-neighbours::neighbours(ucp_worker_h worker, const ucx_options& options, const clock& time)
-    : options_(options), clock_(time), shared_{.worker = worker, .options = options} {}
+neighbours::neighbours(const ucx_options& options, const clock& time)
+    : options_(options), clock_(time), shared_{.worker = nullptr, .options = options} {}
 
 neighbours::neighbour* neighbours::find(uint32_t node) {
   if (node >= max_nodes) return nullptr;
@@ -99,6 +99,11 @@ void neighbours::renew(ucp_worker_h worker) {
   shared_.worker = worker;
 }
 
+bool neighbours::parting() const {
+  return std::any_of(leaving_.begin(), leaving_.end(),
+                     [&](const leaving_link& l) { return l.out->is_open() || clock_.now() < l.until; });
+}
+
 bool neighbours::parting(ucp_worker_h worker) const {
   return std::any_of(leaving_.begin(), leaving_.end(),
                      [&](const leaving_link& l) { return l.out->worker() == worker; });
@@ -121,7 +126,7 @@ void neighbours::lose_broken() {
     std::string why = out->broken();
     p.in.close(out->fabric_incarnation());
     out->close();
-    leaving_.push_back({std::move(out), never});
+    leaving_.push_back({std::move(out), clock_.now()});
     if (events_) events_->on_lost(node, incarnation, std::move(why));
   }
 }
@@ -134,7 +139,7 @@ void neighbours::reap() {
 }
 
 void neighbours::abandon() {
-  for (auto& l : leaving_) static_cast<void>(l.out.release());
+  for (auto& l : leaving_) l.out.release()->abandon();
   leaving_.clear();
 }
 
@@ -185,7 +190,7 @@ ucs_status_t neighbours::on_message(const message_head& head, void* data, size_t
     case message_kind::pull_ends:
     case message_kind::pull_refused:
       return connected ? from->out->on_part(head.kind, head.number, data, bytes, rendezvous) : UCS_OK;
-    case message_kind::opening: return UCS_OK;
+    case message_kind::opening: break;
   }
   return UCS_OK;
 }

@@ -18,8 +18,10 @@ namespace troupe::ucx {
 
 class neighbours {
  public:
-  /// `worker`, `options` and `time` outlive the neighbours.
-  neighbours(ucp_worker_h worker, const ucx_options& options, const clock& time);
+  /// `options` and `time` outlive the neighbours, and these outlive the workers, whose end may call back.
+  neighbours(const ucx_options& options, const clock& time);
+  /// Before the first connection.
+  void use(ucp_worker_h worker) { shared_.worker = worker; }
 
   /// Memory that peers may pull from.
   registered_memory add_arena(std::span<std::byte> bytes, memory_kind kind) {
@@ -44,8 +46,9 @@ class neighbours {
   }
   /// Copies a slice of a large pull, if there is one; returns its amount in small messages.
   unsigned copy_some();
-  /// Whether connections are still being closed.
-  bool parting() const { return !leaving_.empty(); }
+  /// Whether connections are still being closed. Those that wait for a peer to connect do not count once
+  /// their time is over.
+  bool parting() const;
   bool parting(ucp_worker_h worker) const;
   /// UCX calls are pending: the worker must make progress.
   bool busy() const { return shared_.in_flight > 0 || !shared_.copies.empty(); }
@@ -55,7 +58,7 @@ class neighbours {
   void renew(ucp_worker_h worker);
   /// Begins to close every connection, once all sent frames have left or the linger time is over.
   void leave_all();
-  /// Leaks links that could not be closed, because UCX might still call back.
+  /// Ends their pulls, and leaks links that could not be closed: UCX might still call back.
   void abandon();
 
   const link_shared_state& shared() const { return shared_; }

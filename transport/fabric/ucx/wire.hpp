@@ -13,7 +13,7 @@ enum class message_kind : uint16_t {
   pull_middle,   ///< everything but the first and the last 16 bytes
   pull_ends,     ///< the first and the last 16 bytes (of a short range, all of it)
   pull_refused,  ///< no bytes: no arena has the range
-  opening,       ///< no bytes; it has no effect but that UCX connects the endpoints
+  opening,       ///< no bytes; it makes UCX connect the endpoints, and the receiver ignores it
 };
 
 /// In host byte order; addresses of hosts of another order are refused (ucx_address). It is small: with a

@@ -1,6 +1,7 @@
 // Copies of large ranges of memory that peers share with this process, in slices: frames arrive and leave in
 // between. Used by one thread at a time, the one that drives the fabric.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <deque>
 #include <span>
@@ -9,11 +10,11 @@
 #include "transport/fabric/fabric.hpp"
 #include "transport/fabric/pull_range.hpp"
 
-namespace troupe {
+namespace troupe::ucx {
 
 class range_copies {
  public:
-  static constexpr size_t slice = size_t{256} << 10;  ///< bytes; they take 50 us or so
+  static constexpr size_t slice = size_t{256} << 10;  ///< bytes
 
   /// `into` is as large as `from`, at least two `end_bytes`. Both outlive the copy. `owner` names those that
   /// end together.
@@ -37,6 +38,7 @@ class range_copies {
 
   /// Those of an owner end as lost.
   void cancel(const void* owner) {
+    if (std::ranges::count(waiting_, owner, &copying::owner) == 0) return;
     std::deque<copying> kept, lost;
     for (auto& c : waiting_) (c.owner == owner ? lost : kept).push_back(std::move(c));
     waiting_ = std::move(kept);
@@ -54,4 +56,4 @@ class range_copies {
   std::deque<copying> waiting_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::ucx

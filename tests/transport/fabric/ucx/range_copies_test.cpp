@@ -1,4 +1,4 @@
-#include "transport/fabric/range_copies.hpp"
+#include "transport/fabric/ucx/range_copies.hpp"
 
 #include <doctest/doctest.h>
 
@@ -6,6 +6,7 @@
 #include <vector>
 
 using namespace troupe;
+using ucx::range_copies;
 
 namespace {
 
