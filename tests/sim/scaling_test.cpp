@@ -69,7 +69,7 @@ TEST_CASE("scaling: a model without instances starts with its first request") {
 }
 
 TEST_CASE("scaling: the leader and its standby are killed, freeze and are cut off while weights travel") {
-  uint64_t terms = 0, old_orders = 0;
+  uint64_t old_orders = 0;
   fault_counts hits{};
   for (uint64_t seed = 1; seed <= 150; ++seed) {
     const auto c = with_standby(seed % 2 == 0 ? scaling_cluster(1 + seed % 3) : two_scaling_models());
@@ -77,16 +77,14 @@ TEST_CASE("scaling: the leader and its standby are killed, freeze and are cut of
     add_leader_faults(w, c, seed);
     const auto r = run(c, w, {.seed = seed});
     check_sequences(r, seed);
-    terms += r.terms;
     old_orders += r.old_orders;
     for (size_t k = 0; k < fault_kind_count; ++k) hits[k] += r.hits_of_transfers[k];
   }
-  fmt::print("{} terms, {} orders of former leaders; transfers hit:", terms, old_orders);
+  fmt::print("{} orders of former leaders; transfers hit:", old_orders);
   for (const auto k : {fault_kind::freeze, fault_kind::restart, fault_kind::cut, fault_kind::stall}) {
     fmt::print(" {} {}", to_string(k), hits[static_cast<size_t>(k)]);
     CHECK(hits[static_cast<size_t>(k)] > 0);
   }
   fmt::print("\n");
-  CHECK(terms > 200);
   CHECK(old_orders > 0);
 }
