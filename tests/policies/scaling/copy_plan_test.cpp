@@ -44,7 +44,7 @@ TEST_CASE("copy plan: the end of a chain under way is a source when all complete
 }
 
 TEST_CASE("copy plan: a node whose link sends another model opens no chain while another source can") {
-  small_view v(6, {1, 1});
+  small_view v(6, {1, 1}, 2);
   v.image(0, 0);
   v.image(1, 0);
   v.image(0, 1);
