@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a chain of weights costs those that are served beside it: heartbeats, the time per output token of running streams, and
+"""The cost of a chain of weights to requests on the same nodes: heartbeats, the time per output token of running streams, and
 CPU time. Phases with a chain and without one take turns.
 
     tests/end_to_end/chain_cost.py build/release/troupe --gbit-per-s 2 --megabytes 500 --pairs 7

@@ -316,7 +316,8 @@ void driven_fabric::shut_down() {
   events_ = nullptr;
   carrier_->set_events(nullptr);
   carrier_->leave_all();
-  // A peer that answers takes well under the linger time; the carrier gives up the rest.
+  // A peer that answers takes well under the linger time. Others, such as one that is suspended, are given
+  // up.
   const time_point give_up = clock_.now() + linger_ + 5s;
   while (carrier_->parting() && clock_.now() < give_up) {
     carrier_->progress();

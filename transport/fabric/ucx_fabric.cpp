@@ -22,6 +22,11 @@ class ucx_carrier final : public carrier {
       : options_(options), clock_(clock), context_(options.environment) {
     peers_.use(workers_.get());
   }
+  /// Answers the first messages of peers that have just connected (ucx/workers.hpp).
+  ~ucx_carrier() override {
+    const auto end = clock_.now() + 20ms;
+    while (clock_.now() < end) workers_.progress();
+  }
 
   registered_memory allocate(memory_kind kind, size_t bytes) override {
     if (!reaches(kind)) throw std::runtime_error("UCX here registers host memory only");

@@ -78,8 +78,6 @@ class link {
   /// Takes the next step of opening, outside UCX's calls, when `attention` is set.
   void open();
   bool idle() const { return closed_ && in_flight_ == 0; }
-  /// Its connection has been made or has failed, so that it can be closed.
-  bool is_open() const { return stage_ == opening_stage::open; }
   /// Ends all pulls with `lost`. UCX must make no progress any more: it may still have their memory.
   void abandon();
 

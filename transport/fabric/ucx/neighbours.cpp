@@ -99,11 +99,6 @@ void neighbours::renew(ucp_worker_h worker) {
   shared_.worker = worker;
 }
 
-bool neighbours::parting() const {
-  return std::any_of(leaving_.begin(), leaving_.end(),
-                     [&](const leaving_link& l) { return l.out->is_open() || clock_.now() < l.until; });
-}
-
 bool neighbours::parting(ucp_worker_h worker) const {
   return std::any_of(leaving_.begin(), leaving_.end(),
                      [&](const leaving_link& l) { return l.out->worker() == worker; });
@@ -126,7 +121,7 @@ void neighbours::lose_broken() {
     std::string why = out->broken();
     p.in.close(out->fabric_incarnation());
     out->close();
-    leaving_.push_back({std::move(out), clock_.now()});
+    leaving_.push_back({std::move(out), never});
     if (events_) events_->on_lost(node, incarnation, std::move(why));
   }
 }

@@ -46,9 +46,8 @@ class neighbours {
   }
   /// Copies a slice of a large pull, if there is one; returns its amount in small messages.
   unsigned copy_some();
-  /// Whether connections are still being closed. Those that wait for a peer to connect do not count once
-  /// their time is over.
-  bool parting() const;
+  /// Whether connections are still being closed.
+  bool parting() const { return !leaving_.empty(); }
   bool parting(ucp_worker_h worker) const;
   /// UCX calls are pending: the worker must make progress.
   bool busy() const { return shared_.in_flight > 0 || !shared_.copies.empty(); }
