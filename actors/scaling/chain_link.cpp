@@ -11,8 +11,7 @@ namespace troupe {
 namespace {
 
 constexpr duration pull_again = 20ms;  // after one failed: by then its node is up again, or known to be down
-constexpr duration gives_up =
-    1s;  // without a good chunk; the leader then orders anew, as images may have moved
+constexpr duration patience = 1s;      // without a good chunk; then the leader is asked for a source again
 
 }  // namespace
 
@@ -95,7 +94,7 @@ void chain_link::on_pulled(const pulled& p, time_point now) {
   } else {
     resume_at_ = now + pull_again, waits_ = true;
     failing_since_ = std::min(failing_since_, now);
-    if (from_ && now - failing_since_ >= gives_up) lose_source();
+    if (from_ && now - failing_since_ >= patience) lose_source();
   }
   end_if_done();
 }
