@@ -52,7 +52,7 @@ class carrier {
   virtual void leave_all() = 0;
   /// Whether connections are still being closed.
   virtual bool parting() const = 0;
-  /// Gives up those that could not be closed.
+  /// Gives up those that could not be closed. Nothing but the destructor is called afterwards.
   virtual void abandon() = 0;
 };
 

@@ -22,11 +22,6 @@ class ucx_carrier final : public carrier {
       : options_(options), clock_(clock), context_(options.environment) {
     peers_.use(workers_.get());
   }
-  /// Answers the first messages of peers that have just connected (ucx/workers.hpp).
-  ~ucx_carrier() override {
-    const auto end = clock_.now() + 20ms;
-    while (clock_.now() < end) workers_.progress();
-  }
 
   registered_memory allocate(memory_kind kind, size_t bytes) override {
     if (!reaches(kind)) throw std::runtime_error("UCX here registers host memory only");
@@ -72,7 +67,12 @@ class ucx_carrier final : public carrier {
 
   void leave_all() override { peers_.leave_all(); }
   bool parting() const override { return peers_.parting(); }
-  void abandon() override { peers_.abandon(); }
+  void abandon() override {
+    // The first messages of peers that have just connected want an answer (ucx/workers.hpp).
+    const auto end = clock_.now() + 20ms;
+    while (clock_.now() < end) workers_.progress();
+    peers_.abandon();  // the memory of pulls belongs to others again: no progress from now on
+  }
 
  private:
   static ucs_status_t on_message(void* self, const void* head, size_t head_bytes, void* data, size_t bytes,

@@ -41,25 +41,18 @@ class link::message final : public operation {
   std::vector<std::byte> body_;
 };
 
-/// The two steps of opening. A message that asks for the sender's endpoint waits until the peer's is known,
-/// and so makes UCX connect them now; a flush then waits until this side's answer has left.
+/// A message that asks for the sender's endpoint: it waits until the peer's is known, and so makes UCX
+/// connect them now.
 class link::opening final : public operation {
  public:
   explicit opening(link& via) : via_(via), head_(via.head(message_kind::opening, 0)) {}
   void start() {
+    const auto p = parameters(UCP_AM_SEND_FLAG_EAGER | UCP_AM_SEND_FLAG_REPLY);
     via_.started_one();
-    if (via_.stage_ == opening_stage::connecting) {
-      const auto p = parameters(UCP_AM_SEND_FLAG_EAGER | UCP_AM_SEND_FLAG_REPLY);
-      started(ucp_am_send_nbx(via_.endpoint_, message_id, &head_, message_head::bytes, nullptr, 0, &p));
-    } else {
-      const auto p = parameters();
-      started(ucp_ep_flush_nbx(via_.endpoint_, &p));
-    }
+    started(ucp_am_send_nbx(via_.endpoint_, message_id, &head_, message_head::bytes, nullptr, 0, &p));
   }
   void finished(ucs_status_t status) noexcept override {
-    const bool first = via_.stage_ == opening_stage::connecting;
-    via_.stage_ = first ? opening_stage::connected : opening_stage::open;
-    via_.shared_.attention = true;
+    if (via_.stage_ == opening_stage::connecting) via_.reach(opening_stage::connected);
     via_.finished_one(status, "connecting to it failed");
     delete this;
   }
@@ -69,22 +62,24 @@ class link::opening final : public operation {
   message_head head_;
 };
 
+/// Waits until everything sent so far has left, then tells the link.
 class link::flush final : public operation {
  public:
-  explicit flush(link& via) : via_(via) {}
+  flush(link& via, void (*then)(link&)) : via_(via), then_(then) {}
   void start() {
     const auto p = parameters();
     via_.started_one();
     started(ucp_ep_flush_nbx(via_.endpoint_, &p));
   }
   void finished(ucs_status_t) noexcept override {
-    via_.drained_ = true;
+    then_(via_);
     via_.finished_one(UCS_OK, "");
     delete this;
   }
 
  private:
   link& via_;
+  void (*then_)(link&);
 };
 
 class link::closing final : public operation {
@@ -150,10 +145,15 @@ link::~link() {
     if (a.key) ucp_rkey_destroy(a.key);
 }
 
+void link::reach(opening_stage stage) {
+  stage_ = stage;
+  shared_.attention = true;
+}
+
 void link::open() {
   if (stage_ != opening_stage::connected || !endpoint_) return;
-  stage_ = opening_stage::flushing;
-  (new opening(*this))->start();
+  stage_ = opening_stage::flushing;  // the answer to the peer's own request may wait to be sent
+  (new flush(*this, [](link& l) { l.reach(opening_stage::open); }))->start();
 }
 
 void link::break_off(std::string why) {
@@ -215,7 +215,9 @@ void link::send(std::vector<std::byte> frame) {
     post(message_kind::frame, number, std::move(frame));
 }
 
-void link::drain() { (new flush(*this))->start(); }
+void link::drain() {
+  (new flush(*this, [](link& l) { l.drained_ = true; }))->start();
+}
 
 void link::close() {
   shared_.copies.cancel(this);

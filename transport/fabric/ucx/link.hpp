@@ -120,6 +120,8 @@ class link {
   void finished_one(ucs_status_t status, const char* what);
   void end_pull(uint32_t pull_number, pull_status status);
   void abandon(get& pull);
+  enum class opening_stage : uint8_t { connecting, connected, flushing, open };
+  void reach(opening_stage stage);
 
   link_shared_state& shared_;
   ucp_worker_h worker_;
@@ -130,7 +132,7 @@ class link {
   ucp_ep_h endpoint_ = nullptr;
   std::vector<remote_arena> arenas_;
   std::vector<uint64_t> arena_sizes_;
-  enum class opening_stage : uint8_t { connecting, connected, flushing, open } stage_{};
+  opening_stage stage_{};
   bool drained_ = false, closed_ = false;
   std::string broken_;
   uint32_t next_number_ = 0;
