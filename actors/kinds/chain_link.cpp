@@ -20,6 +20,7 @@ void spawn_chain_links(const spawn_context& node) {
     if (may_run_chain_link(node.cluster, node.self, i))
       node.hosts.shared(role::chain_link)
           .direct(false)
+          .low_priority()
           .add<chain_link>(node.name(role::chain_link, i),
                            chain_link::options{llm_id{i}, node.cluster.scaling.window}, node.cluster,
                            node.memory, *images);

@@ -41,6 +41,12 @@ class actor_group final : public outbox {
     return *this;
   }
   bool is_direct() const { return direct_; }
+  /// The CAF host's thread lets others go first (messages/common/low_priority.hpp). Requires: not direct.
+  actor_group& low_priority() {
+    low_priority_ = true;
+    return *this;
+  }
+  bool has_low_priority() const { return low_priority_; }
 
   /// Builds an actor with this group as its outbox.
   template <class Actor, class... Args>
@@ -114,6 +120,7 @@ class actor_group final : public outbox {
   std::vector<uint32_t> touched_, round_;
   tournament<time_point> wakeups_{never};
   bool direct_ = true;
+  bool low_priority_ = false;
 };
 
 }  // namespace troupe

@@ -10,6 +10,7 @@
 #include "actors/runtime/caf_types.hpp"
 #include "actors/runtime/direct_turns.hpp"
 #include "actors/runtime/turn_rate_limiter.hpp"
+#include "messages/common/low_priority.hpp"
 #include "transport/common/alarm_clock.hpp"
 #include "transport/common/spin_budget.hpp"
 
@@ -82,6 +83,7 @@ class threaded_caf_host final : public caf::blocking_actor {
   }
 
   void act() override {
+    if (group_->has_low_priority()) lower_priority();
     while (!done_) {
       wait();
       if (broken_down_) break;

@@ -31,7 +31,8 @@ class memory_port {
   /// Pulls; `pulled{token}` reaches `to` when it has ended. The buffer stays alive and unmoved until then.
   virtual void pull(const region_ref& region, std::span<std::byte> into, const address& to,
                     uint64_t token) = 0;
-  /// Pulls bytes of a peer's memory that no slot protects: the caller knows their hash. As the other `pull`.
+  /// Pulls bytes of a peer's memory that no slot protects: the caller knows their hash. As the other `pull`,
+  /// but other work comes first.
   virtual void pull(node_id peer, uint64_t offset, std::span<std::byte> into, const address& to,
                     uint64_t token) = 0;
   /// The payload within the pulled buffer; nothing if the owner has reused the slot since.

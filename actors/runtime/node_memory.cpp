@@ -33,7 +33,7 @@ void node_memory::pull(const region_ref& region, std::span<std::byte> into, cons
 
 void node_memory::pull(node_id peer, uint64_t offset, std::span<std::byte> into, const address& to,
                        uint64_t token) {
-  lane_.pull(peer, offset, into, report_to(to, token));
+  lane_.pull_bulk(peer, offset, into, report_to(to, token));
 }
 
 std::optional<std::span<const std::byte>> node_memory::verify(const region_ref& region,

@@ -11,6 +11,8 @@
 #include <system_error>
 #include <utility>
 
+#include "messages/common/low_priority.hpp"
+
 namespace troupe::llm {
 namespace {
 
@@ -119,6 +121,7 @@ void image_library::begin_loading(checkpoint files, std::shared_ptr<image_set> i
 void image_library::load(std::stop_token stop, checkpoint files, std::shared_ptr<image_set> images,
                          int threads) {
   pthread_setname_np(pthread_self(), "loader");
+  lower_priority();
   omp_set_num_threads(std::max(1, threads));
   try {
     const auto format = images->format();

@@ -135,8 +135,8 @@ void data_lane::pull(const region_ref& from, std::span<std::byte> into, pull_don
   fabric_.pull(from.node, from.offset, into, std::move(done));
 }
 
-void data_lane::pull(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done) {
-  fabric_.pull(from, offset, into, std::move(done));
+void data_lane::pull_bulk(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done) {
+  fabric_.pull_bulk(from, offset, into, std::move(done));
 }
 
 void data_lane::on_frame(std::span<const std::byte> bytes) {

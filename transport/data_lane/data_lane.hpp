@@ -93,7 +93,8 @@ class data_lane final : public fabric_events {
   /// its size). `done` is called once, on the fabric's thread; verify the bytes then.
   void pull(const region_ref& from, std::span<std::byte> into, pull_done done);
   /// Copies bytes of a peer's registered memory without any word that vouches for them: verify their hash.
-  void pull(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done);
+  /// Other work comes first (fabric.hpp).
+  void pull_bulk(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done);
 
   const data_lane_stats& stats() const { return stats_; }
 

@@ -3,8 +3,10 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "messages/common/time.hpp"
@@ -24,6 +26,9 @@ class carrier {
 
   // By one thread at a time, the one that drives the fabric.
 
+  /// Runs jobs on the thread that drives the fabric. `post` is called from any thread, until `abandon`
+  /// returns. Called once, before all else.
+  virtual void set_post(std::function<void(std::function<void()>)>) {}
   /// Receiver of frames and losses; null: none any more.
   virtual void set_events(fabric_events* events) = 0;
   virtual void connect(node_id peer, incarnation_id incarnation, const std::string& address) = 0;
@@ -31,6 +36,9 @@ class carrier {
   virtual void renew() = 0;
   virtual void send(node_id to, std::vector<std::byte> frame) = 0;
   virtual void pull(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done) = 0;
+  virtual void pull_bulk(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done) {
+    pull(from, offset, into, std::move(done));
+  }
   /// Breaks every connection.
   virtual void break_all(const char* why) = 0;
 

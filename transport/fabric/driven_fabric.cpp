@@ -41,7 +41,9 @@ class driven_fabric final : public fabric {
         linger_(options.linger),
         max_queued_bytes_(options.max_queued_bytes),
         clock_(clock),
-        carrier_(std::move(carrier)) {}
+        carrier_(std::move(carrier)) {
+    carrier_->set_post([this](std::function<void()> job) { post(std::move(job)); });
+  }
   ~driven_fabric() override { stop(); }
 
   registered_memory allocate(memory_kind kind, size_t bytes) override {
@@ -74,6 +76,7 @@ class driven_fabric final : public fabric {
   void renew() override;
   void send(node_id to, std::vector<std::byte> frame) override;
   void pull(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done) override;
+  void pull_bulk(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done) override;
   void post(std::function<void()> job) override;
 
   fabric_stats stats() const override {
@@ -190,6 +193,13 @@ void driven_fabric::pull(node_id from, uint64_t offset, std::span<std::byte> int
   submit([this, from, offset, into, done = std::move(done)](bool stopped) mutable {
     if (stopped) return done(pull_status::lost);
     carrier_->pull(from, offset, into, std::move(done));
+  });
+}
+
+void driven_fabric::pull_bulk(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done) {
+  submit([this, from, offset, into, done = std::move(done)](bool stopped) mutable {
+    if (stopped) return done(pull_status::lost);
+    carrier_->pull_bulk(from, offset, into, std::move(done));
   });
 }
 

@@ -92,6 +92,11 @@ class fabric {
   /// that words there can vouch for it. A pull can succeed although the peer has died: verify the bytes
   /// (transport/memory/pull_check.hpp).
   virtual void pull(node_id peer, uint64_t offset, std::span<std::byte> into, pull_done done) = 0;
+  /// The same for bytes that nobody waits for at this moment, such as weights: where this process copies them
+  /// itself, its other threads come first.
+  virtual void pull_bulk(node_id peer, uint64_t offset, std::span<std::byte> into, pull_done done) {
+    pull(peer, offset, into, std::move(done));
+  }
   /// Runs `job` on the fabric's thread.
   virtual void post(std::function<void()> job) = 0;
 

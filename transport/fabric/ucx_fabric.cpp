@@ -37,6 +37,9 @@ class ucx_carrier final : public carrier {
   }
   fabric_stats stats() const override { return peers_.shared().count.read(); }
 
+  void set_post(std::function<void(std::function<void()>)> post) override {
+    peers_.set_post(std::move(post));
+  }
   void set_events(fabric_events* events) override { peers_.set_events(events); }
   void connect(node_id peer, incarnation_id incarnation, const std::string& address) override {
     peers_.connect(peer, incarnation, address);
@@ -48,12 +51,15 @@ class ucx_carrier final : public carrier {
   }
   void send(node_id to, std::vector<std::byte> frame) override { peers_.send(to, std::move(frame)); }
   void pull(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done) override {
-    peers_.pull(from, offset, into, std::move(done));
+    peers_.pull(from, offset, into, copy_priority::usual, std::move(done));
+  }
+  void pull_bulk(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done) override {
+    peers_.pull(from, offset, into, copy_priority::low, std::move(done));
   }
   void break_all(const char* why) override { peers_.break_all(why); }
 
   void flush() override {}  // UCX does so by itself
-  unsigned progress() override { return workers_.progress() + peers_.copy_some(); }
+  unsigned progress() override { return workers_.progress(); }
   bool close_broken() override {
     const bool any = peers_.shared().attention;
     peers_.close_broken();

@@ -219,8 +219,13 @@ void link::drain() {
   (new flush(*this, [](link& l) { l.drained_ = true; }))->start();
 }
 
-void link::close() {
+void link::end_copies() {
   shared_.copies.cancel(this);
+  shared_.low_copies.cancel(this);
+}
+
+void link::close() {
+  end_copies();
   if (!endpoint_) return;
   open();
   if (stage_ == opening_stage::open) (new closing(*this))->start(std::exchange(endpoint_, nullptr));
@@ -233,7 +238,7 @@ void link::close() {
 }
 
 void link::abandon() {
-  shared_.copies.cancel(this);
+  end_copies();
   for (auto* g : std::exchange(gets_, {})) abandon(*g);
   for (auto& [pull_number, pull] : pulled_) {
     pull->lost = true;

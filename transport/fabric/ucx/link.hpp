@@ -37,7 +37,8 @@ struct link_shared_state {
   size_t in_flight = 0;           ///< pending UCX calls of all links
   bool attention = false;         ///< a link has broken, or ended a step of opening, since this was cleared
   fabric_counters count{};
-  range_copies copies{};  ///< pulls out of shared memory, by their links
+  range_copies copies{copy_priority::usual};  ///< pulls out of shared memory, by their links
+  range_copies low_copies{copy_priority::low};
 };
 
 class link {
@@ -61,7 +62,7 @@ class link {
 
   /// A frame beyond a limit breaks the link, so the frames that arrive are a prefix of those sent.
   void send(std::vector<std::byte> frame);
-  void pull(uint64_t offset, std::span<std::byte> into, pull_done done);
+  void pull(uint64_t offset, std::span<std::byte> into, copy_priority copying, pull_done done);
 
   /// Answers a pull of the peer.
   void answer(uint32_t pull_number, const pull_range& range);
@@ -110,6 +111,7 @@ class link {
   /// Maximum size of a message that is copied to be sent inline, if UCX takes it at once.
   static constexpr size_t inline_bytes = 228;
 
+  void end_copies();
   message_head head(message_kind kind, uint32_t number) const;
   void post(message_kind kind, uint32_t number, std::vector<std::byte> body);
   bool post_inline(const message_head& head, std::span<const std::byte> body);

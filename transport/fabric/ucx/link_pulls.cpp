@@ -139,7 +139,7 @@ class link::part final : public operation {
   std::span<std::byte> into_;
 };
 
-void link::pull(uint64_t offset, std::span<std::byte> into, pull_done done) {
+void link::pull(uint64_t offset, std::span<std::byte> into, copy_priority copying, pull_done done) {
   if (!endpoint_ || !broken_.empty()) return done(pull_status::lost);
   const auto at = place_of({offset, into.size()}, arena_sizes_);
   if (!at) return done(pull_status::refused);
@@ -147,6 +147,7 @@ void link::pull(uint64_t offset, std::span<std::byte> into, pull_done done) {
   const auto& arena = arenas_[at->arena];
   if (arena.here != nullptr && into.size() >= streaming_bytes) {
     // UCX would copy as well, but through the caches.
+    auto& copies = copying == copy_priority::low ? shared_.low_copies : shared_.copies;
     const auto counted = [this, bytes = into.size(), done = std::move(done)](pull_status status) {
       if (status == pull_status::ok) {
         shared_.count.pulls += 1;
@@ -154,7 +155,7 @@ void link::pull(uint64_t offset, std::span<std::byte> into, pull_done done) {
       }
       done(status);
     };
-    return shared_.copies.add(this, {arena.here + at->offset, into.size()}, into, counted);
+    return copies.add(this, {arena.here + at->offset, into.size()}, into, counted);
   }
   if (arena.one_sided) return (new get(*this, *at, into, std::move(done)))->start();
   const uint32_t pull_number = shared_.next_pull_number++;

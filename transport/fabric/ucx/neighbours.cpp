@@ -59,9 +59,10 @@ void neighbours::send(node_id to, std::vector<std::byte> frame) {
     shared_.count.discarded_out += 1;
 }
 
-void neighbours::pull(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done) {
+void neighbours::pull(node_id from, uint64_t offset, std::span<std::byte> into, copy_priority copying,
+                      pull_done done) {
   if (from == options_.self) return pull_own(offset, into, done);
-  if (auto* out = link_to(from)) return out->pull(offset, into, std::move(done));
+  if (auto* out = link_to(from)) return out->pull(offset, into, copying, std::move(done));
   done(pull_status::lost);
 }
 
@@ -72,12 +73,6 @@ void neighbours::pull_own(uint64_t offset, std::span<std::byte> into, const pull
   shared_.count.pulls += 1;
   shared_.count.bytes_pulled += into.size();
   done(pull_status::ok);
-}
-
-unsigned neighbours::copy_some() {
-  if (shared_.copies.empty()) return 0;
-  shared_.copies.step();
-  return 64;  // a turn of the fabric has four slices
 }
 
 void neighbours::leave(std::unique_ptr<link> out) {

@@ -27,13 +27,19 @@ class neighbours {
   registered_memory add_arena(std::span<std::byte> bytes, memory_kind kind) {
     return shared_.memory.add(bytes, kind);
   }
+  /// As of `carrier`.
+  void set_post(const range_copies::post& to_driver) {
+    shared_.copies.set_post(to_driver);
+    shared_.low_copies.set_post(to_driver);
+  }
   /// Receiver of frames and losses; null: none any more.
   void set_events(fabric_events* events) { events_ = events; }
 
   void connect(node_id node, incarnation_id incarnation, const std::string& address);
   void disconnect(node_id node);
   void send(node_id to, std::vector<std::byte> frame);
-  void pull(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done);
+  /// `copying`: if this process copies the bytes itself.
+  void pull(node_id from, uint64_t offset, std::span<std::byte> into, copy_priority copying, pull_done done);
 
   /// An active message, as UCX hands it over (ucp_am_recv_callback_t).
   ucs_status_t on_message(const void* head, size_t head_bytes, void* data, size_t bytes,
@@ -44,13 +50,11 @@ class neighbours {
     if (shared_.attention) lose_broken();
     if (!leaving_.empty()) reap();
   }
-  /// Copies a slice of a large pull, if there is one; returns its amount in small messages.
-  unsigned copy_some();
   /// Whether connections are still being closed.
   bool parting() const { return !leaving_.empty(); }
   bool parting(ucp_worker_h worker) const;
   /// UCX calls are pending: the worker must make progress.
-  bool busy() const { return shared_.in_flight > 0 || !shared_.copies.empty(); }
+  bool busy() const { return shared_.in_flight > 0; }
   /// Breaks every connection at once.
   void break_all(const char* why);
   /// Disconnects from all; later connections use `worker`.

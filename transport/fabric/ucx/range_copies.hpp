@@ -1,59 +1,74 @@
-// Copies of large ranges of memory that peers share with this process, in slices: frames arrive and leave in
-// between. Used by one thread at a time, the one that drives the fabric.
+// Copies of large ranges of memory that peers share with this process, on a thread of their own, so that
+// frames do not wait for them.
 #pragma once
-#include <algorithm>
+#include <atomic>
+#include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
 #include <span>
-#include <utility>
+#include <thread>
 
 #include "transport/fabric/fabric.hpp"
-#include "transport/fabric/pull_range.hpp"
 
 namespace troupe::ucx {
 
+enum class copy_priority {
+  usual,
+  low  ///< other threads come first (messages/common/low_priority.hpp)
+};
+
+/// Used by one thread at a time, the one that drives the fabric.
 class range_copies {
  public:
-  static constexpr size_t slice = size_t{256} << 10;  ///< bytes
+  /// Runs a job on the thread that drives the fabric; called from any thread.
+  using post = std::function<void(std::function<void()>)>;
+
+  explicit range_copies(copy_priority p) : priority_(p) {}
+  ~range_copies();
+  range_copies(const range_copies&) = delete;
+  range_copies& operator=(const range_copies&) = delete;
+
+  /// Requires: before the first `add`.
+  void set_post(post to_driver) { post_ = std::move(to_driver); }
 
   /// `into` is as large as `from`, at least two `end_bytes`. Both outlive the copy. `owner` names those that
-  /// end together.
-  void add(const void* owner, std::span<const std::byte> from, std::span<std::byte> into, pull_done done) {
-    waiting_.push_back({owner, from, into, 0, std::move(done)});
-  }
-  bool empty() const { return waiting_.empty(); }
-
-  /// Copies the next slice of the oldest one. The ends of its range are read last.
-  void step() {
-    auto& c = waiting_.front();
-    const size_t bytes = std::min(slice, c.from.size() - c.at);
-    streaming_copy(c.from.subspan(c.at, bytes), c.into.subspan(c.at, bytes));
-    c.at += bytes;
-    if (c.at < c.from.size()) return;
-    write_ends(read_ends(c.from), c.into);
-    const auto done = std::move(c.done);
-    waiting_.pop_front();
-    done(pull_status::ok);
-  }
-
-  /// Those of an owner end as lost.
-  void cancel(const void* owner) {
-    if (std::ranges::count(waiting_, owner, &copying::owner) == 0) return;
-    std::deque<copying> kept, lost;
-    for (auto& c : waiting_) (c.owner == owner ? lost : kept).push_back(std::move(c));
-    waiting_ = std::move(kept);
-    for (auto& c : lost) c.done(pull_status::lost);
-  }
+  /// end together. `done` is called by a posted job, or by `cancel`.
+  void add(const void* owner, std::span<const std::byte> from, std::span<std::byte> into, pull_done done);
+  /// Those of an owner end as lost. Their memory is not touched any more.
+  void cancel(const void* owner);
 
  private:
+  static constexpr size_t slice = size_t{256} << 10;  ///< bytes between two looks at `cancelled_`
+
   struct copying {
-    const void* owner;
+    uint64_t number;
     std::span<const std::byte> from;
     std::span<std::byte> into;
-    size_t at;
+  };
+  struct waiting {
+    const void* owner;
     pull_done done;
   };
-  std::deque<copying> waiting_;
+  void run();
+  bool copy(const copying& c) const;
+  void finish(uint64_t number);
+
+  const copy_priority priority_;
+  post post_;
+  std::map<uint64_t, waiting> waiting_;  ///< whose end has not been told
+  uint64_t last_ = 0;
+
+  std::mutex mutex_;  ///< guards the rest
+  std::condition_variable more_, ended_;
+  std::deque<copying> queue_;
+  uint64_t running_ = 0;  ///< number of the one under way; 0: none
+  std::atomic<bool> cancelled_{false};
+  bool stopping_ = false;
+  std::thread thread_;  ///< since the first copy
 };
 
 }  // namespace troupe::ucx

@@ -2,13 +2,22 @@
 
 #include <doctest/doctest.h>
 
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
 #include <optional>
 #include <vector>
 
+#include "transport/fabric/pull_range.hpp"
+
 using namespace troupe;
+using ucx::copy_priority;
 using ucx::range_copies;
 
 namespace {
+
+constexpr size_t large = size_t{4} << 20;
 
 std::vector<std::byte> uneven_bytes(size_t bytes) {
   std::vector<std::byte> out(bytes);
@@ -16,64 +25,118 @@ std::vector<std::byte> uneven_bytes(size_t bytes) {
   return out;
 }
 
+/// The jobs that are posted to this thread.
+class driver {
+ public:
+  range_copies::post post() {
+    return [this](std::function<void()> job) {
+      const std::lock_guard lock(mutex_);
+      jobs_.push_back(std::move(job));
+      more_.notify_one();
+    };
+  }
+  void run_one() {
+    std::unique_lock lock(mutex_);
+    more_.wait(lock, [this] { return !jobs_.empty(); });
+    const auto job = std::move(jobs_.front());
+    jobs_.pop_front();
+    lock.unlock();
+    job();
+  }
+  void wait_for(size_t jobs) {
+    std::unique_lock lock(mutex_);
+    more_.wait(lock, [&] { return jobs_.size() >= jobs; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable more_;
+  std::deque<std::function<void()>> jobs_;
+};
+
 struct copied {
   explicit copied(size_t bytes) : from(uneven_bytes(bytes)), into(bytes) {}
-  void begin(range_copies& copies, const void* owner) {
+  void begin(range_copies& copies, const void* owner = nullptr) {
     copies.add(owner, from, into, [this](pull_status s) { ended = s; });
   }
   std::vector<std::byte> from, into;
   std::optional<pull_status> ended;
 };
 
+struct copies_stage {
+  copies_stage() { copies.set_post(here.post()); }
+  driver here;  // outlives the copies, which post to it
+  range_copies copies{copy_priority::usual};
+};
+
 }  // namespace
 
-TEST_CASE("a range is copied slice by slice, one range after the other") {
-  range_copies copies;
-  copied first(2 * range_copies::slice + 7), second(range_copies::slice);
-  first.begin(copies, nullptr);
-  second.begin(copies, nullptr);
-  for (int step = 0; step < 3; ++step) {
-    CHECK(!first.ended);
-    copies.step();
-  }
+TEST_CASE("ranges are copied in their order, and end on the driver's thread") {
+  copies_stage s;
+  copied first(large + 7), second(2 * end_bytes);
+  first.begin(s.copies);
+  second.begin(s.copies);
+  s.here.wait_for(2);
+  CHECK(!first.ended);
+  s.here.run_one();
   CHECK(first.ended == pull_status::ok);
   CHECK(first.into == first.from);
   CHECK(!second.ended);
-  copies.step();
+  s.here.run_one();
+  CHECK(second.ended == pull_status::ok);
   CHECK(second.into == second.from);
-  CHECK(copies.empty());
-}
-
-TEST_CASE("the ends of a range are read after all others") {
-  range_copies copies;
-  copied c(2 * range_copies::slice);
-  c.begin(copies, nullptr);
-  copies.step();
-  c.from.front() = std::byte{99};  // its owner writes between two slices
-  copies.step();
-  CHECK(c.into.front() == std::byte{99});
 }
 
 TEST_CASE("the copies of an owner end as lost, and others go on") {
-  range_copies copies;
+  copies_stage s;
   const int mine = 0, other = 0;
-  copied lost(3 * range_copies::slice), kept(range_copies::slice);
-  lost.begin(copies, &mine);
-  kept.begin(copies, &other);
-  copies.step();
-  copies.cancel(&mine);
-  CHECK(lost.ended == pull_status::lost);
-  copies.step();
+  copied under_way(8 * large), waits(large), kept(large);
+  under_way.begin(s.copies, &mine);
+  kept.begin(s.copies, &other);
+  waits.begin(s.copies, &mine);
+  s.copies.cancel(&mine);
+  CHECK(under_way.ended == pull_status::lost);
+  CHECK(waits.ended == pull_status::lost);
+  // Neither is written any more.
+  const auto before = under_way.into;
+  CHECK(waits.into == std::vector<std::byte>(large));
+  while (!kept.ended) s.here.run_one();
   CHECK(kept.ended == pull_status::ok);
-  CHECK(copies.empty());
+  CHECK(kept.into == kept.from);
+  CHECK(under_way.into == before);
+}
+
+TEST_CASE("a copy that is cancelled after its end is lost") {
+  copies_stage s;
+  copied c(large), next(large);
+  c.begin(s.copies);
+  s.here.wait_for(1);
+  s.copies.cancel(nullptr);
+  CHECK(c.ended == pull_status::lost);
+  c.ended.reset();
+  s.here.run_one();
+  CHECK(!c.ended);
+  next.begin(s.copies);
+  s.here.run_one();
+  CHECK(next.ended == pull_status::ok);
 }
 
 TEST_CASE("the end of one copy may begin the next") {
-  range_copies copies;
-  copied first(range_copies::slice), second(range_copies::slice);
-  copies.add(nullptr, first.from, first.into, [&](pull_status) { second.begin(copies, nullptr); });
-  copies.step();
-  REQUIRE(!copies.empty());
-  copies.step();
+  copies_stage s;
+  copied first(large), second(large);
+  s.copies.add(nullptr, first.from, first.into, [&](pull_status) { second.begin(s.copies); });
+  s.here.run_one();
+  s.here.run_one();
   CHECK(second.into == second.from);
+}
+
+TEST_CASE("copies may end with their process under way") {
+  driver here;
+  copied c(16 * large);
+  {
+    range_copies copies(copy_priority::low);
+    copies.set_post(here.post());
+    c.begin(copies);
+  }
+  CHECK(!c.ended);
 }

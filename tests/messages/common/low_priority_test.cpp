@@ -1,0 +1,26 @@
+#include "messages/common/low_priority.hpp"
+
+#include <doctest/doctest.h>
+
+#include <thread>
+
+using namespace troupe;
+
+namespace {
+
+int own_priority() { return ::getpriority(PRIO_PROCESS, static_cast<id_t>(::gettid())); }
+
+}  // namespace
+
+TEST_CASE("a low priority is that of its thread and of those that it creates") {
+  const auto before = own_priority();
+  int lowered = 0, created = 0;
+  std::thread([&] {
+    lower_priority();
+    lowered = own_priority();
+    std::thread([&] { created = own_priority(); }).join();
+  }).join();
+  CHECK(lowered == 10);
+  CHECK(created == 10);
+  CHECK(own_priority() == before);
+}

@@ -1,0 +1,96 @@
+#include "transport/fabric/ucx/range_copies.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "messages/common/low_priority.hpp"
+#include "transport/fabric/pull_range.hpp"
+
+namespace troupe::ucx {
+
+range_copies::~range_copies() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    cancelled_ = true;
+  }
+  more_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+void range_copies::add(const void* owner, std::span<const std::byte> from, std::span<std::byte> into,
+                       pull_done done) {
+  const auto number = ++last_;
+  waiting_.emplace(number, waiting{owner, std::move(done)});
+  {
+    const std::lock_guard lock(mutex_);
+    queue_.push_back({number, from, into});
+  }
+  if (thread_.joinable())
+    more_.notify_one();
+  else
+    thread_ = std::thread([this] { run(); });
+}
+
+void range_copies::cancel(const void* owner) {
+  std::vector<pull_done> lost;
+  std::unique_lock lock(mutex_);
+  for (auto it = waiting_.begin(); it != waiting_.end();) {
+    const auto number = it->first;
+    if (it->second.owner != owner) {
+      ++it;
+      continue;
+    }
+    std::erase_if(queue_, [&](const copying& c) { return c.number == number; });
+    if (running_ == number) {
+      cancelled_ = true;
+      ended_.wait(lock, [&] { return running_ != number; });
+    }
+    lost.push_back(std::move(it->second.done));
+    it = waiting_.erase(it);
+  }
+  lock.unlock();
+  for (const auto& done : lost) done(pull_status::lost);
+}
+
+void range_copies::finish(uint64_t number) {
+  const auto ended = waiting_.extract(number);
+  if (ended) ended.mapped().done(pull_status::ok);  // else it was cancelled
+}
+
+// ---- the copying thread ----
+
+void range_copies::run() {
+  pthread_setname_np(pthread_self(), "copies");
+  if (priority_ == copy_priority::low) lower_priority();
+  std::unique_lock lock(mutex_);
+  while (true) {
+    more_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
+    if (stopping_) return;
+    const auto c = queue_.front();
+    queue_.pop_front();
+    running_ = c.number;
+    cancelled_ = false;
+    lock.unlock();
+    if (copy(c)) post_([this, number = c.number] { finish(number); });
+    lock.lock();
+    running_ = 0;
+    ended_.notify_one();
+  }
+}
+
+/// The ends of the range are read last. False: it was cancelled.
+bool range_copies::copy(const copying& c) const {
+  for (size_t at = 0; at < c.from.size(); at += slice) {
+    if (cancelled_) return false;
+    const size_t bytes = std::min(slice, c.from.size() - at);
+    streaming_copy(c.from.subspan(at, bytes), c.into.subspan(at, bytes));
+  }
+  write_ends(read_ends(c.from), c.into);
+  return true;
+}
+
+}  // namespace troupe::ucx
