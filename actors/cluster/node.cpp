@@ -56,7 +56,7 @@ void node::on_frame(const control_frame& f) {
   if (from.value >= env_.cluster.nodes.size() || from == env_.self) return;
   // Before the next hello, which would name an incarnation that has ended for the peers.
   if (freezes_.was_frozen(env_.time.now())) begin_new_incarnation("was frozen");
-  if (f.body.match_elements<hello>()) return on_hello(f.from, f.body.get_as<hello>(0));
+  if (f.body.match_elements<hello>()) return on_hello(f, f.body.get_as<hello>(0));
   if (f.body.match_elements<rejection>()) return on_rejection(f.body.get_as<rejection>(0));
   // All else only from the known incarnation of the peer, and to the current one of this node.
   if (!peers_.knows(from, f.from.incarnation)) return;
@@ -78,10 +78,14 @@ void node::on_frame(const control_frame& f) {
   }
 }
 
-void node::on_hello(const address& from, const hello& h) {
+void node::on_hello(const control_frame& f, const hello& h) {
+  const auto& from = f.from;
   if (auto no = check_hello(env_.cluster, env_.self, h)) return send(from.node, std::move(*no));
   const bool current = on_leader_of(h);
   if (peers_.knows(from.node, h.incarnation)) return scheduler_.heard_of(from.node, h.leader, h.scheduler_up);
+  // Only a peer that has heard of this incarnation connects. Without that, the hello may have waited on a
+  // control connection that broke while this node was frozen.
+  if (f.to.incarnation != incarnation_) return send_hello(from.node, h.incarnation);
   const auto now = env_.time.now();
   if (!peers_.hear(from.node, h.incarnation, now)) {
     if (!scheduler_.settles(from.node, peers_.nodes_up()) && !peers_.insists(from.node, h.incarnation, now))
@@ -96,7 +100,7 @@ void node::on_hello(const address& from, const hello& h) {
   peers_.connect(from.node, h.incarnation, now);
   drain_.forget(from.node);
   env_.lane.connect(from.node, h.incarnation, h.secret, h.data_address);
-  send_hello(from.node);
+  send_hello(from.node, h.incarnation);
 }
 
 /// Learns of the leader that the sender knows. False: that leader has ended, and the leader of this node
@@ -111,7 +115,7 @@ bool node::on_leader_of(const hello& h) {
   }
   if (const auto stays = scheduler_.overrule(l)) {
     learn_leader(*stays);
-    send_hello(h.node);
+    send_hello(h.node, h.incarnation);
   }
   return false;
 }
@@ -247,7 +251,7 @@ void node::on_wake() {
   if (now >= next_hello_) {
     next_hello_ = now + 1s;
     for (uint32_t i = 0; i < env_.cluster.nodes.size(); ++i)
-      if (node_id{i} != env_.self) send_hello(node_id{i});
+      if (node_id{i} != env_.self) send_hello(node_id{i}, peers_.at(node_id{i}).incarnation);
   }
   if (drain_.overdue(now)) {
     env_.on_drained();
@@ -277,7 +281,8 @@ void node::learn_leader(const leadership& latest) {
                node_name(env_.cluster, latest.scheduler), latest.term.value);
   env_.post.broadcast(latest);
   for (uint32_t i = 0; i < env_.cluster.nodes.size(); ++i)
-    if (peers_.at(node_id{i}).stage != peer_stage::unknown) send_hello(node_id{i});
+    if (const auto& p = peers_.at(node_id{i}); p.stage != peer_stage::unknown)
+      send_hello(node_id{i}, p.incarnation);
   caf::anon_send(env_.deployments, latest);
   update_ready();
 }
@@ -290,10 +295,20 @@ void node::check_leader() {
     learn_leader(*latest);
 }
 
-void node::send_hello(node_id to) {
-  send(to, hello{env_.self, incarnation_, env_.cluster.hash, std::string(version), env_.data_address(),
-                 env_.lane.secret(), scheduler_.election().known(), scheduler_.available(),
-                 engines_of(env_.cluster)});
+/// `heard_of`: the peer's incarnation that this node has heard of; 0: none.
+void node::send_hello(node_id to, incarnation_id heard_of) {
+  hello h{env_.self,
+          incarnation_,
+          env_.cluster.hash,
+          std::string(version),
+          env_.data_address(),
+          env_.lane.secret(),
+          scheduler_.election().known(),
+          scheduler_.available(),
+          engines_of(env_.cluster)};
+  env_.control.send({{env_.self, incarnation_, role::node, 0},
+                     {to, heard_of, role::node, 0},
+                     caf::make_message(std::move(h))});
 }
 
 void node::update_ready() {

@@ -66,7 +66,7 @@ class node {
 
  private:
   void on_frame(const control_frame& f);
-  void on_hello(const address& from, const hello& h);
+  void on_hello(const control_frame& f, const hello& h);
   bool on_leader_of(const hello& h);
   void on_rejection(const rejection& r);
   void on_local_slot(slot_ready s);
@@ -78,7 +78,7 @@ class node {
   group_report report() const;
   command_reply on_command(const command& c) const;
 
-  void send_hello(node_id to);
+  void send_hello(node_id to, incarnation_id heard_of);
   void accept_slot(const slot_ready& s);
   void end_incarnations();
   void begin_new_incarnation(const char* why);

@@ -33,7 +33,9 @@ struct engine_decision {
   bool operator==(const engine_decision&) const = default;
 };
 
-/// Control lane, both ways: on connecting, then every second, and when the leader changes.
+/// Control lane, both ways: on connecting, then every second, and when the leader changes. Its frame is
+/// addressed to the incarnation of the receiver that the sender has heard of; 0: none. A node connects only
+/// to peers that have heard of its present one, and answers the others.
 struct hello {
   node_id node;
   incarnation_id incarnation;

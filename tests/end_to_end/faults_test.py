@@ -15,10 +15,11 @@ import processes
 from clients import Load
 from cluster import Cluster, ClusterTest
 from fixtures import Fixture
-from processes import PATIENCE, cut_connections
+from processes import PATIENCE, cut_connections, eventually
 
 # The longest time of a request: its deadline, then the gateway's timeout; the rest is for a busy machine.
 SLO_S, TIMEOUT_S, MACHINE_S = 2, 1, 20
+CONTROL_SILENCE_S = 4  # after which a control connection is closed
 HEAL_S = 5  # after a partition: a hello a second, and two or three of them
 LIMITS = f"request_timeout_ms = {TIMEOUT_S * 1000}\nnode_timeout_ms = 1000"
 MODELS = ("mlp", "resnet_a")
@@ -152,6 +153,21 @@ class Faults(ClusterTest):
             self.assert_ledger_balances(c)
             self.assertEqual(c.metric("troupe_slots"), 2)
             self.assertEqual(c.metric_of("left", "troupe_node_restarts_total"), 0)
+
+    def test_a_node_frozen_for_longer_than_control_connections_last_begins_one_new_incarnation(self):
+        names = ("head", "frontend", "left", "right")
+        with Cluster(limits=LIMITS, env={"UCX_TLS": "tcp"}, workers=names[2:], frontends=names[1:2]) as c:
+            up = c.start()
+            for name in names:
+                before = up.output().count(f"event=new_incarnation node={name}")
+                os.kill(up.pid_of(name), signal.SIGSTOP)
+                time.sleep(CONTROL_SILENCE_S + 1)
+                os.kill(up.pid_of(name), signal.SIGCONT)
+                self.assertTrue(eventually(lambda: up.output().count(f"event=new_incarnation node={name}") > before))
+                c.wait_until_served(Fixture("mlp"))
+                self.assertTrue(eventually(lambda: c.status()["ready"]))
+                time.sleep(2)  # in which it would be declared dead again
+                self.assertEqual(up.output().count(f"event=new_incarnation node={name}"), before + 1, up.output())
 
     def test_a_killed_gateway_is_forgotten_and_another_goes_on(self):
         fixtures = [Fixture(m) for m in MODELS]

@@ -59,15 +59,17 @@ class lone_gateway final : control_lane {
                           {door_node, to, about, 0},
                           caf::make_message(std::forward<Message>(m))});
   }
-  void receive_hello() {
+  void receive_hello(incarnation_id to = frontend_incarnation) {
     const auto a = peer_->address();
-    receive(hello{head_node, head_incarnation, cluster_.hash, std::string(version), {a.begin(), a.end()}, 1});
+    receive(hello{head_node, head_incarnation, cluster_.hash, std::string(version), {a.begin(), a.end()}, 1},
+            role::node, to);
   }
   void synchronise() { deliver(peer_synchronised{head_node, head_incarnation}); }
 
   catalog models{{}};
   std::vector<std::string> events;  ///< received by the actors
   int for_the_deployer = 0;
+  std::vector<address> hellos;  ///< whom the gateway said hello to
 
  private:
   template <class Message>
@@ -80,7 +82,9 @@ class lone_gateway final : control_lane {
     if (std::holds_alternative<node_leaving>(m)) events.push_back("leaving");
     if (std::holds_alternative<slot_ready>(m)) events.push_back("slot");
   }
-  void send(control_frame) override {}
+  void send(control_frame f) override {
+    if (f.body.match_elements<hello>()) hellos.push_back(f.to);
+  }
 
   struct frozen_clock final : clock {
     time_point now() const override { return time_point{1h}; }
@@ -131,6 +135,20 @@ TEST_CASE("node: a peer that leaves before it is up serves no slots afterwards")
   CHECK(n.events == std::vector<std::string>{"up", "leaving"});
   CHECK_FALSE(n.models.serving());
   CHECK(n.models.slots().empty());
+}
+
+TEST_CASE("node: a hello to another incarnation of it is answered, and connects no peer") {
+  for (const auto former : {incarnation_id{}, incarnation_id{frontend_incarnation.value - 1}}) {
+    lone_gateway n;
+    n.hellos.clear();
+    n.receive_hello(former);
+    CHECK(n.hellos == std::vector<address>{{head_node, head_incarnation, role::node, 0}});
+    n.synchronise();
+    CHECK(n.events.empty());
+    n.receive_hello();
+    n.synchronise();
+    CHECK(n.events == std::vector<std::string>{"up"});
+  }
 }
 
 TEST_CASE("node: messages to another incarnation of it are discarded") {
