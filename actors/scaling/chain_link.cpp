@@ -147,6 +147,10 @@ void chain_link::on_time(time_point now) {
   if (now >= resume_at_) resume_at_ = never, waits_ = false;
   if (!from_ || waits_) return;
   while (const auto chunk = transfer_->next()) {
+    if (!images_->make_present(*chunk)) {
+      transfer_->ended(*chunk, chunk_outcome::lost);
+      return lose_source();
+    }
     const auto token = ++last_token_;
     pulls_[token] = *chunk;
     const auto at = planted(bug::same_offset) ? (*transfer_)[*chunk].offset : images_->offset_of(*chunk);

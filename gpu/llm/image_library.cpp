@@ -135,7 +135,10 @@ void image_library::load(std::stop_token stop, checkpoint files, std::shared_ptr
     while (images->ready() < images->layers()) {
       if (stop.stop_requested() || abandoned(images)) return;
       const auto l = images->ready();
-      if (const auto first = images->chunks_ready(); images->chunks()[first].offset > 0)
+      const auto& chunks = images->chunks();
+      for (auto c = images->chunks_ready(); c < chunks.size() && chunks[c].layer == l; ++c)
+        if (!images->make_present(c)) return;
+      if (chunks[images->chunks_ready()].offset > 0)
         finish_begun_layer(*images, l, write);
       else
         write(l, images->memory(l));

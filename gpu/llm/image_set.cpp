@@ -26,6 +26,14 @@ image_set::image_set(std::span<const uint64_t> layer_bytes, const image_format& 
   memory_ = allocate(end);
 }
 
+bool image_set::make_present(uint32_t chunk) {
+  if (!memory_.make_present || memory_.make_present(chunk_memory(chunk))) return true;
+  fail(
+      "the machine has no memory left for the images of the model: enlarge /dev/shm, or lower max_engines or "
+      "parameter_mb of the [[node]]");
+  return false;
+}
+
 void image_set::add_ready(uint64_t hash) {
   const auto next = chunks_ready();
   hashes_[next] = hash;

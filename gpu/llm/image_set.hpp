@@ -58,6 +58,9 @@ class image_set {
 
   // By the one writer.
 
+  /// Takes memory of the machine for a chunk, before it is written. False: there is none, and the images have
+  /// failed.
+  bool make_present(uint32_t chunk);
   /// Memory of a layer or a chunk that is not ready.
   std::span<std::byte> memory(uint32_t layer) { return place(layer); }
   std::span<std::byte> chunk_memory(uint32_t chunk) {

@@ -45,8 +45,8 @@ void chain_node::pull_more() {
   while (const auto chunk = transfer_->next()) {
     const auto& c = (*transfer_)[*chunk];
     const auto before = transfer_->in_flight();
-    fabric_.pull(node_id{self_ - 1}, c.offset, arena_.bytes.subspan(c.offset, c.bytes),
-                 [this, chunk = *chunk](pull_status how) { arrived(chunk, how); });
+    fabric_.pull_bulk(node_id{self_ - 1}, c.offset, arena_.bytes.subspan(c.offset, c.bytes),
+                      [this, chunk = *chunk](pull_status how) { arrived(chunk, how); });
     if (transfer_->in_flight() < before) return;  // it has ended already; `arrived` goes on in another turn
   }
 }

@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "transport/common/lazy_memory.hpp"
 #include "transport/memory/large_blocks.hpp"
 
 namespace troupe {
@@ -55,7 +56,7 @@ void node_images::use_arena(registered_memory arena) {
     m.library->use([blocks](uint64_t bytes) -> llm::image_memory {
       auto b = blocks->take(bytes);
       if (!b) throw std::bad_alloc();
-      return {b->bytes, b->offset, std::move(b->owner)};
+      return {b->bytes, b->offset, std::move(b->owner), make_present};
     });
 }
 

@@ -19,7 +19,6 @@ std::optional<large_blocks::block> large_blocks::take(uint64_t bytes) {
   const auto memory = arena_.bytes.subspan(at, size);
   auto owner =
       std::shared_ptr<void>(memory.data(), [self = shared_from_this(), at](void*) { self->give_back(at); });
-  if (!make_present(memory)) return std::nullopt;
   return block{memory.first(bytes), arena_.offset + at, std::move(owner)};
 }
 

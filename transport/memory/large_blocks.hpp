@@ -19,7 +19,7 @@ class large_blocks : public std::enable_shared_from_this<large_blocks> {
   static constexpr uint64_t alignment = 4096;
 
   struct block {
-    std::span<std::byte> bytes;   ///< zeros, as far as the machine gave the pages back
+    std::span<std::byte> bytes;   ///< `make_present` (lazy_memory.hpp) takes the pages of parts before use
     uint64_t offset = 0;          ///< for pulls by peers
     std::shared_ptr<void> owner;  ///< its end frees the block; it keeps the allocator alive
   };
@@ -28,7 +28,7 @@ class large_blocks : public std::enable_shared_from_this<large_blocks> {
   static std::shared_ptr<large_blocks> in(registered_memory arena) {
     return std::shared_ptr<large_blocks>(new large_blocks(arena));
   }
-  /// Nothing without enough room in one piece, or without memory of the machine for it.
+  /// Nothing without enough room in one piece.
   std::optional<block> take(uint64_t bytes);
 
   uint64_t capacity() const { return arena_.bytes.size(); }

@@ -374,3 +374,15 @@ TEST_CASE("chain link: an order to end stops further pulls, and is answered when
   CHECK_FALSE(s.told().busy);
   CHECK(s.images.use_count() == 1);
 }
+
+TEST_CASE("chain_link: without memory of the machine it pulls nothing, and the images have failed") {
+  link_stage s;
+  const auto number = s.follow(first_source);
+  s.store.machine_has_memory = false;
+  s.announce(first_source, number, 0, tiny_chunks);
+  CHECK(s.memory.byte_pulls.empty());
+  CHECK(s.images->failed());
+  const auto told = s.told();
+  CHECK(!told.linked);
+  CHECK(!told.busy);
+}

@@ -69,7 +69,7 @@ class tiny_image_store final : public llm::image_store {
   /// Images of the next `find` are others; the former ones live as long as their users.
   void forget(llm_id model) { images_.erase(model); }
 
-  bool full = false, in_arena = true;
+  bool full = false, in_arena = true, machine_has_memory = true;
   std::string problem;
   std::vector<std::shared_ptr<llm::image_set>> reads;  ///< of these
 
@@ -78,6 +78,7 @@ class tiny_image_store final : public llm::image_store {
     return [this](uint64_t bytes) {
       auto memory = llm::heap_image_memory(bytes);
       if (in_arena) memory.offset = next_offset_ += 1000;
+      memory.make_present = [this](std::span<std::byte>) { return machine_has_memory; };
       return memory;
     };
   }

@@ -121,6 +121,22 @@ TEST_CASE("image set: a listener that was forgotten is not called") {
   CHECK(images.problem() == "the disk is gone");
 }
 
+TEST_CASE("image library: loading fails where the machine's memory ends") {
+  image_library library;
+  int left = 5;
+  library.use([&](uint64_t bytes) {
+    auto memory = heap_image_memory(bytes);
+    memory.make_present = [&](std::span<std::byte>) { return left-- > 0; };
+    return memory;
+  });
+  const auto images = library.create(small_model, element::f32, 1000);
+  library.read(small_model, images, 1);
+  wait_for(*images);
+  CHECK(images->failed());
+  CHECK(images->chunks_ready() <= 5);
+  CHECK(images->problem().find("enlarge /dev/shm") != std::string::npos);
+}
+
 TEST_CASE("image library: images that a chain began are finished from the checkpoint") {
   image_library library;
   const auto whole = library.open(small_model, element::bf16, 1);
