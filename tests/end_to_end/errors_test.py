@@ -5,6 +5,7 @@ import json
 import os
 import re
 import socket
+import subprocess
 import tempfile
 import time
 import unittest
@@ -71,6 +72,26 @@ class BadInput(unittest.TestCase):
         with Cluster(limits="pool_mb = 1048576") as c:
             self.refuses(["up", c.file], "limits.pool_mb", "MiB of memory left")
             self.refuses(["up", c.file, "--node", "head"], "lower limits.pool_mb", code=1)
+
+    def test_too_little_shared_memory_or_locked_memory_is_refused_before_any_is_taken(self):
+        for prepare, environment, words in (
+                ("mount -t tmpfs -o size=16m tmpfs /dev/shm", {},
+                 ["/dev/shm has 16 MiB left, and 2 nodes of this host need 528 MiB there", "--shm-size=528m", "limits.pool_mb"]),
+                ("mount -t tmpfs tmpfs /sys/class && mkdir -p /sys/class/infiniband/mlx5_0 && ulimit -l 64", {"UCX_TLS": "rc,self"},
+                 ["node 'head' locks 256 MiB for RDMA and may lock 0 MiB", "ulimit -l", "limits.pool_mb"])):
+            with self.subTest(words[0]), Cluster() as c:
+                limited = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"]), "sh", "-c",
+                           f'{prepare} && "$@"', "sh"]
+                if subprocess.run([*limited, "true"], capture_output=True).returncode != 0:
+                    self.skipTest("no mount namespaces")
+                for arguments, code in ((("up", c.file), 2), (("up", c.file, "--node", "head"), 1), (("check", c.file), 0)):
+                    done = subprocess.run([*limited, processes.PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=PATIENCE,
+                                          env={**os.environ, **environment})
+                    self.assertEqual(done.returncode, code, done.stderr)
+                    self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+                    if code != 1:
+                        for word in words:
+                            self.assertIn(word, done.stderr)
 
     def test_a_model_file_that_is_none(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -11,6 +11,7 @@
 #include "tools/common/control_certificates.hpp"
 #include "tools/common/exit_code.hpp"
 #include "tools/node/model_files.hpp"
+#include "tools/node/registered_memory_limits.hpp"
 
 namespace troupe {
 
@@ -60,6 +61,9 @@ int check_config(const std::string& path, bool json, std::ostream& out, std::ost
   std::vector<problem> warnings;
   if (cluster.ok()) {
     for (auto& w : security_warnings(cluster.spec)) warnings.push_back(about_file(path, std::move(w)));
+    const auto memory =
+        memory_limit_problem(cluster.spec, nodes_here(cluster.spec), limits_here(cluster.spec));
+    if (!memory.empty()) warnings.push_back(about_file(path, memory));
     auto found = check_model_files(cluster);
     cluster.problems = std::move(found.problems);
     warnings.insert(warnings.end(), found.warnings.begin(), found.warnings.end());

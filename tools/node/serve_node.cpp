@@ -5,11 +5,11 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <array>
 #include <caf/all.hpp>
 #include <caf/io/all.hpp>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
@@ -33,7 +33,7 @@
 #include "tools/node/operator_actors.hpp"
 #include "tools/node/real_devices.hpp"
 #include "tools/node/real_fabric.hpp"
-#include "transport/memory/abandoned_segments.hpp"
+#include "tools/node/registered_memory_limits.hpp"
 
 namespace troupe {
 namespace {
@@ -42,21 +42,15 @@ struct node_config final : threaded_config {
   node_config() : threaded_config(2) { prepare_control_lane(*this); }
 };
 
-/// Starts that were killed within the last minute may still be seen by the next start.
-void remove_what_killed_processes_left() {
-  const auto removed =
-      remove_abandoned_segments("/dev/shm", std::filesystem::file_time_type::clock::now() - 1min);
-  if (removed.count > 0)
-    spdlog::info("event=shared_memory_removed segments={} bytes={}", removed.count, removed.bytes);
-}
-
 /// Call before the process has other threads.
 void prepare_process(const cluster_spec& cluster, node_id self) {
   for (const auto& w : security_warnings(cluster, self)) report("troupe: warning: {}", w);
   const auto files =
       file_limit_problem(cluster.nodes[self.value].name, raise_file_limit(), cluster.nodes.size());
   if (!files.empty()) throw std::runtime_error(files);
-  remove_what_killed_processes_left();
+  remove_abandoned_memory();
+  const auto memory = memory_limit_problem(cluster, std::array{self}, limits_here(cluster));
+  if (!memory.empty()) throw std::runtime_error(memory);
   signal(SIGPIPE, SIG_IGN);  // OpenSSL writes to sockets that may be closed
   llm_device_pool::prepare_process(cluster, self);
 }

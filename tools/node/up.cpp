@@ -2,9 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <ifaddrs.h>
-#include <netdb.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -15,13 +12,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <set>
 #include <utility>
 #include <vector>
 
 #include "policies/cluster/restart_policy.hpp"
 #include "tools/common/exit_code.hpp"
 #include "tools/common/standard_streams.hpp"
+#include "tools/node/registered_memory_limits.hpp"
 #include "transport/common/available_memory.hpp"
 
 namespace troupe {
@@ -48,25 +45,6 @@ struct child {
   bool blocks_next_rank() const { return alive() && (!stop_sent || kill_at != never); }
   bool finished() const { return !alive() && out < 0 && restart_at == never; }
 };
-
-/// The addresses of this host, as text.
-std::set<std::string> own_addresses() {
-  std::set<std::string> out{"localhost", "127.0.0.1", "::1"};
-  char name[256] = {};
-  if (gethostname(name, sizeof name - 1) == 0) out.insert(name);
-  ifaddrs* list = nullptr;
-  if (getifaddrs(&list) != 0) return out;
-  for (auto* i = list; i != nullptr; i = i->ifa_next) {
-    if (i->ifa_addr == nullptr) continue;
-    const auto family = i->ifa_addr->sa_family;
-    if (family != AF_INET && family != AF_INET6) continue;
-    char text[NI_MAXHOST] = {};
-    const socklen_t size = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-    if (getnameinfo(i->ifa_addr, size, text, sizeof text, nullptr, 0, NI_NUMERICHOST) == 0) out.insert(text);
-  }
-  freeifaddrs(list);
-  return out;
-}
 
 /// Rank of a node in the order of the shutdown: gateways first, as they accept requests, and workers last.
 /// Standbys stop before the scheduler, so that they do not take over.
@@ -159,11 +137,10 @@ class process_supervisor {
   }
 
   int run() {
-    const auto here = own_addresses();
-    for (uint32_t i = 0; i < cluster_.nodes.size(); ++i) {
-      if (!here.contains(cluster_.nodes[i].host)) continue;
+    const auto here = nodes_here(cluster_);
+    for (const auto n : here) {
       auto& c = children_.emplace_back();
-      c.node = node_id{i};
+      c.node = n;
       c.policy = restart_policy(restart_options(cluster_.restart));
     }
     if (children_.empty()) {
@@ -176,6 +153,11 @@ class process_supervisor {
           "troupe: limits.pool_mb: {} nodes of this host take {} MiB each, and it has {} MiB of memory "
           "left; lower it",
           children_.size(), cluster_.limits.pool_bytes >> 20, *room >> 20);
+      return exit_bad_input;
+    }
+    remove_abandoned_memory();
+    if (const auto why = memory_limit_problem(cluster_, here, limits_here(cluster_)); !why.empty()) {
+      report("troupe: {}", why);
       return exit_bad_input;
     }
     for (auto& c : children_) {
