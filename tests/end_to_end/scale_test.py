@@ -86,8 +86,9 @@ class Scaling(ClusterTest):
             c.start()
             for arguments, code, words in (
                     (("nobody", "--instances", 1), 2, "has no \\[\\[llm\\]\\] 'nobody'"),
-                    (("tasks", "--instances", 3), 1, "1 to 2 instances by min_instances and max_instances, not 3"),
-                    (("tasks", "--instances", 0), 1, "1 to 2 instances by min_instances and max_instances, not 0")):
+                    (("tasks", "--instances", 4), 2, "has 3 places, too few for 4 instances: add nodes"),
+                    (("tasks", "--instances", 3), 2, "1 to 2 instances by min_instances and max_instances, not 3"),
+                    (("tasks", "--instances", 0), 2, "1 to 2 instances by min_instances and max_instances, not 0")):
                 got, out, err = run("scale", c.file, *arguments)
                 self.assertEqual(got, code, out + err)
                 self.assertRegex(err, words)

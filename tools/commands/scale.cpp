@@ -95,6 +95,18 @@ int scale_instances(const cluster_spec& cluster, const scale_options& options) {
   if (!file->scales)
     return fail(options.json, exit_bad_input,
                 fmt::format("'{}' does not scale: give its [[llm]] the key instances", options.model));
+  const auto places = engines_of(cluster, llm_id{static_cast<uint32_t>(file - cluster.llms.begin())}).size();
+  if (options.instances > places)
+    return fail(
+        options.json, exit_bad_input,
+        fmt::format("'{}' has {} places, too few for {} instances: add nodes to its [[llm]], or raise "
+                    "its engines_per_node",
+                    options.model, places, options.instances));
+  if (options.instances < file->min_instances || options.instances > file->max_instances)
+    return fail(options.json, exit_bad_input,
+                fmt::format("'{}' has {} to {} instances by min_instances and max_instances, not {}; change "
+                            "these keys of its [[llm]]",
+                            options.model, file->min_instances, file->max_instances, options.instances));
   const machine_clock time;
   console_client consoles(cluster);
   leading_pool pool(cluster, consoles);
