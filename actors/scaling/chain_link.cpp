@@ -1,5 +1,7 @@
 #include "actors/scaling/chain_link.hpp"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -88,6 +90,7 @@ void chain_link::on_pulled(const pulled& p, time_point now) {
               ? chunk_outcome::good
               : chunk_outcome::damaged;
   transfer_->ended(chunk, how);
+  log_progress(chunk, how, now);
   if (how == chunk_outcome::good) {
     failing_since_ = never;
     finish_chunks();
@@ -97,6 +100,17 @@ void chain_link::on_pulled(const pulled& p, time_point now) {
     if (from_ && now - failing_since_ >= patience) lose_source();
   }
   end_if_done();
+}
+
+void chain_link::log_progress(uint32_t chunk, chunk_outcome how, time_point now) {
+  if (how != chunk_outcome::good) return;
+  const auto log = [&](const char* event) {
+    spdlog::info("event={} node={} model={} chunk={} of={} seconds={:.3f}", event,
+                 node_name(cluster_, self_.node), cluster_.llms[options_.model.value].name, chunk + 1,
+                 transfer_->size(), to_seconds(now - first_pull_));
+  };
+  if (transfer_->bytes_arrived() == (*transfer_)[chunk].bytes) log("weights_begin");
+  if (transfer_->complete()) log("weights_complete");
 }
 
 /// Chunks become ready in their order.
@@ -127,6 +141,7 @@ void chain_link::leave_images() {
     damaged_before_ += transfer_->damaged();
   }
   transfer_.reset();
+  first_pull_ = never;
   hashes_.clear();
   images_.reset();
 }
@@ -153,6 +168,7 @@ void chain_link::on_time(time_point now) {
     }
     const auto token = ++last_token_;
     pulls_[token] = *chunk;
+    first_pull_ = std::min(first_pull_, now);
     const auto at = planted(bug::same_offset) ? (*transfer_)[*chunk].offset : images_->offset_of(*chunk);
     memory_.pull(*from_, source_offset_ + at, images_->chunk_memory(*chunk), self_, token);
   }

@@ -45,6 +45,7 @@ class chain_link final : public actor {
   void on_chunks(const chunks_ready& c);
   void on_pulled(const pulled& p, time_point now);
   void lose_source();
+  void log_progress(uint32_t chunk, chunk_outcome how, time_point now);
   void finish_chunks();
   void end_if_done();
   void leave_images();
@@ -65,6 +66,7 @@ class chain_link final : public actor {
   uint64_t follow_ = 0;                           ///< number of the present source's announcements
   std::unordered_map<uint64_t, uint32_t> pulls_;  ///< token → chunk
   uint64_t last_token_ = 0;
+  time_point first_pull_ = never;                                          ///< of this transfer
   time_point resume_at_ = never;                                           ///< after a pull that failed
   bool waits_ = false;                                                     ///< until then
   time_point failing_since_ = never;                                       ///< no good chunk since then

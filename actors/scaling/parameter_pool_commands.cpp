@@ -1,5 +1,6 @@
 // The commands and metrics of parameter_pool.
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <set>
@@ -40,8 +41,10 @@ scaling_plan parameter_pool::scale(const scale_model& order, time_point now) {
   }
   const auto copies = plan_copies(v, targets(choice), rates_);
   if (!order.dry_run) {
+    spdlog::info("event=scale model={} instances={}", order.model, order.instances);
     m->wanted = order.instances;
     changed_ = true;
+    reconciled_at_ = long_ago;  // now
   }
   return describe(choice, copies);
 }
