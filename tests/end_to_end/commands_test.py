@@ -29,7 +29,7 @@ class Help(unittest.TestCase):
     COMMANDS = ("up", "check", "config", "config dump", "status", "actors", "ask", "tell", "top", "trace", "certs", "deploy",
                 "undeploy", "drain", "load", "chat", "serve", "infer", "embed", "profile", "simulate", "bench", "bench fabric",
                 "bench schedule", "bench serve", "bench simulate", "bench infer", "bench llm",
-                "bench chain", "bench partition", "bench plan", "bench route", "replay", "traffic", "migrate", "why", "goodput",
+                "bench chain", "bench load", "bench partition", "bench plan", "bench route", "replay", "traffic", "migrate", "why", "goodput",
                 "generate", "experiment", "experiment list", "experiment run", "experiment plot", "plan",
                 "plan multicast", "scale", "parameters")
 

@@ -8,6 +8,7 @@
 #include "tools/bench/fabric.hpp"
 #include "tools/bench/infer.hpp"
 #include "tools/bench/llm.hpp"
+#include "tools/bench/load.hpp"
 #include "tools/bench/partition.hpp"
 #include "tools/bench/plan.hpp"
 #include "tools/bench/route.hpp"
@@ -87,6 +88,20 @@ void add_bench_commands(CLI::App& app, cli_job& chosen) {
       ->capture_default_str();
   chain->add_flag("--json", h->json, "Print one JSON document");
   chain->callback([h, &chosen] { chosen = [h] { return bench_chain(*h); }; });
+
+  auto d = std::make_shared<bench_load_options>();
+  auto* load =
+      add_subcommand(*bench, "load", "Compare the loading of a checkpoint in the page cache with copying",
+                     "troupe bench load --model MODEL_FOLDER --type bf16");
+  load->add_option("--model", d->model, "Folder of a language model")->required();
+  load->add_option("--type", d->type, "Type of the weights in memory")
+      ->check(CLI::IsMember({"f32", "bf16", "f16"}))
+      ->capture_default_str();
+  load->add_option("--repetitions", d->repetitions, "Repetitions; the results are medians")
+      ->check(whole_in(1, 1000))
+      ->capture_default_str();
+  load->add_flag("--json", d->json, "Print one JSON document");
+  load->callback([d, &chosen] { chosen = [d] { return bench_load(*d); }; });
 
   auto m = std::make_shared<bench_plan_options>();
   auto* plan = add_subcommand(*bench, "plan", "Measure plans of multicasts over random networks",
