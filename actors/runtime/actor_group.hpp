@@ -41,7 +41,7 @@ class actor_group final : public outbox {
     return *this;
   }
   bool is_direct() const { return direct_; }
-  /// The CAF host's thread lets others go first (messages/common/low_priority.hpp). Requires: not direct.
+  /// The CAF host's thread lets others go first (transport/common/low_priority.hpp). Requires: not direct.
   actor_group& low_priority() {
     low_priority_ = true;
     return *this;

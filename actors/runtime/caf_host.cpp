@@ -10,8 +10,8 @@
 #include "actors/runtime/caf_types.hpp"
 #include "actors/runtime/direct_turns.hpp"
 #include "actors/runtime/turn_rate_limiter.hpp"
-#include "messages/common/low_priority.hpp"
 #include "transport/common/alarm_clock.hpp"
+#include "transport/common/low_priority.hpp"
 #include "transport/common/spin_budget.hpp"
 
 namespace troupe {

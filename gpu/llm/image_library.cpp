@@ -11,8 +11,6 @@
 #include <system_error>
 #include <utility>
 
-#include "messages/common/low_priority.hpp"
-
 namespace troupe::llm {
 namespace {
 
@@ -121,7 +119,7 @@ void image_library::begin_loading(checkpoint files, std::shared_ptr<image_set> i
 void image_library::load(std::stop_token stop, checkpoint files, std::shared_ptr<image_set> images,
                          int threads) {
   pthread_setname_np(pthread_self(), "loader");
-  lower_priority();
+  if (begin_thread_) begin_thread_();
   omp_set_num_threads(std::max(1, threads));
   try {
     const auto format = images->format();

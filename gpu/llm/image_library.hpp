@@ -2,6 +2,7 @@
 #pragma once
 #include <atomic>
 #include <filesystem>
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -18,7 +19,10 @@ namespace troupe::llm {
 /// Thread-safe. Loads each model on a thread of its own: reads, packs and hashes it layer by layer.
 class image_library {
  public:
-  explicit image_library(image_allocator allocate = heap_image_memory) : allocate_(std::move(allocate)) {}
+  /// `begin_thread`: called first by each thread that loads, for example to set its priority.
+  explicit image_library(image_allocator allocate = heap_image_memory,
+                         std::function<void()> begin_thread = {})
+      : begin_thread_(std::move(begin_thread)), allocate_(std::move(allocate)) {}
   /// Ends loading after the layer that is being written.
   ~image_library();
   image_library(const image_library&) = delete;
@@ -56,6 +60,7 @@ class image_library {
   /// Whether nobody but the loader uses the images; then they are forgotten.
   bool abandoned(std::shared_ptr<image_set>& images);
 
+  const std::function<void()> begin_thread_;
   std::mutex mutex_;
   image_allocator allocate_;
   std::vector<entry> entries_;

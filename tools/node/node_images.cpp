@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "transport/common/lazy_memory.hpp"
+#include "transport/common/low_priority.hpp"
 #include "transport/memory/large_blocks.hpp"
 
 namespace troupe {
@@ -43,7 +44,7 @@ node_images::node_images(const cluster_spec& cluster, node_id self) : cluster_(c
     if (!has_place(llm_id{i}) && !cluster.nodes[self.value].schedules()) continue;
     auto& own = models_[llm_id{i}];
     own.bytes = image_bytes_of(m);
-    own.library = std::make_shared<llm::image_library>();
+    own.library = std::make_shared<llm::image_library>(llm::heap_image_memory, lower_priority);
     if (has_place(llm_id{i})) capacity_ += rounded_up(own.bytes, large_blocks::alignment);
   }
   if (const auto given = cluster.nodes[self.value].parameter_bytes; given > 0 && capacity_ > 0)

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "messages/common/low_priority.hpp"
+#include "transport/common/low_priority.hpp"
 #include "transport/fabric/pull_range.hpp"
 
 namespace troupe::ucx {

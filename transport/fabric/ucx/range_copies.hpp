@@ -18,7 +18,7 @@ namespace troupe::ucx {
 
 enum class copy_priority {
   usual,
-  low  ///< other threads come first (messages/common/low_priority.hpp)
+  low  ///< other threads come first (transport/common/low_priority.hpp)
 };
 
 /// Used by one thread at a time, the one that drives the fabric.

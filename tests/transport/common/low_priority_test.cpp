@@ -1,4 +1,4 @@
-#include "messages/common/low_priority.hpp"
+#include "transport/common/low_priority.hpp"
 
 #include <doctest/doctest.h>
 
