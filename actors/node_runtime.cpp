@@ -57,10 +57,12 @@ node_runtime::node_runtime(const cluster_spec& cluster, node_id self, const node
   const auto serves_llms = [this, waits_for_engines] {
     return !waits_for_engines || language_models_.every_model_was_served();
   };
-  deployer_ = spawn<deployer>(
-      env.hosts.system, deployer::environment{cluster, self, env.clock.time, env.control, env.devices.loader,
-                                              env.process.read_model, env.clock.wake, env.process.begin_drain,
-                                              env.process.on_unusable, env.process.broken});
+  deployer_ =
+      spawn<deployer>(env.hosts.system,
+                      deployer::environment{cluster, self, env.clock.time, env.control, env.devices.loader,
+                                            env.devices.images != nullptr && keeps_model_files(cluster, self),
+                                            env.process.read_model, env.clock.wake, env.process.begin_drain,
+                                            env.process.on_unusable, env.process.broken});
   node_ = spawn<node>(
       env.hosts.system,
       node::environment{cluster, self, env.clock.time, lane_, post_, env.control, catalog_, serves_llms,

@@ -81,7 +81,8 @@ cluster_reading read_cluster_text(std::string_view text, const std::string& file
   std::ranges::move(encoders.places, std::back_inserter(out.model_places));
   auto llms = read_llms(root, spec, directory, names);
   check_workers(root, nodes, llms, spec);
-  spec.scaling = read_scaling(root, llms);
+  spec.scaling = read_scaling(
+      root, llms, std::ranges::any_of(spec.nodes, [](const node_spec& n) { return n.parameter_bytes > 0; }));
   spec.llms = std::move(llms.llms);
   out.llm_places = std::move(llms.places);
   spec.engines = std::move(llms.engines);

@@ -79,7 +79,7 @@ port_range read_ports(section& s, std::string_view key) {
   return {};
 }
 
-/// Both keys have an effect on scaling language models only, so they are recorded only if they are given.
+/// Both keys have an effect on weights that move only, so they are recorded only if they are given.
 void read_engine_room(section& s, node_spec& n) {
   const bool worker = n.has(node_role::worker);
   constexpr double mib = 1 << 20;

@@ -69,20 +69,25 @@ void read_instances(section& s, llm_spec& m, std::optional<uint32_t> places) {
         clear ? "is for a model that may have no instance; give min_instances = 0, or remove this key" : "");
 }
 
-scaling_spec read_scaling(section& root, const llm_reading& llms) {
+scaling_spec read_scaling(section& root, const llm_reading& llms, bool keeps_files) {
   scaling_spec out;
-  if (std::ranges::none_of(llms.llms, &llm_spec::scales)) {
-    root.unused(
-        "scaling",
-        "no language model scales; give an [[llm]] min_instances or max_instances, or remove this table");
+  const bool scales = std::ranges::any_of(llms.llms, &llm_spec::scales);
+  if (!scales && !keeps_files) {
+    root.unused("scaling",
+                "no language model scales; give an [[llm]] min_instances or max_instances, a worker "
+                "parameter_mb, or remove this table");
     return out;
   }
   auto& s = root.table_or_empty("scaling");
-  out.copies = static_cast<uint32_t>(s.integer("copies", 1, 16, out.copies));
+  if (scales)
+    out.copies = static_cast<uint32_t>(s.integer("copies", 1, 16, out.copies));
+  else
+    for (const auto* key : {"copies", "park_s"}) s.unused(key, "no language model scales; remove the key");
   out.chunk_bytes =
       static_cast<uint64_t>(s.integer("chunk_kb", 64, 65536, static_cast<int64_t>(out.chunk_bytes >> 10)))
       << 10;
   out.window = static_cast<uint32_t>(s.integer("window", 1, 64, out.window));
+  if (!scales) return out;
   out.park = s.seconds("park_s", 0, 86'400, 60);
   if (!llms.placed) return out;
   for (uint32_t i = 0; i < llms.llms.size(); ++i) {

@@ -53,6 +53,13 @@ deployer::handle::behavior_type deployer::make_behavior() {
           [this](const new_incarnation& r) { on_new_incarnation(r.incarnation); },
           [this](const leadership& l) { on_leadership(l); },
           [this](const load_outcome& o) { on_loaded(o); },
+          [this](const files_settled& f) {
+            for (auto& line : std::exchange(waiting_for_files_, {}))
+              if (line.model == f.model)
+                load(line);
+              else
+                waiting_for_files_.push_back(std::move(line));
+          },
           [this](const model_idle& i) {
             if (const auto done = own_.idle(i)) part_done(*done);
           },
@@ -173,10 +180,15 @@ void deployer::apply(const deployment& line) {
   if (!own_.wants(line) && own_.loading(line.model)) return;
   const auto next = own_.begin(line);
   send_slots(next.changed);
+  const bool needs_files = env_.files_travel && !line.definition.path.empty();
+  if (next.load && needs_files) waiting_for_files_.push_back(line);
   caf::anon_send(node_, deployment_log{{line}});
-  if (next.load)
-    env_.devices.load(line, [me = handle(self_)](load_outcome o) { caf::anon_send(me, std::move(o)); });
+  if (next.load && !needs_files) load(line);
   if (next.done) part_done(*next.done);
+}
+
+void deployer::load(const deployment& line) {
+  env_.devices.load(line, [me = handle(self_)](load_outcome o) { caf::anon_send(me, std::move(o)); });
 }
 
 void deployer::on_loaded(const load_outcome& o) {

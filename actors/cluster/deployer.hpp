@@ -45,7 +45,8 @@ class deployer {
     node_id self;
     const clock& time;
     control_lane& control;
-    model_loader& devices;  ///< used on workers only
+    model_loader& devices;      ///< used on workers only
+    bool files_travel = false;  ///< the node has a parameter shard that gets the files of models
     std::function<model_reading(const std::string& text)> read_model;
     wake_service wake;
     std::function<void()> begin_drain;             ///< as on SIGTERM
@@ -92,6 +93,7 @@ class deployer {
   void on_leadership(const leadership& latest);
   void publish(const deployment& line);
   void apply(const deployment& line);
+  void load(const deployment& line);
   void on_loaded(const load_outcome& o);
   void send_slots(const std::vector<slot_id>& slots);
   void part_done(const deployment_part& part);
@@ -114,7 +116,8 @@ class deployer {
   deployment_table table_;
   deployment_progress progress_;
   own_deployments own_;
-  std::map<node_id, incarnation_id> peers_;  ///< nodes that are up
+  std::vector<deployment> waiting_for_files_;  ///< lines whose models are loaded then
+  std::map<node_id, incarnation_id> peers_;    ///< nodes that are up
   log_recovery recovery_;
   std::vector<held_change> held_;
   pending_changes pending_;

@@ -7,7 +7,9 @@
 namespace troupe {
 namespace {
 
-bool may_run_chain_link(const cluster_spec& cluster, node_id node, uint32_t llm) {
+bool may_run_chain_link(const cluster_spec& cluster, node_id node, uint32_t index) {
+  if (index == files_link(cluster)) return keeps_model_files(cluster, node);
+  const auto llm = index;
   return llm < cluster.llms.size() && cluster.llms[llm].scales &&
          std::ranges::any_of(cluster.engines,
                              [&](const engine_spec& e) { return e.node == node && e.model == llm_id{llm}; });
@@ -16,13 +18,12 @@ bool may_run_chain_link(const cluster_spec& cluster, node_id node, uint32_t llm)
 /// They share a thread of their own: they hash what they pull.
 void spawn_chain_links(const spawn_context& node) {
   auto* images = node.env.devices.images;
-  for (uint32_t i = 0; images != nullptr && i < node.cluster.llms.size(); ++i)
+  for (uint32_t i = 0; images != nullptr && i <= files_link(node.cluster); ++i)
     if (may_run_chain_link(node.cluster, node.self, i))
       node.hosts.shared(role::chain_link)
           .direct(false)
           .low_priority()
-          .add<chain_link>(node.name(role::chain_link, i),
-                           chain_link::options{llm_id{i}, node.cluster.scaling.window}, node.cluster,
+          .add<chain_link>(node.name(role::chain_link, i), node.cluster.scaling.window, node.cluster,
                            node.memory, *images);
 }
 
@@ -30,8 +31,8 @@ void spawn_chain_links(const spawn_context& node) {
 
 constinit const actor_kind chain_link_actor_kind{
     .kind = role::chain_link,
-    .one_per = "`[[llm]]` that scales on each worker with a place of it",
-    .does = "pulls the weights of the model chunk by chunk from the node before it in a multicast chain",
+    .one_per = "`[[llm]]` that scales on each worker with a place of it, and for all files of tensor models",
+    .does = "pulls weights chunk by chunk from the node before it in a multicast chain",
     .may_run_on = may_run_chain_link,
     .spawn = spawn_chain_links,
 };

@@ -111,6 +111,7 @@ CAF_ADD_TYPE_ID(troupe_actors, (troupe::peer_change))
 CAF_ADD_TYPE_ID(troupe_actors, (troupe::introduction))
 CAF_ADD_TYPE_ID(troupe_actors, (troupe::new_incarnation))
 CAF_ADD_TYPE_ID(troupe_actors, (troupe::model_idle))
+CAF_ADD_TYPE_ID(troupe_actors, (troupe::files_settled))
 CAF_ADD_TYPE_ID(troupe_actors, (troupe::load_outcome))
 CAF_ADD_TYPE_ID(troupe_actors, (troupe::leadership))
 CAF_ADD_ATOM(troupe_actors, troupe, drain_atom, "drain")
@@ -131,6 +132,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::peer_change)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::introduction)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::new_incarnation)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::model_idle)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::files_settled)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::load_outcome)
 
 namespace troupe {
@@ -156,6 +158,7 @@ using deployer_protocol = caf::typed_actor<
     caf::reacts_to<leadership>,                                    // likewise
     caf::reacts_to<load_outcome>,                                  // from the loader
     caf::reacts_to<model_idle>,                                    // from an actor
+    caf::reacts_to<files_settled>,                                 // from the parameter shard
     caf::reacts_to<report_query>,                                  // from the metrics
     caf::reacts_to<wake_atom>, caf::replies_to<deploy>::with<change_reply>,
     caf::replies_to<redeploy>::with<change_reply>, caf::replies_to<undeploy>::with<change_reply>,

@@ -134,6 +134,7 @@ void post::carry(std::span<envelope> messages) {
     }
     if (e.to.kind == role::deployer) {
       if (const auto* m = std::get_if<move_model>(&e.body)) caf::anon_send(deployer_, *m);
+      if (const auto* f = std::get_if<files_settled>(&e.body)) caf::anon_send(deployer_, *f);
       continue;
     }
     if (e.to.node == self_) {

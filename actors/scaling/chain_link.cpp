@@ -18,190 +18,217 @@ constexpr duration patience = 1s;      // without a good chunk; then the leader 
 }  // namespace
 
 void chain_link::on(envelope& e, time_point now) {
-  dispatch(e.body, overloaded{
-                       [&](begin_link& b) {
-                         order_ = b.order;
-                         begin(b.from);
-                       },
-                       [&](end_link& l) {
-                         order_ = l.order;
-                         next_.reset();
-                         lose_source();
-                       },
-                       [&](chunks_ready& c) {
-                         if (from_ && e.from.node == *from_ && c.follow == follow_) on_chunks(c);
-                       },
-                       [&](pulled& p) { on_pulled(p, now); },
-                       [&](node_up& n) {
-                         nodes_up_.add(n);
-                         if (from_ == n.node) lose_source();  // its new incarnation knows of no follower
-                       },
-                       [&](node_down& n) {
-                         nodes_up_.remove(n);
-                         if (from_ == n.node && !nodes_up_.contains(n.node)) lose_source();
-                       },
-                       [&](new_incarnation&) {
-                         nodes_up_.clear();
-                         if (from_) lose_source();
-                       },
-                   });
+  const auto with_source = [&](auto&& change) {
+    for (auto& [_, l] : links_)
+      if (l.from) change(l);
+  };
+  dispatch(e.body,
+           overloaded{
+               [&](begin_link& b) {
+                 auto& l = links_[b.model];
+                 l.model = b.model;
+                 l.order = b.order;
+                 begin(l, b.from);
+               },
+               [&](end_link& end) {
+                 auto& l = links_[end.model];
+                 l.model = end.model;
+                 l.order = end.order;
+                 l.next.reset();
+                 lose_source(l);
+               },
+               [&](chunks_ready& c) {
+                 const auto l = links_.find(c.model);
+                 if (l != links_.end() && l->second.from == e.from.node && c.follow == l->second.follow)
+                   on_chunks(l->second, c);
+               },
+               [&](pulled& p) { on_pulled(p, now); },
+               [&](model_change& m) { names_.learn(m); },
+               [&](node_up& n) {
+                 nodes_up_.add(n);
+                 with_source([&](link& l) {
+                   if (l.from == n.node) lose_source(l);  // its new incarnation knows of no follower
+                 });
+               },
+               [&](node_down& n) {
+                 nodes_up_.remove(n);
+                 with_source([&](link& l) {
+                   if (l.from == n.node && !nodes_up_.contains(n.node)) lose_source(l);
+                 });
+               },
+               [&](new_incarnation&) {
+                 nodes_up_.clear();
+                 with_source([&](link& l) { lose_source(l); });
+               },
+           });
 }
 
-void chain_link::begin(node_id from) {
-  from_.reset();
-  const auto images = store_.find(options_.model);
-  if (images != images_ && !pulls_.empty()) {  // they write to the former images
-    next_ = from;
+void chain_link::begin(link& l, node_id from) {
+  l.from.reset();
+  const auto images = store_.find(l.model);
+  if (images != l.images && l.pulls > 0) {  // they write to the former images
+    l.next = from;
     return;
   }
-  next_.reset();
-  if (images != images_) {
-    leave_images();
-    images_ = images;
+  l.next.reset();
+  if (images != l.images) {
+    leave_images(l);
+    l.images = images;
   }
-  if (!images_ || images_->complete() || !nodes_up_.contains(from)) return lose_source();
-  if (!transfer_)
-    transfer_.emplace(images_->chunks(), images_->layers(), options_.window, images_->chunks_ready());
+  if (!l.images || l.images->complete() || !nodes_up_.contains(from)) return lose_source(l);
+  if (!l.transfer)
+    l.transfer.emplace(l.images->chunks(), l.images->layers(), window_, l.images->chunks_ready());
   else
-    transfer_->relink();
-  hashes_.resize(images_->chunks().size());
-  failing_since_ = never;
-  waits_ = false;
-  from_ = from;
-  send(on_node(from, role::parameter_shard), follow_chunks{options_.model, ++follow_, transfer_->ready()});
-  tell_shard();
+    l.transfer->relink();
+  l.hashes.resize(l.images->chunks().size());
+  l.failing_since = never;
+  l.waits = false;
+  l.from = from;
+  send(on_node(from, role::parameter_shard), follow_chunks{l.model, ++l.follow, l.transfer->ready()});
+  tell_shard(l);
 }
 
-void chain_link::on_chunks(const chunks_ready& c) {
-  if (c.gone) return lose_source();
-  source_offset_ = c.offset;
-  for (size_t i = 0; i < c.hashes.size() && c.first + i < hashes_.size(); ++i)
-    hashes_[c.first + i] = c.hashes[i];
-  transfer_->announce(c.first + static_cast<uint32_t>(c.hashes.size()));
+void chain_link::on_chunks(link& l, const chunks_ready& c) {
+  if (c.gone) return lose_source(l);
+  l.source_offset = c.offset;
+  for (size_t i = 0; i < c.hashes.size() && c.first + i < l.hashes.size(); ++i)
+    l.hashes[c.first + i] = c.hashes[i];
+  l.transfer->announce(c.first + static_cast<uint32_t>(c.hashes.size()));
 }
 
 void chain_link::on_pulled(const pulled& p, time_point now) {
-  const auto pull = pulls_.extract(p.token);
-  if (!pull) return;
-  const auto chunk = pull.mapped();
+  const auto ended = pulls_.extract(p.token);
+  if (!ended) return;
+  const auto chunk = ended.mapped().chunk;
+  auto& l = links_.at(ended.mapped().model);
+  --l.pulls;
   auto how = chunk_outcome::lost;
   if (p.status == pull_status::ok)
-    how = fast_hash(images_->chunk_memory(chunk)) == hashes_[chunk] || planted(bug::stale_chunk)
+    how = fast_hash(l.images->chunk_memory(chunk)) == l.hashes[chunk] || planted(bug::stale_chunk)
               ? chunk_outcome::good
               : chunk_outcome::damaged;
-  transfer_->ended(chunk, how);
-  log_progress(chunk, how, now);
+  l.transfer->ended(chunk, how);
+  if (how == chunk_outcome::good) log_progress(l, chunk, now);
   if (how == chunk_outcome::good) {
-    failing_since_ = never;
-    finish_chunks();
+    l.failing_since = never;
+    finish_chunks(l);
   } else {
-    resume_at_ = now + pull_again, waits_ = true;
-    failing_since_ = std::min(failing_since_, now);
-    if (from_ && now - failing_since_ >= patience) lose_source();
+    l.resume_at = now + pull_again, l.waits = true;
+    l.failing_since = std::min(l.failing_since, now);
+    if (l.from && now - l.failing_since >= patience) lose_source(l);
   }
-  end_if_done();
+  end_if_done(l);
 }
 
-void chain_link::log_progress(uint32_t chunk, chunk_outcome how, time_point now) {
-  if (how != chunk_outcome::good) return;
+void chain_link::log_progress(const link& l, uint32_t chunk, time_point now) const {
   const auto log = [&](const char* event) {
     spdlog::info("event={} node={} model={} chunk={} of={} seconds={:.3f}", event,
-                 node_name(cluster_, self_.node), cluster_.llms[options_.model.value].name, chunk + 1,
-                 transfer_->size(), to_seconds(now - first_pull_));
+                 node_name(cluster_, self_.node), names_.of(l.model), chunk + 1, l.transfer->size(),
+                 to_seconds(now - l.first_pull));
   };
-  if (transfer_->bytes_arrived() == (*transfer_)[chunk].bytes) log("weights_begin");
-  if (transfer_->complete()) log("weights_complete");
+  if (l.transfer->bytes_arrived() == (*l.transfer)[chunk].bytes) log("weights_begin");
+  if (l.transfer->complete()) log("weights_complete");
 }
 
 /// Chunks become ready in their order.
-void chain_link::finish_chunks() {
-  while (images_->chunks_ready() < transfer_->ready())
-    images_->finish_chunk(hashes_[images_->chunks_ready()]);
+void chain_link::finish_chunks(link& l) {
+  while (l.images->chunks_ready() < l.transfer->ready())
+    l.images->finish_chunk(l.hashes[l.images->chunks_ready()]);
 }
 
 /// The images are kept while pulls write to them.
-void chain_link::lose_source() {
-  from_.reset();
-  if (!pulls_.empty()) return tell_shard();
-  end_if_done();
+void chain_link::lose_source(link& l) {
+  l.from.reset();
+  if (l.pulls > 0) return tell_shard(l);
+  end_if_done(l);
 }
 
-void chain_link::end_if_done() {
-  if (transfer_ && transfer_->complete()) from_.reset();
-  if (from_ || !pulls_.empty()) return;
-  leave_images();
-  if (next_) return begin(*next_);
-  tell_shard();
+void chain_link::end_if_done(link& l) {
+  if (l.transfer && l.transfer->complete()) l.from.reset();
+  if (l.from || l.pulls > 0) return;
+  leave_images(l);
+  if (l.next) return begin(l, *l.next);
+  tell_shard(l);
 }
 
-void chain_link::leave_images() {
-  if (transfer_) {
-    pulled_before_ += transfer_->bytes_arrived();
-    repeated_before_ += transfer_->bytes_repeated();
-    damaged_before_ += transfer_->damaged();
-  }
-  transfer_.reset();
-  first_pull_ = never;
-  hashes_.clear();
-  images_.reset();
+void chain_link::leave_images(link& l) {
+  l.pulled_before = l.bytes_pulled();
+  l.repeated_before = l.bytes_repeated();
+  l.damaged_before = l.damaged();
+  l.transfer.reset();
+  l.first_pull = never;
+  l.hashes.clear();
+  l.images.reset();
 }
 
-void chain_link::tell_shard() {
-  link_changed l{options_.model,
-                 order_,
-                 from_.has_value() || !pulls_.empty(),
-                 from_.has_value(),
-                 from_.value_or(node_id{}),
-                 pulled_before_,
-                 repeated_before_};
-  if (transfer_) l.pulled += transfer_->bytes_arrived(), l.repeated += transfer_->bytes_repeated();
-  send(on_node(self_.node, role::parameter_shard), l);
+void chain_link::tell_shard(const link& l) {
+  send(on_node(self_.node, role::parameter_shard),
+       link_changed{l.model, l.order, l.from.has_value() || l.pulls > 0, l.from.has_value(),
+                    l.from.value_or(node_id{}), l.bytes_pulled(), l.bytes_repeated()});
 }
 
 void chain_link::on_time(time_point now) {
-  if (now >= resume_at_) resume_at_ = never, waits_ = false;
-  if (!from_ || waits_) return;
-  while (const auto chunk = transfer_->next()) {
-    if (!images_->make_present(*chunk)) {
-      transfer_->ended(*chunk, chunk_outcome::lost);
-      return lose_source();
-    }
-    const auto token = ++last_token_;
-    pulls_[token] = *chunk;
-    first_pull_ = std::min(first_pull_, now);
-    const auto at = planted(bug::same_offset) ? (*transfer_)[*chunk].offset : images_->offset_of(*chunk);
-    memory_.pull(*from_, source_offset_ + at, images_->chunk_memory(*chunk), self_, token);
+  for (auto& [_, l] : links_) {
+    if (now >= l.resume_at) l.resume_at = never, l.waits = false;
+    if (l.from && !l.waits) start_pulls(l, now);
   }
+}
+
+void chain_link::start_pulls(link& l, time_point now) {
+  while (const auto chunk = l.transfer->next()) {
+    if (!l.images->make_present(*chunk)) {
+      l.transfer->ended(*chunk, chunk_outcome::lost);
+      return lose_source(l);
+    }
+    l.first_pull = std::min(l.first_pull, now);
+    const auto token = ++last_token_;
+    pulls_[token] = {l.model, *chunk};
+    ++l.pulls;
+    const auto at = planted(bug::same_offset) ? (*l.transfer)[*chunk].offset : l.images->offset_of(*chunk);
+    memory_.pull(*l.from, l.source_offset + at, l.images->chunk_memory(*chunk), self_, token);
+  }
+}
+
+time_point chain_link::next_wakeup() const {
+  auto out = never;
+  for (const auto& [_, l] : links_) out = std::min(out, l.resume_at);
+  return out;
+}
+
+std::string_view chain_link::state() const {
+  return std::ranges::any_of(links_, [](const auto& l) { return l.second.from.has_value(); }) ? "pulling"
+                                                                                              : "idle";
 }
 
 command_reply chain_link::on_command(const command& c, time_point) {
   return run_command(chain_link_commands{}, c, [&](const get_state&) {
-    chain_link_state s;
-    s.model = cluster_.llms[options_.model.value].name;
-    if (from_) s.from = node_name(cluster_, *from_);
-    s.pulled = pulled_before_, s.repeated = repeated_before_, s.damaged = damaged_before_;
-    if (!transfer_) return s;
-    s.chunks = transfer_->size();
-    s.ready = transfer_->ready();
-    s.in_flight = transfer_->in_flight();
-    s.pulled += transfer_->bytes_arrived();
-    s.repeated += transfer_->bytes_repeated();
-    s.damaged += transfer_->damaged();
-    return s;
+    chain_link_state out;
+    for (const auto& [model, l] : links_) {
+      link_state s;
+      s.model = names_.of(model);
+      if (l.from) s.from = node_name(cluster_, *l.from);
+      s.pulled = l.bytes_pulled(), s.repeated = l.bytes_repeated(), s.damaged = l.damaged();
+      if (l.transfer) {
+        s.chunks = l.transfer->size();
+        s.ready = l.transfer->ready();
+        s.in_flight = l.transfer->in_flight();
+      }
+      out.links.push_back(std::move(s));
+    }
+    return out;
   });
 }
 
 void chain_link::report(std::vector<metric>& out) const {
   using enum metric::kind;
-  const auto add = [&](const char* name, uint64_t before, uint64_t now) {
-    out.push_back({name,
-                   {{"model", cluster_.llms[options_.model.value].name}},
-                   static_cast<double>(before + now),
-                   counter});
-  };
-  add("troupe_chain_bytes_pulled_total", pulled_before_, transfer_ ? transfer_->bytes_arrived() : 0);
-  add("troupe_chain_bytes_repeated_total", repeated_before_, transfer_ ? transfer_->bytes_repeated() : 0);
-  add("troupe_chain_chunks_damaged_total", damaged_before_, transfer_ ? transfer_->damaged() : 0);
+  for (const auto& [model, l] : links_) {
+    const auto add = [&, name = names_.of(model)](const char* what, uint64_t value) {
+      out.push_back({what, {{"model", name}}, static_cast<double>(value), counter});
+    };
+    add("troupe_chain_bytes_pulled_total", l.bytes_pulled());
+    add("troupe_chain_bytes_repeated_total", l.bytes_repeated());
+    add("troupe_chain_chunks_damaged_total", l.damaged());
+  }
 }
 
 }  // namespace troupe

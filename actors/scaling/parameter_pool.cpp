@@ -17,7 +17,7 @@ constexpr duration order_again = 500ms;  // after which an order without effect 
 
 /// The planted bugs of plans.
 void plant_bugs(copy_plan& plan, const scaling_view& v) {
-  const auto sends_another = [&](node_id n, llm_id m) {
+  const auto sends_another = [&](node_id n, weights_id m) {
     return std::ranges::any_of(v.nodes, [&](const scaling_view::node& to) {
       return std::ranges::any_of(to.images, [&](const image_state& i) {
         return to.id != n && i.model != m && i.from == n && i.is_arriving();
@@ -40,7 +40,7 @@ void plant_bugs(copy_plan& plan, const scaling_view& v) {
 
 parameter_pool::parameter_pool(address self, outbox& out, const cluster_spec& cluster,
                                const std::function<uint64_t(llm_id)>& bytes_of)
-    : actor(self, out), cluster_(cluster), rates_(cluster) {
+    : actor(self, out), cluster_(cluster), names_(cluster), rates_(cluster) {
   for (uint32_t i = 0; i < cluster.llms.size(); ++i)
     if (cluster.llms[i].scales) models_.push_back({llm_id{i}, bytes_of(llm_id{i}), {}});
 }
@@ -52,6 +52,7 @@ void parameter_pool::on(envelope& e, time_point now) {
                          shards_[i.node] = std::move(i);
                          changed_ = true;
                        },
+                       [&](model_change& m) { names_.learn(m); },
                        [&](want_instance& w) {
                          for (auto& m : models_)
                            if (m.id == w.model && m.wanted == 0u) m.wanted = 1, changed_ = true;
@@ -156,7 +157,7 @@ void parameter_pool::learn_wanted(time_point now) {
              (stage == instance_stage::loading || stage == instance_stage::serving);
     }));
     const bool has_images = std::ranges::any_of(shards_, [&](const auto& s) {
-      return std::ranges::count(s.second.images, m.id, &image_state::model) > 0;
+      return std::ranges::count(s.second.images, weights_of(m.id), &image_state::model) > 0;
     });
     m.wanted = runs > 0 || has_images ? std::max(runs, file.min_instances) : file.instances;
   }
@@ -166,7 +167,7 @@ scaling_view parameter_pool::reported(time_point now) const {
   scaling_view v;
   v.copies = cluster_.scaling.copies;
   for (const auto& m : models_)
-    v.models.push_back({m.id, cluster_.llms[m.id.value].name, m.wanted.value_or(0), m.bytes});
+    v.models.push_back({weights_of(m.id), cluster_.llms[m.id.value].name, m.wanted.value_or(0), m.bytes});
   for (const auto& [id, s] : shards_) {
     if (!obeys(id)) continue;
     v.nodes.push_back({id, s.capacity, cluster_.nodes[id.value].max_engines,
@@ -179,17 +180,33 @@ scaling_view parameter_pool::reported(time_point now) const {
   for (const auto& [id, e] : engines_) {
     const auto& spec = cluster_.engines[id.value];
     if (v.find(spec.node) == nullptr) continue;
-    v.places.push_back({id, spec.model, spec.node, e.stage, e.unusable, e.sequences,
+    v.places.push_back({id, weights_of(spec.model), spec.node, e.stage, e.unusable, e.sequences,
                         e.parked_at != never && now >= e.parked_at + cluster_.scaling.park});
   }
+  add_files(v);
   return v;
 }
 
-/// Nodes of engines that will serve: they get the images, or keep them.
-std::vector<copy_target> parameter_pool::targets(const instance_choice& c) const {
+/// Tensor models have the size that a node has in memory, or else the largest one of a disk.
+void parameter_pool::add_files(scaling_view& v) const {
+  std::map<weights_id, std::pair<bool, uint64_t>> sizes;
+  for (const auto& n : v.nodes)
+    for (const auto& i : n.images)
+      if (are_model_files(i.model))
+        sizes[i.model] =
+            std::max(sizes[i.model], std::pair(i.chunks > 0, i.chunks > 0 ? i.bytes : i.on_disk));
+  for (const auto& [files, size] : sizes) v.models.push_back({files, names_.of(files), 0, size.second});
+}
+
+/// Nodes of engines that will serve, and those that list files of tensor models: they get the images, or keep
+/// them.
+std::vector<copy_target> parameter_pool::targets(const scaling_view& v, const instance_choice& c) const {
   std::vector<copy_target> out;
   for (const auto id : c.starting)
-    out.push_back({cluster_.engines[id.value].node, cluster_.engines[id.value].model});
+    out.push_back({cluster_.engines[id.value].node, weights_of(cluster_.engines[id.value].model)});
+  for (const auto& n : v.nodes)
+    for (const auto& i : n.images)
+      if (are_model_files(i.model)) out.push_back({n.id, i.model});
   return out;
 }
 
@@ -216,7 +233,7 @@ void parameter_pool::reconcile(time_point now) {
   const auto v = pending_.expected(reported(now));
   learn_problems(now);
   const auto choice = choose_instances(v);
-  auto copies = plan_copies(v, targets(choice), rates_);
+  auto copies = plan_copies(v, targets(v, choice), rates_);
   if (planted(bug::two_successors) || planted(bug::busy_source) || planted(bug::drop_last_copy))
     plant_bugs(copies, v);
   const auto stages = pending_.send(choice.orders);
@@ -237,7 +254,7 @@ void parameter_pool::reconcile(time_point now) {
 
 /// An image with a problem that is old enough was left out of the view, so that it is placed again.
 void parameter_pool::learn_problems(time_point now) {
-  std::map<std::pair<node_id, llm_id>, time_point> latest;
+  std::map<std::pair<node_id, weights_id>, time_point> latest;
   for (const auto& [node, s] : shards_)
     for (const auto& i : s.images) {
       if (i.problem.empty()) continue;
@@ -264,7 +281,7 @@ void parameter_pool::repeat_orders(time_point now) {
 
 void parameter_pool::send_orders(const std::vector<stage_order>& stages, const copy_plan& copies) {
   const auto shard_of = [](node_id n) { return on_node(n, role::parameter_shard); };
-  for (const auto& c : copies.places) send(shard_of(c.node), place_copy{term_, c.model, c.from});
+  for (const auto& c : copies.places) send(shard_of(c.node), place_copy{term_, c.model, c.from, c.bytes});
   for (const auto& d : copies.drops) send(shard_of(d.node), drop_copy{term_, d.model});
   for (const auto& o : stages)
     send(on_node(cluster_.engines[o.engine.value].node, role::llm_engine, o.engine.value),

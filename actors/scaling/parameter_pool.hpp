@@ -1,7 +1,8 @@
 // parameter_pool gives each language model that scales its instances, and keeps its weights in the cluster's
-// memory (BlitzScale §5.1). It runs on every leader candidate, and only the leader's orders: it compares what
-// shards and engines report with what is wanted, and orders the next steps until nothing is left to do. A new
-// leader learns everything from reports, also how many instances there are.
+// memory (BlitzScale §5.1). Nodes that want the files of tensor models get them, too. It runs on every leader
+// candidate, and only the leader's orders: it compares what shards and engines report with what is wanted,
+// and orders the next steps until nothing is left to do. A new leader learns everything from reports, also
+// how many instances there are.
 #pragma once
 #include <functional>
 #include <map>
@@ -12,6 +13,7 @@
 
 #include "actors/runtime/actor.hpp"
 #include "actors/runtime/peers_up.hpp"
+#include "actors/scaling/weights_names.hpp"
 #include "messages/cluster/cluster.hpp"
 #include "messages/scaling/commands.hpp"
 #include "policies/scaling/copy_plan.hpp"
@@ -56,7 +58,8 @@ class parameter_pool final : public actor {
   bool knows_all() const;
   /// Statuses and inventories alone.
   scaling_view reported(time_point now) const;
-  std::vector<copy_target> targets(const instance_choice& c) const;
+  void add_files(scaling_view& v) const;
+  std::vector<copy_target> targets(const scaling_view& v, const instance_choice& c) const;
   void reconcile(time_point now);
   void learn_problems(time_point now);
   bool is_pending() const;
@@ -67,6 +70,7 @@ class parameter_pool final : public actor {
   parameter_pool_state describe() const;
 
   const cluster_spec& cluster_;
+  weights_names names_;
   const link_rates rates_;
   std::vector<scaled> models_;
   peers_up nodes_up_;
@@ -74,7 +78,7 @@ class parameter_pool final : public actor {
   std::map<engine_id, known_engine> engines_;  ///< of models that scale, on nodes that are up
   std::map<node_id, shard_inventory> shards_;
   pending_orders pending_;
-  std::map<std::pair<node_id, llm_id>, time_point>
+  std::map<std::pair<node_id, weights_id>, time_point>
       problems_;  ///< of images: seen, or tried again, at that time
   bool leads_ = false;
   term_id term_;

@@ -25,21 +25,22 @@ scaling_plan parameter_pool::scale(const scale_model& order, time_point now) {
                        file->min_instances, file->max_instances, order.instances));
   if (!m->wanted || is_learning(now)) refuse("the leader does not know all nodes yet; try again in a second");
   auto v = pending_orders(pending_).expected(reported(now));
+  std::erase_if(v.models, [](const auto& other) { return are_model_files(other.id); });
   for (auto& other : v.models)
-    if (other.id == id) other.wanted = order.instances;
+    if (other.id == weights_of(id)) other.wanted = order.instances;
   const auto choice = choose_instances(v);
-  if (std::ranges::count(choice.short_of_places, id) > 0) {
+  if (std::ranges::count(choice.short_of_places, weights_of(id)) > 0) {
     const auto usable = std::ranges::count_if(v.places, [&](const auto& p) {
       const bool serves =
           p.stage == instance_stage::serving || std::ranges::count(choice.starting, p.engine) > 0;
-      return p.model == id && serves && !p.unusable && !v.find(p.node)->leaving;
+      return p.model == weights_of(id) && serves && !p.unusable && !v.find(p.node)->leaving;
     });
     refuse(
         fmt::format("only {} of the {} places of '{}' can serve: the others' nodes are away, full or cannot "
                     "load it",
                     usable, engines_of(cluster_, id).size(), order.model));
   }
-  const auto copies = plan_copies(v, targets(choice), rates_);
+  const auto copies = plan_copies(v, targets(v, choice), rates_);
   if (!order.dry_run) {
     spdlog::info("event=scale model={} instances={}", order.model, order.instances);
     m->wanted = order.instances;
@@ -53,7 +54,7 @@ scaling_plan parameter_pool::describe(const instance_choice& c, const copy_plan&
   scaling_plan out;
   const auto finish_of = [&](node_id n, llm_id m) {
     for (const auto& place : p.places)
-      if (place.node == n && place.model == m) return to_seconds(place.finish);
+      if (place.node == n && place.model == weights_of(m)) return to_seconds(place.finish);
     return 0.0;
   };
   std::set<engine_id> starts(c.starting.begin(), c.starting.end());
@@ -101,9 +102,9 @@ parameter_pool_state parameter_pool::describe() const {
   }
   for (const auto& [node, shard] : shards_)
     for (const auto& i : shard.images)
-      s.copies.push_back({cluster_.llms[i.model.value].name, node_name(cluster_, node), i.chunks, i.ready,
+      s.copies.push_back({names_.of(i.model), node_name(cluster_, node), i.chunks, i.ready,
                           !i.filling       ? ""
-                          : i.from == node ? "checkpoint"
+                          : i.from == node ? are_model_files(i.model) ? "disk" : "checkpoint"
                                            : node_name(cluster_, i.from),
                           i.bytes, i.pulled, i.repeated, i.problem});
   return s;

@@ -1,5 +1,7 @@
 #include "actors/scaling/parameter_shard.hpp"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <exception>
 #include <new>
@@ -26,12 +28,13 @@ void parameter_shard::on(envelope& e, time_point) {
                          if (obeys(o.term)) place(o);
                        },
                        [&](drop_copy& o) {
-                         if (obeys(o.term)) drop(o.model);
+                         if (obeys(o.term) && !are_model_files(o.model)) drop(o.model);
                        },
                        [&](leadership& l) { learn_term(l.term); },
                        [&](follow_chunks& f) { follow(e.from, f); },
                        [&](link_changed& l) { on_link(l); },
                        [&](images_changed&) { changed_ = true; },
+                       [&](model_change& m) { on_deployment(m.line); },
                        [&](node_up& n) {
                          nodes_up_.add(n);
                          if (std::ranges::count(options_.pools, n.node) > 0) changed_ = true, sent_.reset();
@@ -64,29 +67,94 @@ void parameter_shard::learn_term(term_id term) {
   changed_ = true;
 }
 
-void parameter_shard::place(const place_copy& order) {
-  auto& h = holdings_[order.model];
-  if (h.images && h.images->failed()) {
-    h.images->forget(h.listener);
-    h.images.reset();
-    tell_gone(order.model);
+/// Wants the files of models that the log assigns to this node, and drops the others.
+void parameter_shard::on_deployment(const deployment& line) {
+  if (!options_.files_of || line.definition.path.empty() || line.wanted == deployment_state::retiring) return;
+  const auto files = options_.files_of(line.model);
+  changed_ = true;
+  if (line.held_in(options_.domain)) {
+    auto& w = wanted_[files];
+    w.waiting.insert(line.model);
+    if (!w.models.insert(line.model).second) return;  // only its domains have changed
+    w.name = line.definition.name;
+    w.progress_at = never;
+    if (holdings_.try_emplace(files).second) store_.locate(files, line.definition.path);
+    return;
   }
-  if (!h.images) get_images(order.model, h);
+  const auto w = wanted_.find(files);
+  if (w == wanted_.end()) return;
+  w->second.models.erase(line.model);
+  w->second.waiting.erase(line.model);
+  if (!w->second.models.empty()) return;
+  wanted_.erase(w);
+  drop(files);
+}
+
+/// Tells the deployer to load the models whose files are here, or do not come.
+void parameter_shard::settle_files(time_point now) {
+  std::vector<weights_id> given_up;
+  for (auto& [files, w] : wanted_) {
+    const auto held = holdings_.find(files);  // nothing: given up before
+    const bool arrives =
+        held != holdings_.end() && (!held->second.images || !held->second.images->complete());
+    if (arrives && !w.waiting.empty()) {
+      const auto problem = problem_of(files, w, now);
+      if (problem.empty()) continue;
+      spdlog::warn("event=files_from_disk node={} model={} reason=\"{}\"", self_.node.value, w.name, problem);
+      given_up.push_back(files);
+    }
+    for (const auto m : std::exchange(w.waiting, {}))
+      send(on_node(self_.node, role::deployer), files_settled{m});
+  }
+  for (const auto files : given_up) drop(files);
+}
+
+/// Why the files of a tensor model do not come; empty: they may.
+std::string parameter_shard::problem_of(weights_id files, wanting& w, time_point now) const {
+  const auto s = state_of(files, holdings_.at(files));
+  if (!s.problem.empty()) return s.problem;
+  if (w.progress_at == never || s.ready != w.chunks || s.filling != w.arrives)
+    w.chunks = s.ready, w.arrives = s.filling, w.progress_at = now;
+  if (now < w.progress_at + options_.patience) return {};
+  return s.filling ? "its source sends nothing"
+                   : "no leader has ordered a copy, or no node can read the files";
+}
+
+address parameter_shard::link_of(weights_id model) const {
+  return on_node(self_.node, role::chain_link, are_model_files(model) ? options_.files_link : model.value);
+}
+
+void parameter_shard::place(const place_copy& order) {
+  const bool files = are_model_files(order.model);
+  if (files && !holdings_.contains(order.model)) return;  // undeployed meanwhile
+  auto& h = holdings_[order.model];
+  const bool reads = order.from == self_.node;
+  const auto bytes = reads ? store_.bytes(order.model) : order.bytes;
+  if (h.images && (h.images->failed() || (files && !h.images->complete() && h.images->bytes() != bytes)))
+    forget_images(order.model, h);
+  if (!h.images) get_images(order.model, h, bytes);
   changed_ = true;
   if (!h.images || h.images->complete() || h.reading) return;
-  const bool reads = order.from == self_.node;
   if (h.read_next || (!reads && h.from == order.from)) return;
   h.from = reads ? std::nullopt : std::optional(order.from);
   h.read_next = reads;
   fill(order.model, h);
 }
 
+void parameter_shard::forget_images(weights_id model, holding& h) {
+  h.images->forget(h.listener);
+  h.images.reset();
+  h.from.reset();
+  tell_gone(model);
+}
+
 /// Images that were dropped are taken up again if they are still in memory, perhaps with their reader.
-void parameter_shard::get_images(llm_id model, holding& h) {
+void parameter_shard::get_images(weights_id model, holding& h, uint64_t bytes) {
   h.problem.clear();
   try {
     h.images = store_.find(model);
-    if (!h.images) h.images = store_.create(model);
+    if (h.images && are_model_files(model) && h.images->bytes() != bytes) h.images.reset();
+    if (!h.images) h.images = store_.create(model, bytes);
     h.listener = h.images->listen(options_.notify);
     const auto& w = writers_[model];
     h.reading = h.images == w.read.lock();
@@ -99,20 +167,19 @@ void parameter_shard::get_images(llm_id model, holding& h) {
 }
 
 /// Begins to fill images as ordered. The reader waits until the link writes no more.
-void parameter_shard::fill(llm_id model, holding& h) {
+void parameter_shard::fill(weights_id model, holding& h) {
   auto& w = writers_[model];
-  const auto link = on_node(self_.node, role::chain_link, model.value);
   if (h.from) {
     w.link_busy = true;
-    send(link, begin_link{*h.from, ++w.order});
+    send(link_of(model), begin_link{model, *h.from, ++w.order});
   } else if (w.link_busy) {
-    send(link, end_link{++w.order});
+    send(link_of(model), end_link{model, ++w.order});
   } else {
     read(model, h);
   }
 }
 
-void parameter_shard::read(llm_id model, holding& h) {
+void parameter_shard::read(weights_id model, holding& h) {
   h.read_next = false;
   h.reading = true;
   writers_[model].read = h.images;
@@ -124,7 +191,7 @@ void parameter_shard::read(llm_id model, holding& h) {
 }
 
 /// To the followers of a model, which need another source.
-void parameter_shard::tell_gone(llm_id model) {
+void parameter_shard::tell_gone(weights_id model) {
   std::erase_if(followers_, [&](const auto& f) {
     if (f.first.first != model) return false;
     send(f.second.link, chunks_ready{model, f.second.follow, true, 0, 0, {}});
@@ -132,13 +199,12 @@ void parameter_shard::tell_gone(llm_id model) {
   });
 }
 
-void parameter_shard::drop(llm_id model) {
+void parameter_shard::drop(weights_id model) {
   const auto found = holdings_.find(model);
   if (found == holdings_.end()) return;
   auto& h = found->second;
   if (h.images) h.images->forget(h.listener);
-  if (auto& w = writers_[model]; w.link_busy)
-    send(on_node(self_.node, role::chain_link, model.value), end_link{++w.order});
+  if (auto& w = writers_[model]; w.link_busy) send(link_of(model), end_link{model, ++w.order});
   holdings_.erase(found);
   tell_gone(model);
   changed_ = true;
@@ -184,12 +250,13 @@ void parameter_shard::announce() {
   }
 }
 
-image_state parameter_shard::state_of(llm_id model, const holding& h) const {
+image_state parameter_shard::state_of(weights_id model, const holding& h) const {
   image_state s;
   s.model = model;
   s.problem = h.problem;
   if (const auto w = writers_.find(model); w != writers_.end())
     s.pulled = w->second.pulled - h.pulled_before, s.repeated = w->second.repeated - h.repeated_before;
+  if (are_model_files(model)) s.on_disk = store_.bytes(model);
   if (!h.images) return s;
   s.chunks = static_cast<uint32_t>(h.images->chunks().size());
   s.ready = h.images->chunks_ready();
@@ -207,6 +274,7 @@ shard_inventory parameter_shard::inventory() const {
 }
 
 void parameter_shard::on_time(time_point now) {
+  settle_files(now);
   announce();
   if (!changed_ || now < sent_at_ + options_.inventory_interval) return;
   changed_ = false;
@@ -219,7 +287,11 @@ void parameter_shard::on_time(time_point now) {
 }
 
 time_point parameter_shard::next_wakeup() const {
-  return changed_ ? sent_at_ + options_.inventory_interval : never;
+  auto next = changed_ ? sent_at_ + options_.inventory_interval : never;
+  for (const auto& [_, w] : wanted_)
+    if (!w.waiting.empty() && w.progress_at != never)
+      next = std::min(next, w.progress_at + options_.patience);
+  return next;
 }
 
 command_reply parameter_shard::on_command(const command& c, time_point) {

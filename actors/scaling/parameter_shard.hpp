@@ -1,11 +1,15 @@
 // parameter_shard keeps the images of models in its node's memory: it gets and drops them as the parameter
-// pool orders, has them filled by a chain link or by a reader of the checkpoint, announces their chunks to
-// the chain links of other nodes, and reports its inventory to the pools of all leader candidates.
+// pool orders, has them filled by a chain link or by a reader of the disk, announces their chunks to the
+// chain links of other nodes, and reports its inventory to the pools of all leader candidates.
+//
+// Files of tensor models are wanted, and dropped, by the deployment log: the deployer loads a model once they
+// have come. If they cannot, or there is no progress for `patience`, it loads from the node's disk.
 #pragma once
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,8 +23,13 @@ namespace troupe {
 class parameter_shard final : public actor {
  public:
   struct options {
-    std::vector<node_id> pools;          ///< nodes with a parameter pool
-    std::function<void()> notify;        ///< sends this actor `images_changed`, from any thread
+    std::vector<node_id> pools;    ///< nodes with a parameter pool
+    std::function<void()> notify;  ///< sends this actor `images_changed`, from any thread
+    uint32_t files_link = 0;       ///< the chain link of tensor models; language models have one each
+    /// The files of a tensor model that a node in this domain may load; null: the node keeps none.
+    std::function<weights_id(model_id)> files_of = {};
+    uint32_t domain = 0;
+    duration patience = 5s;
     duration inventory_interval = 50ms;  ///< between two inventories at least
   };
   /// `store` outlives the actor.
@@ -35,6 +44,15 @@ class parameter_shard final : public actor {
   command_reply on_command(const command& c, time_point now) override;
 
  private:
+  /// The loads of tensor models that want their files.
+  struct wanting {
+    std::set<model_id> models;   ///< on this node, by the log
+    std::set<model_id> waiting;  ///< of these: the deployer waits
+    std::string name;            ///< of one
+    uint32_t chunks = 0;         ///< the last progress, and when:
+    bool arrives = false;
+    time_point progress_at = never;
+  };
   /// The images of a model, and what fills them.
   struct holding {
     std::shared_ptr<llm::image_set> images;
@@ -61,23 +79,29 @@ class parameter_shard final : public actor {
   bool obeys(term_id term);
   void learn_term(term_id term);
   void place(const place_copy& order);
-  void get_images(llm_id model, holding& h);
-  void tell_gone(llm_id model);
-  void drop(llm_id model);
-  void fill(llm_id model, holding& h);
-  void read(llm_id model, holding& h);
+  void get_images(weights_id model, holding& h, uint64_t bytes);
+  void forget_images(weights_id model, holding& h);
+  void on_deployment(const deployment& line);
+  void settle_files(time_point now);
+  std::string problem_of(weights_id files, wanting& w, time_point now) const;
+  address link_of(weights_id model) const;
+  void tell_gone(weights_id model);
+  void drop(weights_id model);
+  void fill(weights_id model, holding& h);
+  void read(weights_id model, holding& h);
   void on_link(const link_changed& l);
   void follow(const address& link, const follow_chunks& f);
   void announce();
   shard_inventory inventory() const;
-  image_state state_of(llm_id model, const holding& h) const;
+  image_state state_of(weights_id model, const holding& h) const;
 
   const options options_;
   llm::image_store& store_;
   peers_up nodes_up_;
-  std::map<llm_id, holding> holdings_;
-  std::map<llm_id, writer_state> writers_;
-  std::map<std::pair<llm_id, node_id>, follower> followers_;
+  std::map<weights_id, holding> holdings_;
+  std::map<weights_id, wanting> wanted_;  ///< files of tensor models
+  std::map<weights_id, writer_state> writers_;
+  std::map<std::pair<weights_id, node_id>, follower> followers_;
   term_id term_;  ///< the latest one, of an order or a leader
   bool changed_ = true;
   time_point sent_at_ = long_ago;

@@ -63,8 +63,8 @@ struct node_spec {
   uint32_t domain = 0;  ///< of its devices; workers only
   std::vector<device_spec> devices;
   uint32_t max_engines = 0;      ///< of scaling models, loaded on it at once; 0: any number; workers only
-  uint64_t parameter_bytes = 0;  ///< memory for images of weights that peers pull; 0: room for every scaling
-                                 ///< model with a place on it; workers only
+  uint64_t parameter_bytes = 0;  ///< memory for weights that peers pull; 0: room for every scaling model with
+                                 ///< a place on it, and none for tensor models; workers only
   bool has(node_role r) const {
     for (auto x : roles)
       if (x == r) return true;
@@ -366,6 +366,31 @@ inline bool has_scaling_place(const cluster_spec& cluster, node_id node) {
   return std::ranges::any_of(cluster.engines, [&](const engine_spec& e) {
     return e.node == node && cluster.llms[e.model.value].scales;
   });
+}
+
+/// The node keeps files of the tensor models on its devices in memory, so that peers can pull them.
+inline bool keeps_model_files(const cluster_spec& cluster, node_id node) {
+  return cluster.nodes[node.value].parameter_bytes > 0 &&
+         std::ranges::any_of(cluster.slots, [&](const slot_spec& s) { return s.node == node; });
+}
+/// Index of the chain link of tensor models, after those of the language models.
+inline uint32_t files_link(const cluster_spec& cluster) { return static_cast<uint32_t>(cluster.llms.size()); }
+/// The parameter pool of the leader has copies to order.
+inline bool moves_weights(const cluster_spec& cluster) {
+  if (scales_models(cluster)) return true;
+  for (uint32_t i = 0; i < cluster.nodes.size(); ++i)
+    if (keeps_model_files(cluster, node_id{i})) return true;
+  return false;
+}
+/// The files of a tensor model. The lengths of an encoder have them together, and so do the shapes of a
+/// model.
+inline weights_id files_of(const cluster_spec& cluster, model_id model) {
+  for (const auto& e : cluster.encoders)
+    if (std::ranges::count(e.lengths, model, &encoder_spec::length::model) > 0)
+      return weights_of(e.lengths.front().model);
+  for (const auto& s : cluster.shaped_models)
+    if (std::ranges::count(s.shapes, model) > 0 || s.any_shape == model) return weights_of(s.shapes.front());
+  return weights_of(model);
 }
 
 inline bool has_standby(const cluster_spec& cluster) { return leader_candidates(cluster).size() > 1; }

@@ -17,7 +17,7 @@ struct copy_state {
   std::string node;
   uint32_t chunks = 0;
   uint32_t ready = 0;     ///< chunks [0, n) are in the node's memory
-  std::string from;       ///< node or "checkpoint"; empty: nothing arrives
+  std::string from;       ///< node or "checkpoint"; empty: nothing arrives. Of a tensor model also "disk"
   uint64_t bytes = 0;     ///< of all chunks
   uint64_t pulled = 0;    ///< of bytes: came from peers
   uint64_t repeated = 0;  ///< asked for again, after a pull that failed
@@ -85,7 +85,7 @@ struct parameter_shard_state {
 
 // Of a chain link.
 
-struct chain_link_state {
+struct link_state {
   std::string model;
   std::string from;  ///< the node that it pulls from; empty: none
   uint32_t chunks = 0;
@@ -94,7 +94,11 @@ struct chain_link_state {
   uint64_t pulled = 0;     ///< bytes that arrived, since the process began
   uint64_t repeated = 0;   ///< bytes asked for again
   uint64_t damaged = 0;    ///< chunks with a wrong hash
-  TROUPE_MESSAGE(chain_link_state, model, from, chunks, ready, in_flight, pulled, repeated, damaged)
+  TROUPE_MESSAGE(link_state, model, from, chunks, ready, in_flight, pulled, repeated, damaged)
+};
+struct chain_link_state {
+  std::vector<link_state> links;  ///< by model
+  TROUPE_MESSAGE(chain_link_state, links)
 };
 
 using parameter_pool_commands =

@@ -7,23 +7,25 @@
 
 namespace troupe {
 
-/// parameter_shard → chain_link: pull the images of its model, which the node's store has now. They wait for
+/// parameter_shard → chain_link: pull the images of a model, which the node's store has now. They wait for
 /// the end of pulls that still write to former ones.
 struct begin_link {
+  weights_id model;
   node_id from;
-  uint64_t order = 0;  ///< ascending; the latest one is given back in `link_changed`
-  TROUPE_MESSAGE(begin_link, from, order)
+  uint64_t order = 0;  ///< ascending by model; the latest one is given back in `link_changed`
+  TROUPE_MESSAGE(begin_link, model, from, order)
 };
 
 /// parameter_shard → chain_link: start no further pull. `link_changed` tells when none is under way.
 struct end_link {
+  weights_id model;
   uint64_t order = 0;  ///< as in `begin_link`
-  TROUPE_MESSAGE(end_link, order)
+  TROUPE_MESSAGE(end_link, model, order)
 };
 
 /// chain_link → parameter_shard: its state has changed, or an order changed nothing.
 struct link_changed {
-  llm_id model;
+  weights_id model;
   uint64_t order = 0;   ///< the latest one that it has carried out
   bool busy = false;    ///< pulls may still write to the images
   bool linked = false;  ///< it follows a node:
@@ -38,6 +40,13 @@ struct images_changed {
   TROUPE_MESSAGE(images_changed)
 };
 
-using scaling_events = type_list<begin_link, end_link, link_changed, images_changed>;
+/// parameter_shard → deployer: load the model now. Its files are in memory, or do not come: then the log says
+/// why, and they are on the disk if anywhere.
+struct files_settled {
+  model_id model;
+  TROUPE_MESSAGE(files_settled, model)
+};
+
+using scaling_events = type_list<begin_link, end_link, link_changed, images_changed, files_settled>;
 
 }  // namespace troupe

@@ -17,18 +17,20 @@
 
 namespace troupe {
 
-/// The images of a model in a node's memory.
+/// The images of a model in a node's memory. A tensor model's are listed from the moment at which its node is
+/// to load it, without chunks until they have memory, until it is undeployed there.
 struct image_state {
-  llm_id model;
+  weights_id model;
   uint32_t chunks = 0;
   uint32_t ready = 0;        ///< chunks [0, n) are there
   bool filling = false;      ///< the others arrive; false and incomplete: they wait for an order
-  node_id from;              ///< filling: from this node; the node itself: it reads the checkpoint
+  node_id from;              ///< filling: from this node; the node itself: it reads its disk
   uint64_t bytes = 0;        ///< of all chunks
   uint64_t pulled = 0;       ///< bytes that came from peers
   uint64_t repeated = 0;     ///< bytes asked for again, after a pull that failed
   std::string problem = {};  ///< why they cannot be completed here
-  TROUPE_MESSAGE(image_state, model, chunks, ready, filling, from, bytes, pulled, repeated, problem)
+  uint64_t on_disk = 0;  ///< of a tensor model: bytes by its files on the node's disk; 0: they are not there
+  TROUPE_MESSAGE(image_state, model, chunks, ready, filling, from, bytes, pulled, repeated, problem, on_disk)
   bool complete() const { return chunks > 0 && ready == chunks; }
   bool is_arriving() const { return filling && !complete() && problem.empty(); }
   bool operator==(const image_state&) const = default;
@@ -48,16 +50,17 @@ struct shard_inventory {
 /// parameter_pool → parameter_shard: get the images of a model, or what is missing of them.
 struct place_copy {
   term_id term;
-  llm_id model;
-  node_id from;  ///< a node that has them, or gets them itself; this node: read the checkpoint
-  TROUPE_MESSAGE(place_copy, term, model, from)
+  weights_id model;
+  node_id from;        ///< a node that has them, or gets them itself; this node: read the disk
+  uint64_t bytes = 0;  ///< of a tensor model: what the node has that they come from in the end
+  TROUPE_MESSAGE(place_copy, term, model, from, bytes)
   bool operator==(const place_copy&) const = default;
 };
 
 /// parameter_pool → parameter_shard: the images are not needed here any more. Engines keep those they use.
 struct drop_copy {
   term_id term;
-  llm_id model;
+  weights_id model;
   TROUPE_MESSAGE(drop_copy, term, model)
   bool operator==(const drop_copy&) const = default;
 };
@@ -74,7 +77,7 @@ struct set_stage {
 /// chain_link → parameter_shard of the node that it pulls from: announce the chunks from `first` on, those
 /// that are there now and each later one, until another follow of the same node and model.
 struct follow_chunks {
-  llm_id model;
+  weights_id model;
   uint64_t follow = 0;  ///< given back in announcements
   uint32_t first = 0;
   TROUPE_MESSAGE(follow_chunks, model, follow, first)
@@ -83,7 +86,7 @@ struct follow_chunks {
 
 /// parameter_shard → chain_link: chunks that may be pulled.
 struct chunks_ready {
-  llm_id model;
+  weights_id model;
   uint64_t follow = 0;
   bool gone = false;             ///< this node has no such images, or gives them up
   uint64_t offset = 0;           ///< of the images in the node's memory for pulls

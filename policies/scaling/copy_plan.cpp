@@ -19,7 +19,7 @@ struct node_bytes {
 };
 using bytes_of_nodes = std::map<node_id, node_bytes>;
 /// The models whose images leave a node over its link.
-using sent_models = std::map<node_id, std::set<llm_id>>;
+using sent_models = std::map<node_id, std::set<weights_id>>;
 using places_of_model = std::vector<const scaling_view::place*>;
 
 class model_copies {
@@ -65,6 +65,10 @@ class model_copies {
   bool is_wanted(node_id n) const { return std::ranges::count(wanted_, n) > 0; }
   void add_wanted(node_id n) {
     if (!is_wanted(n)) wanted_.push_back(n);
+  }
+
+  bool can_read(node_id n) const {
+    return !are_model_files(model_.id) || (image(n) != nullptr && image(n)->on_disk == model_.bytes);
   }
 
   /// All chunks are there or arrive: sources lead to complete images, or to a node that reads.
@@ -141,8 +145,10 @@ class model_copies {
         out.push_back(n);
         wanted_.push_back(n);
       }
-    const auto ready = [&](node_id n) { return image(n) == nullptr ? 0 : image(n)->ready; };
-    std::ranges::stable_sort(out, [&](node_id a, node_id b) { return ready(a) > ready(b); });
+    const auto rank = [&](node_id n) {
+      return std::pair(can_read(n), image(n) == nullptr ? 0 : image(n)->ready);
+    };
+    std::ranges::stable_sort(out, [&](node_id a, node_id b) { return rank(a) > rank(b); });
     return out;
   }
   bool take_room(const node& n) const {
@@ -159,6 +165,7 @@ class model_copies {
     auto sources = free_sources(true);
     if (sources.empty()) sources = free_sources(false);
     if (sources.empty()) {  // nobody has them: one reads, the others follow it
+      if (!can_read(targets.front())) return;
       out.places.push_back({targets.front(), model_.id, targets.front()});
       sources.push_back(targets.front());
       targets.erase(targets.begin());
@@ -176,7 +183,7 @@ class model_copies {
   bool sends_other_models(node_id n) const {
     const auto found = sent_.find(n);
     return found != sent_.end() &&
-           std::ranges::any_of(found->second, [&](llm_id m) { return m != model_.id; });
+           std::ranges::any_of(found->second, [&](weights_id m) { return m != model_.id; });
   }
 
   void add_chains(const std::vector<node_id>& sources, const std::vector<node_id>& targets,
@@ -196,7 +203,8 @@ class model_copies {
     const auto plan = plan_multicast(p);
     const bool known = has(sources.front());  // otherwise they wait for their own sources
     const auto add = [&](uint32_t to, uint32_t from) {
-      out.places.push_back({nodes[to], model_.id, nodes[from], known ? plan.finish[to] : duration{}});
+      out.places.push_back({nodes[to], model_.id, nodes[from], known ? plan.finish[to] : duration{},
+                            are_model_files(model_.id) ? model_.bytes : 0});
     };
     for (const auto& c : plan.chains) {
       auto from = c.source;
@@ -257,7 +265,7 @@ copy_plan plan_copies(const scaling_view& view, const std::vector<copy_target>& 
                       const link_rates& rates) {
   bytes_of_nodes bytes;
   for (const auto& n : view.nodes) bytes[n.id].taken = bytes[n.id].promised = n.bytes() + n.bytes_going();
-  std::set<std::pair<node_id, llm_id>> promised;
+  std::set<std::pair<node_id, weights_id>> promised;
   for (const auto& t : targets)
     for (const auto& m : view.models)
       if (const auto* n = view.find(t.node); m.id == t.model && n != nullptr && n->image(m.id) == nullptr &&
@@ -267,7 +275,7 @@ copy_plan plan_copies(const scaling_view& view, const std::vector<copy_target>& 
   for (const auto& n : view.nodes)
     for (const auto& i : n.images)
       if (i.is_arriving() && rates.uses_links(i.from, n.id)) sent[i.from].insert(i.model);
-  std::map<llm_id, places_of_model> places;
+  std::map<weights_id, places_of_model> places;
   for (const auto& p : view.places) places[p.model].push_back(&p);
   copy_plan out;
   for (const auto& m : view.models)

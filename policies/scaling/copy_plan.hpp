@@ -13,14 +13,15 @@ namespace troupe {
 
 struct copy_place {
   node_id node;
-  llm_id model;
-  node_id from;       ///< the node itself: it reads the checkpoint
-  duration finish{};  ///< predicted time until all has arrived; 0: unknown
+  weights_id model;
+  node_id from;        ///< the node itself: it reads the checkpoint
+  duration finish{};   ///< predicted time until all has arrived; 0: unknown
+  uint64_t bytes = 0;  ///< of files of a tensor model that come from another node
   bool operator==(const copy_place&) const = default;
 };
 struct copy_drop {
   node_id node;
-  llm_id model;
+  weights_id model;
   bool operator==(const copy_drop&) const = default;
 };
 
@@ -29,15 +30,17 @@ struct copy_plan {
   std::vector<copy_drop> drops;    ///< one for each model at most
 };
 
-/// A node that is to get the images of a model for an engine.
+/// A node that is to get the images of a model for an engine, or the files of a tensor model.
 struct copy_target {
   node_id node;
-  llm_id model;
+  weights_id model;
 };
 
 /// - Targets, and as many further nodes as a model's number of copies wants, get the images in chains
 ///   (multicast_plan.hpp) from nodes that have them and feed no one, or from the ends of chains under way. If
 ///   no node has or gets them, the node with the most chunks reads the checkpoint, and the others follow it.
+///   Files of a tensor model are read where the disk has them, in the size that chunks have that are there;
+///   without such a node they wait.
 ///   A node whose link is busy with another model's images opens no chain while another source can.
 /// - Further copies go where a part is already, then where images take the smallest part of the capacity, so
 ///   that bytes are spread evenly. Targets come before them.

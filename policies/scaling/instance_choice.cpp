@@ -42,7 +42,7 @@ class chooser {
   /// What has to go from a node so that one more engine fits.
   struct departures {
     std::vector<const place*> engines;  ///< that are parked
-    std::vector<llm_id> images;
+    std::vector<weights_id> images;
   };
 
   bool shall_serve(const place& p) const {
@@ -54,7 +54,7 @@ class chooser {
     to_[p.engine] = idle;
     --after_[p.node].engines;
   }
-  uint32_t instances(llm_id model) const {
+  uint32_t instances(weights_id model) const {
     return static_cast<uint32_t>(std::ranges::count_if(view_.places, [&](const place& p) {
       return p.model == model && shall_serve(p) && !p.unusable && !view_.is_leaving(p);
     }));
@@ -158,8 +158,8 @@ class chooser {
       return gone_.contains({other.id, i.model}) && other.has(i.model) && !other.leaving;
     });
     const auto kept = view_.copies + static_cast<uint32_t>(gone) + (i.complete() && !n.leaving ? 1 : 0);
-    return i.problem.empty() && !gone_.contains({n.id, i.model}) && view_.complete_copies(i.model) >= kept &&
-           std::ranges::none_of(view_.places, [&](const place& p) {
+    return !are_model_files(i.model) && i.problem.empty() && !gone_.contains({n.id, i.model}) &&
+           view_.complete_copies(i.model) >= kept && std::ranges::none_of(view_.places, [&](const place& p) {
              return p.node == n.id && p.model == i.model && to_.at(p.engine) != idle && !is_parked(p);
            });
   }
@@ -189,7 +189,7 @@ class chooser {
   std::map<engine_id, instance_stage> to_;
   std::map<node_id, uint32_t> now_;  ///< engines that are not idle
   std::map<node_id, occupancy> after_;
-  std::set<std::pair<node_id, llm_id>> gone_, on_the_way_;  ///< images
+  std::set<std::pair<node_id, weights_id>> gone_, on_the_way_;  ///< images
   instance_choice out_;
 };
 

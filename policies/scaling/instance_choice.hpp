@@ -18,7 +18,7 @@ struct instance_choice {
   std::vector<stage_order> orders;  ///< only changes; ascending by model, then by place
   /// Engines that shall serve and do not yet: those that load, and those that wait for room or images.
   std::vector<engine_id> starting;
-  std::vector<llm_id> short_of_places;  ///< models with fewer places than wanted instances
+  std::vector<weights_id> short_of_places;  ///< models with fewer places than wanted instances
 };
 
 /// - An instance starts where that is cheapest: a draining engine serves again, then a parked one, then an

@@ -35,6 +35,7 @@ scaling_view pending_orders::expected(scaling_view v) {
   std::erase_if(copies_, [&](const auto& order) {
     const auto& [at, what] = order;
     const auto* n = v.find(at.first);
+    if (n != nullptr && are_model_files(at.second) && n->image(at.second) == nullptr) return true;
     return n == nullptr || (what.drop ? n->image(at.second) == nullptr : shows(*n, what.place));
   });
 

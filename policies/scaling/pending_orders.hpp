@@ -14,9 +14,10 @@ namespace troupe {
 
 class pending_orders {
  public:
-  /// `reported`: statuses and inventories alone. Forgets the orders that it shows, and those to nodes and
-  /// places that it does not have. Adds the effects of the others. An incarnation of a node that ends and one
-  /// that begins must not follow each other without a view between them that lacks the node.
+  /// `reported`: statuses and inventories alone. Forgets the orders that it shows, those to nodes and places
+  /// that it does not have, and copies of files that their node does not want any more. Adds the effects of
+  /// the others. An incarnation of a node that ends and one that begins must not follow each other without a
+  /// view between them that lacks the node.
   scaling_view expected(scaling_view reported);
 
   /// The orders to be sent now, which are pending from now on. There is at most one for each engine, and one
@@ -33,7 +34,7 @@ class pending_orders {
     bool drop = false;
     copy_place place = {};  ///< unless it is a drop
   };
-  using copy = std::pair<node_id, llm_id>;
+  using copy = std::pair<node_id, weights_id>;
 
   std::map<engine_id, instance_stage> stages_;
   std::map<copy, copy_order> copies_;

@@ -16,7 +16,7 @@ namespace troupe {
 
 struct scaling_view {
   struct model {
-    llm_id id;
+    weights_id id;
     std::string name;
     uint32_t wanted = 0;  ///< instances
     uint64_t bytes = 0;   ///< of its images; 0: engines load by themselves, and no images are kept
@@ -24,7 +24,7 @@ struct scaling_view {
   /// A place whose node is up, and whose engine has reported.
   struct place {
     engine_id engine;
-    llm_id model;
+    weights_id model;
     node_id node;
     instance_stage stage = instance_stage::idle;
     bool unusable = false;      ///< its model cannot be loaded there
@@ -40,11 +40,11 @@ struct scaling_view {
     std::vector<image_state> images;
     std::vector<image_state> going = {};  ///< are dropped, and take their bytes until they are gone
 
-    const image_state* image(llm_id m) const {
+    const image_state* image(weights_id m) const {
       const auto found = std::ranges::find(images, m, &image_state::model);
       return found == images.end() ? nullptr : &*found;
     }
-    bool has(llm_id m) const {
+    bool has(weights_id m) const {
       const auto* i = image(m);
       return i != nullptr && i->complete();
     }
@@ -85,12 +85,12 @@ struct scaling_view {
     return p.stage == instance_stage::serving || (p.stage == instance_stage::loading && !has_problem(p));
   }
   /// Complete ones, but for those on nodes that leave.
-  uint32_t complete_copies(llm_id m) const {
+  uint32_t complete_copies(weights_id m) const {
     return static_cast<uint32_t>(
         std::ranges::count_if(nodes, [&](const node& n) { return n.has(m) && !n.leaving; }));
   }
   /// Without the image on this node, enough complete copies are left.
-  bool can_spare(const node& n, llm_id m) const {
+  bool can_spare(const node& n, weights_id m) const {
     return complete_copies(m) >= copies + (n.has(m) && !n.leaving ? 1 : 0);
   }
 };

@@ -181,8 +181,8 @@ TEST_CASE("scaling: values of the table out of range are refused, and the table 
   CHECK(problem("park_s = 86401") == "scaling.park_s: must be seconds in 0..86400, not 86401");
   CHECK(problem("parks_s = 1") == "scaling: unknown key 'parks_s'; did you mean 'park_s'?");
   CHECK(refusals(with_places("", "[scaling]\nwindow = 8\n")) ==
-        "scaling: no language model scales; give an [[llm]] min_instances or max_instances, or remove this "
-        "table");
+        "scaling: no language model scales; give an [[llm]] min_instances or max_instances, a worker "
+        "parameter_mb, or remove this table");
   CHECK(refusals(std::string(good_cluster) + "[scaling]\n").starts_with("scaling: no language model scales"));
 }
 

@@ -39,14 +39,14 @@ TEST_CASE("shard order check: the shard follows the latest order of the latest t
   shard_orders_stage s;
   s.deliver(place_copy{{3}, {0}, {4}});
   CHECK(s.check.source({0}, worker) == node_id{4});
-  CHECK(s.sends(begin_link{{4}, 1}) == 0);
+  CHECK(s.sends(begin_link{{0}, {4}, 1}) == 0);
   CHECK(s.reports({0}) == 0);
   s.deliver(place_copy{{2}, {0}, {5}});
-  CHECK(s.sends(begin_link{{5}, 2}) == 1);
+  CHECK(s.sends(begin_link{{0}, {5}, 2}) == 1);
   CHECK(s.broken.list().front().check == "term");
   s.deliver(place_copy{{3}, {0}, {5}});
-  CHECK(s.sends(begin_link{{5}, 2}) == 0);
-  CHECK(s.sends(begin_link{{5}, 2}, 1) == 1);  // another model
+  CHECK(s.sends(begin_link{{0}, {5}, 2}) == 0);
+  CHECK(s.sends(begin_link{{1}, {5}, 2}, 1) == 1);  // another model
   CHECK(s.check.old_orders() == 1);
 }
 

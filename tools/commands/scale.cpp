@@ -155,15 +155,22 @@ int scale_instances(const cluster_spec& cluster, const scale_options& options) {
 }
 
 int list_parameters(const cluster_spec& cluster, const std::string& model, bool json) {
-  if (!model.empty() && std::ranges::count(cluster.llms, model, &llm_spec::name) == 0)
-    return fail(json, exit_bad_input, fmt::format("the cluster file has no [[llm]] '{}'", model));
   console_client consoles(cluster);
   leading_pool pool(cluster, consoles);
   const auto state = pool.state();
   if (!state)
     return fail(json, exit_failed,
-                scales_models(cluster) ? "no leader answers; start the cluster with troupe up"
-                                       : "no [[llm]] of the cluster file scales: give one the key instances");
+                moves_weights(cluster)
+                    ? "no leader answers; start the cluster with troupe up"
+                    : "no weights of this cluster move: give an [[llm]] the key instances, or "
+                      "workers parameter_mb");
+  const auto has_copies = std::ranges::count(state->copies, model, &copy_state::model) > 0;
+  if (!model.empty() && !has_copies && std::ranges::count(cluster.llms, model, &llm_spec::name) == 0)
+    return fail(
+        json, exit_bad_input,
+        fmt::format("the cluster file has no [[llm]] '{}', and no node has files of a model of that name "
+                    "in memory",
+                    model));
   nlohmann::json doc{{"instances", instances_of(*state, model)}, {"copies", nlohmann::json::array()}};
   for (const auto& c : state->copies)
     if (model.empty() || c.model == model) doc["copies"].push_back(to_json(c));

@@ -1,5 +1,7 @@
 #include "tools/node/device_pool.hpp"
 
+#include <spdlog/spdlog.h>
+
 #include <cstdlib>
 #include <utility>
 
@@ -55,9 +57,9 @@ std::unique_ptr<device> make_device(const slot_spec& s, uint64_t seed, const clo
 
 }  // namespace
 
-device_pool::device_pool(const cluster_spec& cluster, node_id self, const clock& time,
+device_pool::device_pool(const cluster_spec& cluster, node_id self, const clock& time, file_images& files,
                          std::function<void(slot_id)> ready)
-    : cluster_(cluster) {
+    : cluster_(cluster), files_(files) {
   auto library = std::make_shared<model_library>();
   for (uint32_t i = 0; i < cluster.slots.size(); ++i) {
     const auto& s = cluster.slots[i];
@@ -105,7 +107,25 @@ void device_pool::loop() {
   }
 }
 
+/// Null: there are none.
+std::unique_ptr<memory_folder> device_pool::received(const deployment& line) {
+  try {
+    return files_.received(files_of(cluster_, line.model));
+  } catch (const model_error& e) {
+    spdlog::warn("event=files_from_disk model={} reason=\"{}\"", line.definition.name, e.what());
+    return nullptr;
+  }
+}
+
 void device_pool::run(const job& j) {
+  const auto folder = received(j.line);
+  auto definition = j.line.definition;
+  if (folder) definition.path = folder->opened();
+  const auto with_its_path = [&](std::string problem) {
+    if (const auto at = folder ? problem.find(definition.path) : std::string::npos; at != std::string::npos)
+      problem.replace(at, definition.path.size(), j.line.definition.path);
+    return problem;
+  };
   for (auto& [slot, device] : devices_) {
     {
       std::lock_guard lock(mutex_);
@@ -113,8 +133,8 @@ void device_pool::run(const job& j) {
     }
     load_outcome out{slot, j.line.model, j.line.revision, {}, {}};
     try {
-      auto loaded = device->load(j.line.model, source_of(j.line.definition, cluster_.slots[slot.value].kind));
-      if (out.problem = images_problem(j.line.definition, loaded.signature); out.problem.empty())
+      auto loaded = device->load(j.line.model, source_of(definition, cluster_.slots[slot.value].kind));
+      if (out.problem = images_problem(definition, loaded.signature); out.problem.empty())
         out.loaded = std::move(loaded);
       else
         device->unload(j.line.model);
@@ -124,6 +144,7 @@ void device_pool::run(const job& j) {
     } catch (const std::exception& e) {
       out.problem = e.what();
     }
+    out.problem = with_its_path(std::move(out.problem));
     j.done(std::move(out));
   }
 }

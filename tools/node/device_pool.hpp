@@ -10,15 +10,16 @@
 
 #include "actors/runtime/model_loader.hpp"
 #include "messages/cluster/cluster.hpp"
+#include "tools/node/file_images.hpp"
 
 namespace troupe {
 
 class device_pool final : public model_loader {
  public:
   /// `ready(slot)` is called from a device's thread, which holds no lock, when the device must be polled; it
-  /// may poll, start and unload by itself. `cluster` and `time` must outlive the pool. Throws model_error if
-  /// a GPU does not exist.
-  device_pool(const cluster_spec& cluster, node_id self, const clock& time,
+  /// may poll, start and unload by itself. Files that peers gave are loaded instead of those of the disk.
+  /// `cluster`, `time` and `files` must outlive the pool. Throws model_error if a GPU does not exist.
+  device_pool(const cluster_spec& cluster, node_id self, const clock& time, file_images& files,
               std::function<void(slot_id)> ready);
   ~device_pool() override;
 
@@ -39,8 +40,10 @@ class device_pool final : public model_loader {
   };
   void loop();
   void run(const job& j);
+  std::unique_ptr<memory_folder> received(const deployment& line);
 
   const cluster_spec& cluster_;
+  file_images& files_;
   std::map<slot_id, std::unique_ptr<device>> devices_;
   std::mutex mutex_;  // guards the members below
   std::condition_variable wake_;

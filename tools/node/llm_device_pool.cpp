@@ -158,7 +158,7 @@ llm_device_pool::llm_device_pool(const cluster_spec& cluster, node_id self, cons
     std::function<std::shared_ptr<llm::image_set>()> kept;
     if (images.keeps(e.model))
       kept = [&images, &m, model = e.model] {
-        if (auto known = images.find(model)) return known;
+        if (auto known = images.find(weights_of(model))) return known;
         throw model_error("the images of '" + m.name + "' were dropped before its engine took them");
       };
     const auto make = [&m, &time, ready, i, gpu, library, kept] {

@@ -47,42 +47,48 @@ node_images::node_images(const cluster_spec& cluster, node_id self) : cluster_(c
     own.library = std::make_shared<llm::image_library>(llm::heap_image_memory, lower_priority);
     if (has_place(llm_id{i})) capacity_ += rounded_up(own.bytes, large_blocks::alignment);
   }
-  if (const auto given = cluster.nodes[self.value].parameter_bytes; given > 0 && capacity_ > 0)
+  if (const auto given = cluster.nodes[self.value].parameter_bytes;
+      given > 0 && (capacity_ > 0 || keeps_model_files(cluster, self)))
     capacity_ = given;
 }
 
 void node_images::use_arena(registered_memory arena) {
   const auto blocks = large_blocks::in(arena);
-  for (auto& [_, m] : models_)
-    m.library->use([blocks](uint64_t bytes) -> llm::image_memory {
-      auto b = blocks->take(bytes);
-      if (!b) throw std::bad_alloc();
-      return {b->bytes, b->offset, std::move(b->owner), make_present};
-    });
+  const auto allocate = [blocks](uint64_t bytes) -> llm::image_memory {
+    auto b = blocks->take(bytes);
+    if (!b) throw std::bad_alloc();
+    return {b->bytes, b->offset, std::move(b->owner), make_present};
+  };
+  for (auto& [_, m] : models_) m.library->use(allocate);
+  files_.use(allocate, cluster_.scaling.chunk_bytes);
 }
 
-std::shared_ptr<llm::image_set> node_images::find(llm_id model) {
+std::shared_ptr<llm::image_set> node_images::find(weights_id model) {
+  if (are_model_files(model)) return files_.find(model);
   const std::scoped_lock lock(mutex_);
-  auto images = models_.at(model).images.lock();
+  auto images = models_.at(llm_of(model)).images.lock();
   return images && !images->failed() ? images : nullptr;
 }
 
-std::shared_ptr<llm::image_set> node_images::create(llm_id model) {
+std::shared_ptr<llm::image_set> node_images::create(weights_id model, uint64_t bytes) {
+  if (are_model_files(model)) return files_.create(model, bytes);
   const auto& spec = cluster_.llms[model.value];
-  auto& own = models_.at(model);
+  auto& own = models_.at(llm_of(model));
   auto images = own.library->create(spec.path, element_of(spec.type), cluster_.scaling.chunk_bytes);
   const std::scoped_lock lock(mutex_);
   own.images = images;
   return images;
 }
 
-void node_images::read(llm_id model, std::shared_ptr<llm::image_set> images) {
+void node_images::read(weights_id model, std::shared_ptr<llm::image_set> images) {
+  if (are_model_files(model)) return files_.read(model, std::move(images));
   const auto& spec = cluster_.llms[model.value];
-  models_.at(model).library->read(spec.path, std::move(images), static_cast<int>(spec.threads));
+  models_.at(llm_of(model)).library->read(spec.path, std::move(images), static_cast<int>(spec.threads));
 }
 
-uint64_t node_images::bytes(llm_id model) const {
-  const auto found = models_.find(model);
+uint64_t node_images::bytes(weights_id model) const {
+  if (are_model_files(model)) return files_.bytes(model);
+  const auto found = models_.find(llm_of(model));
   return found == models_.end() ? 0 : found->second.bytes;
 }
 

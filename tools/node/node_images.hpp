@@ -1,5 +1,5 @@
-// The images of a real node's language models that scale: read from checkpoints, in an arena that peers pull
-// from.
+// The images of a real node: of language models that scale, and of tensor models if it keeps their files, in
+// an arena that peers pull from.
 #pragma once
 #include <map>
 #include <memory>
@@ -8,6 +8,7 @@
 #include "gpu/llm/image_library.hpp"
 #include "gpu/llm/image_store.hpp"
 #include "messages/cluster/cluster.hpp"
+#include "tools/node/file_images.hpp"
 #include "transport/fabric/fabric.hpp"
 
 namespace troupe {
@@ -25,10 +26,13 @@ class node_images final : public llm::image_store {
   /// Whether engines of the model use these images, and load none by themselves.
   bool keeps(llm_id model) const { return models_.contains(model); }
 
-  std::shared_ptr<llm::image_set> find(llm_id model) override;
-  std::shared_ptr<llm::image_set> create(llm_id model) override;
-  void read(llm_id model, std::shared_ptr<llm::image_set> images) override;
-  uint64_t bytes(llm_id model) const override;
+  file_images& files() { return files_; }
+
+  std::shared_ptr<llm::image_set> find(weights_id model) override;
+  std::shared_ptr<llm::image_set> create(weights_id model, uint64_t bytes) override;
+  void read(weights_id model, std::shared_ptr<llm::image_set> images) override;
+  uint64_t bytes(weights_id model) const override;
+  void locate(weights_id files, const std::string& path) override { files_.locate(files, path); }
   uint64_t capacity() const override { return capacity_; }
 
  private:
@@ -39,6 +43,7 @@ class node_images final : public llm::image_store {
   };
   const cluster_spec& cluster_;
   std::map<llm_id, scaled> models_;
+  file_images files_;
   uint64_t capacity_ = 0;
   std::mutex mutex_;  ///< guards the `images` of models
 };

@@ -7,12 +7,12 @@ namespace troupe {
 real_devices::real_devices(const cluster_spec& cluster, node_id self, const clock& time)
     : cluster_(cluster),
       self_(self),
-      slots_(cluster, self, time,
+      images_(cluster, self),
+      slots_(cluster, self, time, images_.files(),
              [this](slot_id slot) {
                const direct_turns here;
                notify(role::gpu_worker, slot.value);
              }),
-      images_(cluster, self),
       engines_(cluster, self, time, images_, [this](engine_id id) { notify(role::llm_engine, id.value); }) {}
 
 void real_devices::notify(role kind, uint32_t index) {
@@ -24,7 +24,7 @@ device_part real_devices::part() {
           slots_,
           [this](engine_id id) -> llm::engine_device& { return engines_.at(id); },
           [this](llm_id model) { return engines_.adapters_of(model); },
-          scales_models(cluster_) ? &images_ : nullptr,
+          moves_weights(cluster_) ? &images_ : nullptr,
           [this](registered_memory arena) { images_.use_arena(arena); }};
 }
 

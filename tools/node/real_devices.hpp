@@ -34,8 +34,8 @@ class real_devices {
   const cluster_spec& cluster_;
   const node_id self_;
   std::atomic<post*> post_{nullptr};  // set before the first batch starts
-  device_pool slots_;
   node_images images_;
+  device_pool slots_;
   llm_device_pool engines_;
 };
 

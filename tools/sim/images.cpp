@@ -17,11 +17,11 @@ namespace {
 constexpr uint32_t image_layers = 5;
 constexpr duration layer_read = 5ms;
 
-uint64_t word_of(llm_id model, uint32_t layer, uint64_t place) {
+uint64_t word_of(weights_id model, uint32_t layer, uint64_t place) {
   return llm::mixed(place, llm::mixed(layer, llm::mixed(model.value, fnv_start)));
 }
 
-void write_layer(llm_id model, uint32_t layer, std::span<std::byte> to) {
+void write_layer(weights_id model, uint32_t layer, std::span<std::byte> to) {
   for (size_t i = 0; i < to.size(); i += sizeof(uint64_t)) {
     const auto word = word_of(model, layer, i);
     std::memcpy(to.data() + i, &word, sizeof word);
@@ -30,7 +30,7 @@ void write_layer(llm_id model, uint32_t layer, std::span<std::byte> to) {
 
 }  // namespace
 
-std::string problem_with_layer(llm_id model, uint32_t layer, std::span<const std::byte> bytes) {
+std::string problem_with_layer(weights_id model, uint32_t layer, std::span<const std::byte> bytes) {
   for (size_t i = 0; i < bytes.size(); i += sizeof(uint64_t)) {
     const auto word = word_of(model, layer, i);
     if (std::memcmp(bytes.data() + i, &word, sizeof word) != 0)
@@ -40,23 +40,24 @@ std::string problem_with_layer(llm_id model, uint32_t layer, std::span<const std
 }
 
 sim_images::sim_images(const cluster_spec& cluster, node_id self, const image_sizes& sizes, later after,
-                       std::function<void(llm_id)> complete)
+                       std::function<void(weights_id)> complete)
     : cluster_(cluster),
       self_(self),
       sizes_(sizes),
       after_(std::move(after)),
       complete_(std::move(complete)) {
-  std::vector<llm_id> here;
+  std::vector<weights_id> here;
   for (const auto& e : cluster.engines)
-    if (e.node == self && cluster.llms[e.model.value].scales && std::ranges::count(here, e.model) == 0)
-      here.push_back(e.model);
+    if (const auto m = weights_of(e.model);
+        e.node == self && cluster.llms[e.model.value].scales && std::ranges::count(here, m) == 0)
+      here.push_back(m);
   for (const auto m : here)
     capacity_ += (bytes(m) + large_blocks::alignment - 1) / large_blocks::alignment * large_blocks::alignment;
   if (const auto given = cluster.nodes[self.value].parameter_bytes; given > 0 && capacity_ > 0)
     capacity_ = given;
 }
 
-std::vector<uint64_t> sim_images::layer_bytes(llm_id model) const {
+std::vector<uint64_t> sim_images::layer_bytes(weights_id model) const {
   std::vector<uint64_t> out;
   if (model.value < sizes_.models.size() && !sizes_.models[model.value].layer_bytes.empty()) {
     for (const auto b : sizes_.models[model.value].layer_bytes)
@@ -70,7 +71,7 @@ std::vector<uint64_t> sim_images::layer_bytes(llm_id model) const {
   return out;
 }
 
-image_origin sim_images::origin(llm_id model) const {
+image_origin sim_images::origin(weights_id model) const {
   return model.value < sizes_.models.size() ? sizes_.models[model.value].origin : image_origin::unspecified;
 }
 
@@ -86,16 +87,16 @@ duration sim_images::read_time(image_origin from, uint64_t layer_bytes) const {
   return duration{static_cast<int64_t>(static_cast<double>(layer_bytes * sizes_.scale) * 8 / gbit_per_s)};
 }
 
-uint64_t sim_images::bytes(llm_id model) const {
+uint64_t sim_images::bytes(weights_id model) const {
   uint64_t out = 0;
   for (const auto b : layer_bytes(model))
     out += (b + llm::image_alignment - 1) / llm::image_alignment * llm::image_alignment;
   return out;
 }
 
-std::shared_ptr<llm::image_set> sim_images::find(llm_id model) { return images_[model].lock(); }
+std::shared_ptr<llm::image_set> sim_images::find(weights_id model) { return images_[model].lock(); }
 
-std::shared_ptr<llm::image_set> sim_images::create(llm_id model) {
+std::shared_ptr<llm::image_set> sim_images::create(weights_id model, uint64_t) {
   auto images = std::make_shared<llm::image_set>(
       layer_bytes(model), llm::image_format{},
       [this](uint64_t bytes) -> llm::image_memory {
@@ -114,7 +115,7 @@ std::shared_ptr<llm::image_set> sim_images::create(llm_id model) {
 }
 
 /// A layer at a time, until nobody else has the images.
-void sim_images::read(llm_id model, std::shared_ptr<llm::image_set> images) {
+void sim_images::read(weights_id model, std::shared_ptr<llm::image_set> images) {
   if (images->complete()) return;
   const auto layer_bytes = images->memory(images->ready()).size();
   const auto from = origin(model);

@@ -37,7 +37,7 @@ struct bytes_read {
 };
 
 /// Why these are not the bytes of the layer; empty: they are.
-std::string problem_with_layer(llm_id model, uint32_t layer, std::span<const std::byte> bytes);
+std::string problem_with_layer(weights_id model, uint32_t layer, std::span<const std::byte> bytes);
 
 class sim_images final : public llm::image_store {
  public:
@@ -45,46 +45,47 @@ class sim_images final : public llm::image_store {
   using later = std::function<void(duration, std::function<void()>)>;
   /// `complete`: a model's images are. The references outlive this.
   sim_images(const cluster_spec& cluster, node_id self, const image_sizes& sizes, later after,
-             std::function<void(llm_id)> complete);
+             std::function<void(weights_id)> complete);
 
   void use_arena(registered_memory arena) { blocks_ = large_blocks::in(arena); }
   /// A factor of the time that reading takes from now on.
   void set_slowness(double factor) { slowness_ = factor; }
 
-  std::shared_ptr<llm::image_set> find(llm_id model) override;
-  std::shared_ptr<llm::image_set> create(llm_id model) override;
-  void read(llm_id model, std::shared_ptr<llm::image_set> images) override;
-  uint64_t bytes(llm_id model) const override;
+  std::shared_ptr<llm::image_set> find(weights_id model) override;
+  std::shared_ptr<llm::image_set> create(weights_id model, uint64_t bytes) override;
+  void read(weights_id model, std::shared_ptr<llm::image_set> images) override;
+  uint64_t bytes(weights_id model) const override;
   uint64_t capacity() const override { return capacity_; }
+  void locate(weights_id, const std::string&) override {}  // simulated tensor models have no files
   const bytes_read& read() const { return read_; }
   /// Models whose images arrive.
-  std::vector<llm_id> filling() const {
-    std::vector<llm_id> out;
+  std::vector<weights_id> filling() const {
+    std::vector<weights_id> out;
     for (const auto& [model, kept] : images_)
       if (const auto images = kept.lock(); images && !images->complete()) out.push_back(model);
     return out;
   }
-  bool has_all(llm_id model) {
+  bool has_all(weights_id model) {
     const auto images = find(model);
     return images && images->complete();
   }
 
  private:
   /// In memory.
-  std::vector<uint64_t> layer_bytes(llm_id model) const;
-  image_origin origin(llm_id model) const;
+  std::vector<uint64_t> layer_bytes(weights_id model) const;
+  image_origin origin(weights_id model) const;
   duration read_time(image_origin from, uint64_t layer_bytes) const;
 
   const cluster_spec& cluster_;
   const node_id self_;
   const image_sizes& sizes_;
   const later after_;
-  const std::function<void(llm_id)> complete_;
+  const std::function<void(weights_id)> complete_;
   bytes_read read_;
   uint64_t capacity_ = 0;
   double slowness_ = 1;
   std::shared_ptr<large_blocks> blocks_;
-  std::map<llm_id, std::weak_ptr<llm::image_set>> images_;
+  std::map<weights_id, std::weak_ptr<llm::image_set>> images_;
 };
 
 }  // namespace troupe::sim

@@ -67,7 +67,7 @@ plan_check::transfers plan_check::arriving(const pool& p, bool all) {
   return out;
 }
 
-bool plan_check::has(const pool& p, llm_id model, node_id node) {
+bool plan_check::has(const pool& p, weights_id model, node_id node) {
   const auto s = p.shards.find(node);
   const auto o = p.orders.find({model, node});
   return s != p.shards.end() && (o == p.orders.end() || !o->second.drop) &&

@@ -29,8 +29,8 @@ class plan_check {
   void ended(node_id at) { pools_.erase(at); }
 
  private:
-  using image = std::pair<llm_id, node_id>;    ///< of a model, on a node
-  using transfers = std::map<image, node_id>;  ///< from which nodes images arrive
+  using image = std::pair<weights_id, node_id>;  ///< of a model, on a node
+  using transfers = std::map<image, node_id>;    ///< from which nodes images arrive
   struct order {
     bool drop = false;
     node_id from = {};   ///< unless it is a drop
@@ -48,7 +48,7 @@ class plan_check {
   void forget(pool& p, node_id node);
   /// `all`: also those that were ordered and shown, and may have lost their sources since.
   static transfers arriving(const pool& p, bool all);
-  static bool has(const pool& p, llm_id model, node_id node);
+  static bool has(const pool& p, weights_id model, node_id node);
   void check_successors(const transfers& after, const image& placed, node_id from);
 
   violations& violations_;

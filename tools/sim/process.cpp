@@ -68,15 +68,15 @@ std::unique_ptr<llm::engine_device> process::make_engine(engine_id id) {
   auto o = engine_options_of(env.cluster.llms[model.value], env.seed + id.value);
   o.steps_ahead = env.steps_ahead;
   if (env.cluster.llms[model.value].scales) {
-    o.images = [this, model] {
+    o.images = [this, model = weights_of(model)] {
       if (auto known = images_.find(model)) return known;
-      auto own = images_.create(model);
+      auto own = images_.create(model, 0);
       images_.read(model, own);
       return own;
     };
     o.ready = [this, id] { runtime_->post().send({self_, {}, role::llm_engine, id.value}, device_ready{}); };
     o.misused = [this](const std::string& what) { environment_.misused(what); };
-    o.image_problem = [this, model](uint32_t layer, std::span<const std::byte> image) {
+    o.image_problem = [this, model = weights_of(model)](uint32_t layer, std::span<const std::byte> image) {
       auto problem = problem_with_layer(model, layer, image);
       if (!problem.empty()) environment_.wrong_weights(problem);
       return problem;

@@ -45,7 +45,7 @@ class process final : private control_lane, private sim_port, private model_load
     duration turn_interval{};  ///< as in `caf_host_timing`
     uint32_t steps_ahead = 1;  ///< as in `world_options`
     const image_sizes& image_size;
-    std::function<void(llm_id)> images_complete;
+    std::function<void(weights_id)> images_complete;
   };
 
   /// Precondition: the node's process has begun on the timeline. `number` is unique.

@@ -40,11 +40,11 @@ void shard_order_check::sent(node_id by, std::span<const envelope> together) {
   for (const auto& e : together) {
     if (e.from.kind != role::parameter_shard) continue;
     if (const auto* b = std::get_if<begin_link>(&e.body)) {
-      const auto order = placed.find(llm_id{e.to.index});
+      const auto order = placed.find(b->model);
       if (order == placed.end() || order->second != b->from)
         violations_.add("term", fmt::format("node {} is to pull model {} from node {}, which no order of the "
                                             "latest term says",
-                                            by.value, e.to.index, b->from.value));
+                                            by.value, b->model.value, b->from.value));
     }
     if (const auto* i = std::get_if<shard_inventory>(&e.body))
       if (!std::ranges::equal(i->images, placed, {}, &image_state::model,
@@ -56,7 +56,7 @@ void shard_order_check::sent(node_id by, std::span<const envelope> together) {
   }
 }
 
-std::optional<node_id> shard_order_check::source(llm_id model, node_id at) const {
+std::optional<node_id> shard_order_check::source(weights_id model, node_id at) const {
   const auto s = shards_.find(at);
   if (s == shards_.end()) return std::nullopt;
   const auto order = s->second.placed.find(model);

@@ -24,7 +24,7 @@ class shard_order_check {
 
   /// The node from which the images of a model come to a node by its latest order, the node itself if it
   /// reads the checkpoint; nothing: there is no order to place them.
-  std::optional<node_id> source(llm_id model, node_id at) const;
+  std::optional<node_id> source(weights_id model, node_id at) const;
   /// Orders of former leaders that reached a shard.
   uint64_t old_orders() const { return old_orders_; }
 
@@ -32,7 +32,7 @@ class shard_order_check {
   struct shard {
     group_filter filter;
     term_id term;
-    std::map<llm_id, node_id> placed;  ///< with their sources
+    std::map<weights_id, node_id> placed;  ///< with their sources
   };
   /// Whether an order of this term is to be carried out.
   bool accepts(shard& s, term_id term);

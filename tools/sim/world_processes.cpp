@@ -39,7 +39,7 @@ void world::state::begin_process(node_id id) {
                            options.instant ? duration{} : usual_timing.interval,
                            options.steps_ahead,
                            options.images,
-                           [this, id](llm_id) { images_complete(id); }});
+                           [this, id](weights_id) { images_complete(id); }});
 }
 
 void world::state::end_process(node_id id, bool reset) {
@@ -51,7 +51,7 @@ void world::state::end_process(node_id id, bool reset) {
   time.end_process(id);
   network.crash(id, reset);
   for (uint32_t m = 0; m < cluster.llms.size(); ++m)
-    if (n.running->images().has_all(llm_id{m})) holder_died[llm_id{m}] = time.now();
+    if (n.running->images().has_all({m})) holder_died[weights_id{m}] = time.now();
   n.running->kill();
   settle();
   const auto number = n.running->number();

@@ -36,7 +36,7 @@ void world::state::scale() {
   const auto& chain = options.scaling.chain;
   for (size_t i = 1; i < chain.size(); ++i)
     runtime_of(chain[i])->post().send({chain[i], {}, role::parameter_shard, 0},
-                                      place_copy{term_of_orders, llm_id{0}, chain[i - 1]});
+                                      place_copy{term_of_orders, weights_id{0}, chain[i - 1]});
   settle();
 }
 

@@ -80,7 +80,7 @@ struct world::state final : device_watch {
   void watch_scale();
   void watch_engines();
   void check_sequences(node_id id);
-  void check_drop(node_id at, llm_id model);
+  void check_drop(node_id at, weights_id model);
   /// Runs until every model has the instances that are wanted, or for some seconds at most. Without effect
   /// if some nodes have died for good.
   void check_instances();
@@ -121,8 +121,8 @@ struct world::state final : device_watch {
   llm_operator disturbing;
   administrator changing;
   std::vector<member> nodes;
-  uint64_t processes = 0;                  ///< begun so far
-  std::map<llm_id, duration> holder_died;  ///< when a process with all images of the model last ended
+  uint64_t processes = 0;                      ///< begun so far
+  std::map<weights_id, duration> holder_died;  ///< when a process with all images of the model last ended
   duration faults_end{};
   duration scaled_at{};                                        ///< true time of the orders to scale
   image_traffic before_scaling;                                ///< bytes at that time

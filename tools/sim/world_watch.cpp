@@ -137,7 +137,7 @@ void world::state::check_sequences(node_id id) {
 }
 
 /// A node gives up its images of a model only if others have them, as far as anybody can know.
-void world::state::check_drop(node_id at, llm_id model) {
+void world::state::check_drop(node_id at, weights_id model) {
   const auto& n = nodes[at.value];
   if (!n.running || !n.running->images().has_all(model)) return;
   for (uint32_t i = 0; i < nodes.size(); ++i)

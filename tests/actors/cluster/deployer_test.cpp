@@ -18,6 +18,30 @@ TEST_CASE("deployer: a deployment ends once every worker has the model") {
   CHECK(all.models_on(left) == 1);
 }
 
+TEST_CASE("deployer: a model is loaded once its files have come, or do not come") {
+  deployers all;
+  const auto reply = all.ask(head, deploy{0, "resnet file", 10s});
+  const auto model = all.line_on(left).model;
+  CHECK(all.loads(left) == 0);
+  all.deliver(left, files_settled{{model.value + 1}});
+  CHECK(all.loads(left) == 0);
+  for (const auto node : {left, right}) {
+    all.deliver(node, files_settled{model});
+    CHECK(all.loads(node) == 1);
+    all.deliver(node, files_settled{model});
+    CHECK(all.loads(node) == 1);
+    all.end_load(node);
+  }
+  REQUIRE(*reply);
+  CHECK((*reply)->complete);
+  all.ask(head, undeploy{0, "resnet", {}});
+  for (const auto node : {head, left, right}) all.idle(node);
+  const auto again = all.ask(head, redeploy{0, "resnet", 10s});
+  CHECK(all.loads(left) == 0);
+  all.deliver(left, files_settled{model});
+  CHECK(all.next_load(left).wanted == deployment_state::deployed);
+}
+
 TEST_CASE("deployer: all nodes load a model by the engine that the leader decided, also later") {
   deployers all;
   all.ask(left, deploy{0, "resnet openvino", 10s});

@@ -154,7 +154,7 @@ class deployers : control_lane {
               caf::make_message(r)});
     };
     n.deployments =
-        spawn<deployer>(system_, deployer::environment{cluster_, node, time_, *this, n, read,
+        spawn<deployer>(system_, deployer::environment{cluster_, node, time_, *this, n, true, read,
                                                        [this](const caf::actor&, time_point) { ++wake_ups_; },
                                                        [] {}, [](const std::string&) {},
                                                        [this](const std::string& w) {
@@ -192,12 +192,14 @@ class deployers : control_lane {
             [](wake_atom) {},
             [](drain_atom) {}};
   }
-  /// "NAME", or "NAME big" for another definition, or "NAME openvino" for a file that OpenVINO runs.
+  /// "NAME", or "NAME big" for another definition, or "NAME openvino" for a file that OpenVINO runs, or "NAME
+  /// file" for one that nodes get from each other.
   static deployer::model_reading read(const std::string& text) {
     model_spec m;
     m.name = text.substr(0, text.find(' '));
     m.max_batch = text == m.name ? 1 : 64;
     if (text.ends_with(" openvino")) m.decided_engine = model_engine::openvino;
+    if (text.ends_with(" file")) m.path = "/models/" + m.name;
     return {m, {}};
   }
   /// Discards frames to an earlier incarnation of a node, as its node actor does.

@@ -17,6 +17,7 @@ deployer_protocol::behavior_type scripted_deployer(Frame frame, Change change) {
           [](const leadership&) {},
           [](const load_outcome&) {},
           [](const model_idle&) {},
+          [](const files_settled&) {},
           [](const report_query&) {},
           [](wake_atom) {},
           [change](const deploy& c) { return change(c); },

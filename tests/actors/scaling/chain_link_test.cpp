@@ -27,14 +27,13 @@ struct link_parts {
 /// A link whose node has empty images of the model, with two sources that are up.
 struct link_stage : link_parts, stage<chain_link> {
   explicit link_stage(uint32_t window = 2)
-      : stage({worker_node, {12}, role::chain_link, 0}, chain_link::options{{0}, window}, cluster, memory,
-              store) {
+      : stage({worker_node, {12}, role::chain_link, 0}, window, cluster, memory, store) {
     deliver(node_up{first_source, {40}});
     deliver(node_up{second_source, {50}});
   }
   static address shard_of(node_id n) { return {n, {n.value * uint64_t{10}}, role::parameter_shard, 0}; }
 
-  void begin(node_id from) { deliver(begin_link{from, ++order}); }
+  void begin(node_id from) { deliver(begin_link{{0}, from, ++order}); }
   /// Begins, and checks what the source is asked for.
   uint64_t follow(node_id from, uint32_t first = 0) {
     begin(from);
@@ -77,14 +76,18 @@ struct link_stage : link_parts, stage<chain_link> {
     CHECK(all.back().second.order == order);
     return all.back().second;
   }
-  chain_link_state state() { return run_command<chain_link_state>(*this, get_state{}); }
+  link_state state() {
+    const auto s = run_command<chain_link_state>(*this, get_state{});
+    REQUIRE(s.links.size() == 1);
+    return s.links[0];
+  }
   bool images_are_whole() const {
     for (uint32_t c = 0; c < tiny_chunks; ++c)
       if (!std::ranges::equal(images->chunk_memory(c), pattern_of(*images, c))) return false;
     return images->complete();
   }
 
-  std::shared_ptr<llm::image_set> images = store.create({0});
+  std::shared_ptr<llm::image_set> images = store.create({0}, 0);
   uint64_t order = 0;
 };
 
@@ -254,7 +257,7 @@ TEST_CASE("chain link: other images wait for the pulls that write to the former 
   s.end_pull();
   const auto former = std::exchange(s.images, nullptr);
   s.store.forget({0});
-  s.images = s.store.create({0});
+  s.images = s.store.create({0}, 0);
   s.begin(second_source);
   CHECK(s.out.silent());
   s.end_pull();
@@ -277,7 +280,7 @@ TEST_CASE("chain link: other images wait for the pulls that write to the former 
     CHECK(s.told().pulled == 39);
   }
   SUBCASE("unless the shard has given them up") {
-    s.deliver(end_link{++s.order});
+    s.deliver(end_link{{0}, ++s.order});
     CHECK(s.told().busy);
     s.end_pull();
     CHECK_FALSE(s.told().busy);
@@ -362,10 +365,10 @@ TEST_CASE("chain link: there is nothing to pull for complete images, or without 
 
 TEST_CASE("chain link: an order to end stops further pulls, and is answered when none writes any more") {
   link_stage s;
-  s.deliver(end_link{++s.order});
+  s.deliver(end_link{{0}, ++s.order});
   CHECK_FALSE(s.told().busy);
   s.announce(first_source, s.follow(first_source), 0, tiny_chunks);
-  s.deliver(end_link{++s.order});
+  s.deliver(end_link{{0}, ++s.order});
   CHECK(s.told().busy);
   s.end_pull();
   CHECK(s.under_way() == chunk_numbers{1});

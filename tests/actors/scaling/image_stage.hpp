@@ -47,28 +47,34 @@ inline void write_all_chunks(llm::image_set& images) {
 /// Images at offsets of an arena. Reads are only noted.
 class tiny_image_store final : public llm::image_store {
  public:
-  std::shared_ptr<llm::image_set> find(llm_id model) override {
+  std::shared_ptr<llm::image_set> find(weights_id model) override {
     auto images = images_[model].lock();
     return images && !images->failed() ? images : nullptr;
   }
-  std::shared_ptr<llm::image_set> create(llm_id model) override {
-    REQUIRE(find(model) == nullptr);
+  std::shared_ptr<llm::image_set> create(weights_id model, uint64_t bytes) override {
+    REQUIRE((are_model_files(model) || find(model) == nullptr));
     if (full) throw std::bad_alloc();
     if (!problem.empty()) throw std::runtime_error(problem);
-    auto images = std::make_shared<llm::image_set>(tiny_layer_bytes, llm::image_format{}, allocator(),
-                                                   tiny_chunk_bytes);
+    const auto files = std::array{bytes};
+    const auto layers = are_model_files(model) ? std::span<const uint64_t>(files) : tiny_layer_bytes;
+    auto images =
+        std::make_shared<llm::image_set>(layers, llm::image_format{}, allocator(), tiny_chunk_bytes);
     images_[model] = images;
     return images;
   }
-  void read(llm_id, std::shared_ptr<llm::image_set> images) override {
+  void read(weights_id, std::shared_ptr<llm::image_set> images) override {
     if (!problem.empty()) throw std::runtime_error(problem);
     reads.push_back(std::move(images));
   }
-  uint64_t bytes(llm_id) const override { return 192; }
+  uint64_t bytes(weights_id model) const override { return are_model_files(model) ? bytes_on_disk : 192; }
   uint64_t capacity() const override { return 1000; }
   /// Images of the next `find` are others; the former ones live as long as their users.
-  void forget(llm_id model) { images_.erase(model); }
+  void forget(weights_id model) { images_.erase(model); }
 
+  void locate(weights_id, const std::string& path) override { located.push_back(path); }
+
+  std::vector<std::string> located;
+  uint64_t bytes_on_disk = 0;  ///< of files of tensor models
   bool full = false, in_arena = true, machine_has_memory = true;
   std::string problem;
   std::vector<std::shared_ptr<llm::image_set>> reads;  ///< of these
@@ -82,7 +88,7 @@ class tiny_image_store final : public llm::image_store {
       return memory;
     };
   }
-  std::map<llm_id, std::weak_ptr<llm::image_set>> images_;
+  std::map<weights_id, std::weak_ptr<llm::image_set>> images_;
   uint64_t next_offset_ = 0;
 };
 

@@ -109,7 +109,7 @@ TEST_CASE("copy plan: a node whose source is gone gets another one") {
   SUBCASE("the source is down") {
     v.view.nodes.erase(v.view.nodes.begin());
     CHECK(v.plan(one) == "1>1");
-    v.view.nodes[1].images.push_back({llm_id{0}, 5, 5, false, {}, 10 * megabyte});
+    v.view.nodes[1].images.push_back({weights_id{0}, 5, 5, false, {}, 10 * megabyte});
     CHECK(v.plan(one) == "2>1");
   }
   SUBCASE("the source came back empty") {
@@ -224,7 +224,7 @@ TEST_CASE("copy plan: images wait for room, and until the old ones are gone") {
   CHECK(v.plan({to_node(1)}).empty());
   v[1].capacity = 20 * megabyte;
   CHECK(v.plan({to_node(1)}) == "0>1");
-  v[1].going[0].model = llm_id{0};
+  v[1].going[0].model = weights_id{0};
   CHECK(v.plan({to_node(1)}).empty());
 }
 
@@ -305,4 +305,62 @@ TEST_CASE("copy plan: a node with a problem gets nothing, and forgets it when no
   CHECK(v.plan() == "-0");
   v.view.copies = 2;
   CHECK(v.plan() == "1>2");
+}
+
+TEST_CASE("copy plan: files of a tensor model are read where the disk has them, and wait without it") {
+  constexpr auto files = weights_of(model_id{2});
+  small_view v(3, {});
+  v.view.copies = 2;  // of language models
+  v.view.models.push_back({files, "m", 0, 640});
+  const auto lists = [&](uint32_t node, uint64_t on_disk) -> image_state& {
+    auto& i = v[node].images.emplace_back();
+    i.model = files;
+    i.on_disk = on_disk;
+    return i;
+  };
+  cluster_spec plain;
+  plain.nodes.resize(3);
+  std::vector<copy_target> wanted;
+  const auto plan = [&] { return plan_copies(v.view, wanted, link_rates(plain)); };
+  lists(0, 0);
+  wanted.push_back({node_id{0}, files});
+  CHECK(plan().places.empty());
+  lists(1, 600);  // others of that name
+  wanted.push_back({node_id{1}, files});
+  CHECK(plan().places.empty());
+  lists(2, 640);
+  wanted.push_back({node_id{2}, files});
+  auto places = plan().places;
+  REQUIRE(places.size() == 3);
+  CHECK(places[0] == copy_place{node_id{2}, files, node_id{2}});
+  CHECK(places[1].from == node_id{2});
+  CHECK(places[1].bytes == 640);
+  CHECK(places[2].from == places[1].node);
+  auto& whole = v[2].images.back();
+  whole.chunks = whole.ready = 5;
+  whole.bytes = 640;
+  places = plan().places;
+  REQUIRE(places.size() == 2);
+  CHECK(places[0].from == node_id{2});
+  CHECK(plan().drops.empty());
+  auto& part = v[0].images.back();  // its sources have died
+  part.chunks = 5, part.ready = 3, part.bytes = 640;
+  whole = {};
+  whole.model = files;
+  whole.on_disk = 640;
+  places = plan().places;
+  REQUIRE(places.size() == 3);
+  CHECK(places[0] == copy_place{node_id{2}, files, node_id{2}});
+  CHECK(plan().drops.empty());
+}
+
+TEST_CASE("copy plan: engines get no room from files of tensor models") {
+  small_view v(1, {1});
+  v.places();
+  auto& files = v[0].images.emplace_back();
+  files.model = weights_of(model_id{0});
+  files.chunks = files.ready = 1;
+  files.bytes = 95 * megabyte;
+  v.view.copies = 0;
+  CHECK(v.choose() == "short of 0");
 }

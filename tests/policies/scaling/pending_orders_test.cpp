@@ -10,8 +10,8 @@ namespace {
 
 using enum instance_stage;
 
-copy_place place_on(uint32_t node, uint32_t from) { return {node_id{node}, llm_id{0}, node_id{from}}; }
-copy_drop drop_on(uint32_t node) { return {node_id{node}, llm_id{0}}; }
+copy_place place_on(uint32_t node, uint32_t from) { return {node_id{node}, weights_id{0}, node_id{from}}; }
+copy_drop drop_on(uint32_t node) { return {node_id{node}, weights_id{0}}; }
 
 instance_stage expected_stage(instance_stage now, instance_stage to) {
   small_view v(1);
@@ -83,7 +83,7 @@ TEST_CASE("pending orders: images that are placed are expected to fill, without 
   o.send(copy_plan{{place_on(1, 0)}, {}});
   auto e = o.expected(v.view);
   REQUIRE(e.nodes[1].images.size() == 1);
-  CHECK(e.nodes[1].images[0] == image_state{llm_id{0}, 0, 0, true, node_id{0}, 10 * megabyte});
+  CHECK(e.nodes[1].images[0] == image_state{weights_id{0}, 0, 0, true, node_id{0}, 10 * megabyte});
   v.image(1, 0, 3).from = node_id{7};
   e = o.expected(v.view);
   CHECK(e.nodes[1].images[0].filling);
@@ -140,4 +140,18 @@ TEST_CASE("pending orders: of one image there is one order, except that a source
   CHECK(sent({{place_on(1, 2)}, {}}) == 1);
   CHECK(o.copies().places == std::vector{place_on(1, 2)});
   CHECK(o.copies().drops == std::vector{drop_on(0)});
+}
+
+TEST_CASE("pending orders: a copy of files that their node does not want any more is forgotten") {
+  constexpr auto files = weights_of(model_id{2});
+  small_view v(2, {});
+  v.view.models.push_back({files, "m", 0, 640});
+  v[1].images.emplace_back().model = files;
+  pending_orders pending;
+  pending.expected(v.view);
+  CHECK(pending.send(copy_plan{{{node_id{1}, files, node_id{0}, {}, 640}}, {}}).places.size() == 1);
+  CHECK(pending.expected(v.view).nodes[1].images[0].filling);
+  v[1].images.clear();
+  CHECK(pending.expected(v.view).nodes[1].images.empty());
+  CHECK(pending.copies().places.empty());
 }

@@ -16,11 +16,11 @@ struct small_view {
     view.copies = copies;
     for (uint32_t n = 0; n < nodes; ++n) view.nodes.push_back({node_id{n}, 100 * megabyte, 0, false, {}});
     for (uint32_t m = 0; m < wanted.size(); ++m)
-      view.models.push_back({llm_id{m}, std::to_string(m), wanted[m], 10 * megabyte});
+      view.models.push_back({weights_id{m}, std::to_string(m), wanted[m], 10 * megabyte});
   }
   scaling_view::place& place(uint32_t node, uint32_t model = 0, instance_stage stage = instance_stage::idle) {
     view.places.push_back(
-        {engine_id{static_cast<uint32_t>(view.places.size())}, llm_id{model}, node_id{node}, stage});
+        {engine_id{static_cast<uint32_t>(view.places.size())}, weights_id{model}, node_id{node}, stage});
     return view.places.back();
   }
   /// A place of the model on each node.
@@ -29,7 +29,7 @@ struct small_view {
     return *this;
   }
   image_state& image(uint32_t node, uint32_t model = 0, uint32_t ready = 5) {
-    view.nodes[node].images.push_back({llm_id{model}, 5, ready, false, {}, 10 * megabyte});
+    view.nodes[node].images.push_back({weights_id{model}, 5, ready, false, {}, 10 * megabyte});
     return view.nodes[node].images.back();
   }
   image_state& filling(uint32_t node, uint32_t from, uint32_t model = 0, uint32_t ready = 1) {
@@ -61,7 +61,7 @@ struct small_view {
     cluster_spec plain;
     plain.nodes.resize(view.nodes.size());
     std::string out;
-    const auto add = [&](llm_id m, const std::string& s) {
+    const auto add = [&](weights_id m, const std::string& s) {
       out += (out.empty() ? "" : ", ") + (m.value == 0 ? "" : std::to_string(m.value) + ":") + s;
     };
     const auto p = plan_copies(view, targets, link_rates(cluster == nullptr ? plain : *cluster));
@@ -73,6 +73,6 @@ struct small_view {
   scaling_view view;
 };
 
-inline copy_target to_node(uint32_t node, uint32_t model = 0) { return {node_id{node}, llm_id{model}}; }
+inline copy_target to_node(uint32_t node, uint32_t model = 0) { return {node_id{node}, weights_id{model}}; }
 
 }  // namespace troupe

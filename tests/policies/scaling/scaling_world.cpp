@@ -10,7 +10,7 @@ scaling_world::scaling_world(uint64_t seed) : seed_(seed), random_(seed, "scalin
   ample_ = chance(2) == 0;
   domains_ = chance(5) == 0;
   for (uint32_t m = 0; m < models; ++m)
-    models_.push_back({llm_id{m}, std::to_string(m), chance(nodes + 1), 1000 * (1 + chance(3))});
+    models_.push_back({weights_id{m}, std::to_string(m), chance(nodes + 1), 1000 * (1 + chance(3))});
   cluster_spec cluster;
   uint32_t engines = 0;
   for (uint32_t n = 0; n < nodes; ++n) {
@@ -41,7 +41,7 @@ void scaling_world::expect(bool ok, const std::string& what) {
   if (!ok && violation_.empty()) violation_ = "seed " + std::to_string(seed_) + ": " + what;
 }
 
-image_state* scaling_world::image(node& n, llm_id m) {
+image_state* scaling_world::image(node& n, weights_id m) {
   const auto found = std::ranges::find(n.is.images, m, &image_state::model);
   return found == n.is.images.end() ? nullptr : &*found;
 }

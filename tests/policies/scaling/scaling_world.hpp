@@ -57,7 +57,7 @@ class scaling_world {
   void expect(bool ok, const std::string& what);
   uint32_t chance(uint32_t n) { return static_cast<uint32_t>(random_.below(n)); }
   node& any_node() { return nodes_[chance(static_cast<uint32_t>(nodes_.size()))]; }
-  image_state* image(node& n, llm_id m);
+  image_state* image(node& n, weights_id m);
 
   void die(node& n);
   void come_back(node& n);
@@ -85,7 +85,7 @@ class scaling_world {
   std::vector<node> nodes_;
   link_rates rates_{cluster_spec{}};
   pending_orders pending_;
-  std::vector<llm_id> short_of_places_;
+  std::vector<weights_id> short_of_places_;
   std::string violation_;
   uint64_t orders_ = 0;
 };

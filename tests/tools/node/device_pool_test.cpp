@@ -15,7 +15,8 @@ TEST_CASE("device_pool: destruction waits for the device that is loading, not fo
   for (int i = 0; i < devices; ++i)
     cluster.slots.push_back({.node = node_id{0}, .kind = device_kind::emulated});
   const machine_clock time;
-  device_pool pool(cluster, node_id{0}, time, [](slot_id) {});
+  file_images files;
+  device_pool pool(cluster, node_id{0}, time, files, [](slot_id) {});
   deployment line{1, model_id{0}, deployment_state::deployed, {}};
   line.definition.name = "m";
   line.definition.latency = {1ms, 1ms};
@@ -36,5 +37,6 @@ TEST_CASE("device_pool: a missing GPU is refused at once") {
   cluster_spec cluster;
   cluster.slots.push_back({.node = node_id{0}, .kind = device_kind::cuda, .gpu = 4095});
   const machine_clock time;
-  CHECK_THROWS_AS(device_pool(cluster, node_id{0}, time, [](slot_id) {}), model_error);
+  file_images files;
+  CHECK_THROWS_AS(device_pool(cluster, node_id{0}, time, files, [](slot_id) {}), model_error);
 }
