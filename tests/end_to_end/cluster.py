@@ -21,12 +21,12 @@ class Cluster:
     """Two nodes, `head` (gateway and scheduler) and `worker`, in processes of their own. A context manager.
 
     `workers` names other or more workers, `frontends` more gateways, `line` a scheduler and standbys on nodes of their own,
-    `domains` one for each worker, `device` says what workers run on, and `model_text` replaces the models; it may have
+    `domains` one for each worker, `worker_keys` more keys of workers, `device` says what workers run on, and `model_text` replaces the models; it may have
     other sections, too."""
 
     def __init__(self, models=("mlp",), slo_ms=10000, policy='batching = "eager"',
                  limits="node_timeout_ms = 20000", env=None, workers=("worker",), frontends=(), device='kind = "cpu"',
-                 model_text=None, line=(), domains=()):
+                 model_text=None, line=(), domains=(), worker_keys=""):
         self.env = env
         self.folder = tempfile.TemporaryDirectory(prefix="troupe-test-")
         self.file = Path(self.folder.name, "cluster.toml")
@@ -40,6 +40,7 @@ name = "{w}"
 roles = ["worker"]
 control_port = {next(more)}
 {f'domain = "{domains[i]}"' if domains else ""}
+{worker_keys}
 [[node.device]]
 {device}
 """
@@ -51,7 +52,7 @@ roles = ["gateway"]
 control_port = {next(more)}
 http_port = {self.frontend_ports[d]}
 """
-        for d in domains:
+        for d in dict.fromkeys(domains):
             other_nodes += f'[[domain]]\nname = "{d}"\n'
         for n in line:
             other_nodes += f"""[[node]]
