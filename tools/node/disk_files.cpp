@@ -80,11 +80,15 @@ bool disk_files::read_next(llm::image_set& images) {
   const auto read_chunk = [&](uint32_t c) { read(images.offset_of(c), images.chunk_memory(c)); };
   const auto end_of = [&](uint32_t c) { return images.offset_of(c) + images.chunks()[c].bytes; };
   if (end_of(next) <= sealed_from) {
+    if (!images.make_present(next)) return false;
     read_chunk(next);
     images.finish_chunk(fast_hash(images.chunk_memory(next)));
     return true;
   }
-  for (auto c = next; c < images.chunks().size(); ++c) read_chunk(c);
+  for (auto c = next; c < images.chunks().size(); ++c) {
+    if (!images.make_present(c)) return false;
+    read_chunk(c);
+  }
   const auto whole = images.memory(0);
   const auto seal = packed_seal(whole.first(sealed_from));
   const auto* seal_bytes = reinterpret_cast<const std::byte*>(&seal);

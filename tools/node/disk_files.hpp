@@ -20,9 +20,9 @@ class disk_files {
   explicit disk_files(const std::filesystem::path& source);
 
   uint64_t bytes() const { return layout_.bytes(); }
-  /// Packs the next chunks of the images, one at a call; false: they are complete. Chunks that are ready,
-  /// such as those that a peer gave, must be equal. Throws model_error if they are not, or a file has
-  /// changed. Requires: `images` has `bytes()`.
+  /// Packs the next chunks of the images, one at a call; false: they are complete, or have failed. Chunks
+  /// that are ready, such as those that a peer gave, must be equal. Throws model_error if they are not, or a
+  /// file has changed. Requires: `images` has `bytes()`.
   bool read_next(llm::image_set& images);
 
  private:

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "gpu/common/model_error.hpp"
-#include "messages/common/low_priority.hpp"
 #include "tools/node/disk_files.hpp"
+#include "transport/common/low_priority.hpp"
 
 namespace troupe {
 namespace {
