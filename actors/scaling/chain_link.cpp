@@ -132,6 +132,7 @@ void chain_link::log_progress(const link& l, uint32_t chunk, time_point now) con
 
 /// Chunks become ready in their order.
 void chain_link::finish_chunks(link& l) {
+  if (l.images->failed()) return;
   while (l.images->chunks_ready() < l.transfer->ready())
     l.images->finish_chunk(l.hashes[l.images->chunks_ready()]);
 }

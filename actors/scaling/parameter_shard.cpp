@@ -274,6 +274,12 @@ shard_inventory parameter_shard::inventory() const {
 }
 
 void parameter_shard::on_time(time_point now) {
+  for (auto& [model, h] : holdings_)
+    if (h.images && h.images->failed()) {  // others need their memory
+      h.problem = h.images->problem();
+      h.reading = h.read_next = false;
+      forget_images(model, h);
+    }
   settle_files(now);
   announce();
   if (!changed_ || now < sent_at_ + options_.inventory_interval) return;

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <fstream>
@@ -14,8 +15,12 @@ bool make_present(std::span<std::byte> memory) {
   const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto begin = reinterpret_cast<uintptr_t>(memory.data()) / page * page;
   const auto end = (reinterpret_cast<uintptr_t>(memory.data()) + memory.size() + page - 1) / page * page;
-  if (::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_POPULATE_WRITE) == 0) return true;
-  return errno == EINVAL;  // the kernel does not know it
+  // In steps: other threads cannot map memory meanwhile.
+  constexpr uintptr_t step = 256 << 10;
+  for (auto at = begin; at < end; at += step)
+    if (::madvise(reinterpret_cast<void*>(at), std::min(step, end - at), MADV_POPULATE_WRITE) != 0)
+      return errno == EINVAL;  // the kernel does not know it
+  return true;
 }
 
 void discard_pages(std::span<std::byte> memory) {

@@ -6,11 +6,16 @@
 
 namespace troupe {
 
-/// Lowers the priority of the calling thread, and of the threads that it creates: a thread of usual priority
-/// that wakes up runs at once, and gets nine tenths of a core that both want. SCHED_IDLE would leave such a
-/// thread without any time on a busy machine.
+/// Whether `lower_priority` was called on this thread.
+inline thread_local bool has_low_priority = false;
+
+/// Makes the calling thread, and those that it creates, ten steps nicer: on a core that both want, other
+/// threads of its control group come first and get nine tenths. SCHED_IDLE would leave such a thread without
+/// any time on a busy machine.
 inline void lower_priority() {
-  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 10);  // on Linux: of this thread
+  const auto self = static_cast<id_t>(::gettid());  // on Linux these are the priorities of threads
+  ::setpriority(PRIO_PROCESS, self, ::getpriority(PRIO_PROCESS, self) + 10);
+  has_low_priority = true;
 }
 
 }  // namespace troupe

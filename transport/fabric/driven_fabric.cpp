@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "transport/common/doorbell.hpp"
+#include "transport/common/low_priority.hpp"
 #include "transport/common/spin_budget.hpp"
 #include "transport/fabric/fabric_counters.hpp"
 #include "transport/fabric/work_queue.hpp"
@@ -152,10 +153,11 @@ void driven_fabric::cancel_queued() {
 }
 
 /// Runs a small action on the calling thread while the progress thread sleeps, because waking it takes
-/// longer. False if it is awake, or has work that must be done first.
+/// longer. False if it is awake, or has work that must be done first, or if this thread might be kept from
+/// running while others wait for it.
 template <class Action>
 bool driven_fabric::step_in(Action&& action) {
-  if (!asleep_.load(std::memory_order_relaxed) || driven_here == this) return false;
+  if (!asleep_.load(std::memory_order_relaxed) || driven_here == this || has_low_priority) return false;
   const std::unique_lock mine(driver_, std::try_to_lock);
   if (!mine || !asleep_.load(std::memory_order_seq_cst) || !queue_.empty() || !events_) return false;
   const auto* before = std::exchange(driven_here, this);

@@ -42,7 +42,11 @@ TEST_CASE("pulls copy the peer's region, over every path and many at a time") {
       for (auto& o : all) {
         std::ranges::fill(o.into, std::byte{0});
         o.done = {};
-        us.carrier->pull(there, o.offset, o.into, [&o](pull_status s) { o.done.set_value(s); });
+        const auto done = [&o](pull_status s) { o.done.set_value(s); };
+        if (repetition == 1)
+          us.carrier->pull_bulk(there, o.offset, o.into, done);
+        else
+          us.carrier->pull(there, o.offset, o.into, done);
       }
       for (auto& o : all) {
         auto result = o.done.get_future();
@@ -64,6 +68,33 @@ TEST_CASE("pulls copy the peer's region, over every path and many at a time") {
     CHECK(us.pull(~uint64_t{0} - 8, into) == pull_status::refused);
     CHECK(us.pull((32u << 20) - 64, into) == pull_status::ok);
   }
+}
+
+TEST_CASE("bulk pulls end once when their peer is disconnected, and their memory is left alone then") {
+  fabric_child child(1, 7);
+  side us(test_options(0, 1));
+  us.carrier->start(us.events);
+  us.meet(child, 7);
+  constexpr size_t bytes = 4u << 20;
+  std::vector<std::vector<std::byte>> into(7, std::vector<std::byte>(bytes));
+  std::vector<std::promise<pull_status>> ends(into.size());
+  std::atomic<size_t> ended{0};
+  for (size_t i = 0; i < into.size(); ++i)
+    us.carrier->pull_bulk(there, i * bytes, into[i], [&, i](pull_status s) {
+      ++ended;
+      ends[i].set_value(s);  // it would throw the second time
+    });
+  us.carrier->disconnect(there);
+  for (auto& e : ends) {
+    auto end = e.get_future();
+    REQUIRE(end.wait_for(20s) == std::future_status::ready);
+    const auto how = end.get();
+    CHECK((how == pull_status::ok || how == pull_status::lost));
+  }
+  for (auto& memory : into) std::ranges::fill(memory, std::byte{9});
+  us.carrier->stop();
+  CHECK(ended == into.size());
+  for (const auto& memory : into) CHECK(std::ranges::count(memory, std::byte{9}) == bytes);
 }
 
 TEST_CASE("each arena of a peer is pulled from within its own bounds") {

@@ -3,6 +3,8 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <set>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -23,36 +25,43 @@ range_copies::~range_copies() {
 
 void range_copies::add(const void* owner, std::span<const std::byte> from, std::span<std::byte> into,
                        pull_done done) {
+  if (!thread_.joinable()) {
+    try {
+      thread_ = std::thread([this] { run(); });
+    } catch (const std::system_error&) {  // too many threads, for now
+      return done(pull_status::lost);
+    }
+  }
   const auto number = ++last_;
   waiting_.emplace(number, waiting{owner, std::move(done)});
   {
     const std::lock_guard lock(mutex_);
     queue_.push_back({number, from, into});
   }
-  if (thread_.joinable())
-    more_.notify_one();
-  else
-    thread_ = std::thread([this] { run(); });
+  more_.notify_one();
 }
 
 void range_copies::cancel(const void* owner) {
   std::vector<pull_done> lost;
-  std::unique_lock lock(mutex_);
+  std::set<uint64_t> numbers;
   for (auto it = waiting_.begin(); it != waiting_.end();) {
-    const auto number = it->first;
     if (it->second.owner != owner) {
       ++it;
       continue;
     }
-    std::erase_if(queue_, [&](const copying& c) { return c.number == number; });
-    if (running_ == number) {
-      cancelled_ = true;
-      ended_.wait(lock, [&] { return running_ != number; });
-    }
+    numbers.insert(it->first);
     lost.push_back(std::move(it->second.done));
     it = waiting_.erase(it);
   }
-  lock.unlock();
+  if (numbers.empty()) return;
+  {
+    std::unique_lock lock(mutex_);
+    std::erase_if(queue_, [&](const copying& c) { return numbers.contains(c.number); });
+    if (numbers.contains(running_)) {
+      cancelled_ = true;
+      ended_.wait(lock, [&] { return !numbers.contains(running_); });
+    }
+  }
   for (const auto& done : lost) done(pull_status::lost);
 }
 

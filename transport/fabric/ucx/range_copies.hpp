@@ -61,6 +61,7 @@ class range_copies {
   post post_;
   std::map<uint64_t, waiting> waiting_;  ///< whose end has not been told
   uint64_t last_ = 0;
+  std::thread thread_;  ///< since the first copy
 
   std::mutex mutex_;  ///< guards the rest
   std::condition_variable more_, ended_;
@@ -68,7 +69,6 @@ class range_copies {
   uint64_t running_ = 0;  ///< number of the one under way; 0: none
   std::atomic<bool> cancelled_{false};
   bool stopping_ = false;
-  std::thread thread_;  ///< since the first copy
 };
 
 }  // namespace troupe::ucx
