@@ -186,6 +186,19 @@ TEST_CASE("scaling: values of the table out of range are refused, and the table 
   CHECK(refusals(std::string(good_cluster) + "[scaling]\n").starts_with("scaling: no language model scales"));
 }
 
+TEST_CASE("scaling: a worker that keeps files of tensor models has the keys of chunks") {
+  const auto keeping = [](const std::string& table) {
+    return changed(with_places("", "[scaling]\n" + table + "\n"), "name = \"worker\"\n",
+                   "name = \"worker\"\nparameter_mb = 1\n");
+  };
+  const auto cluster = read(keeping("chunk_kb = 64\nwindow = 2"));
+  REQUIRE_MESSAGE(cluster.ok(), listed(cluster.problems));
+  CHECK(cluster.spec.scaling.chunk_bytes == 64 << 10);
+  CHECK(cluster.spec.scaling.window == 2);
+  CHECK(refusals(keeping("copies = 2")) == "scaling.copies: no language model scales; remove the key");
+  CHECK(refusals(keeping("park_s = 2")) == "scaling.park_s: no language model scales; remove the key");
+}
+
 TEST_CASE("scaling: a dump reads back to the same, and the hash depends on each key, not on defaults") {
   const auto hash_of = [](const std::string& text) {
     const auto first = read(text);

@@ -151,8 +151,9 @@ TEST_CASE("model files: the disk is read without an order, without progress, and
   CHECK(s.settled() == models{7});
   CHECK(s.told().empty());
   s.place(first_source, 128);  // too late
+  CHECK(s.images() == nullptr);
   s.run_until(s.now + 50ms);
-  CHECK(s.out.take<shard_inventory>().empty());
+  for (const auto& i : s.out.take<shard_inventory>()) CHECK(i.images.empty());
   s.assign(7);  // with another domain
   CHECK(s.settled() == models{7});
   s.take_away(7);
