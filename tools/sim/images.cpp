@@ -53,7 +53,8 @@ sim_images::sim_images(const cluster_spec& cluster, node_id self, const image_si
       here.push_back(m);
   for (const auto m : here)
     capacity_ += (bytes(m) + large_blocks::alignment - 1) / large_blocks::alignment * large_blocks::alignment;
-  if (const auto given = cluster.nodes[self.value].parameter_bytes; given > 0 && capacity_ > 0)
+  if (const auto given = cluster.nodes[self.value].parameter_bytes;
+      given > 0 && (capacity_ > 0 || keeps_model_files(cluster, self)))
     capacity_ = given;
 }
 

@@ -1,5 +1,5 @@
-// The images of a simulated node's language models that scale. Each layer has bytes that name it, so that
-// wrong ones show. Reading a checkpoint takes virtual time.
+// The images of a simulated node's language models that scale, and the files of its tensor models, which are
+// on every disk. Each layer has bytes that name it, so that wrong ones show. Reading takes virtual time.
 #pragma once
 #include <algorithm>
 #include <functional>
@@ -56,7 +56,7 @@ class sim_images final : public llm::image_store {
   void read(weights_id model, std::shared_ptr<llm::image_set> images) override;
   uint64_t bytes(weights_id model) const override;
   uint64_t capacity() const override { return capacity_; }
-  void locate(weights_id, const std::string&) override {}  // simulated tensor models have no files
+  void locate(weights_id, const std::string&) override {}  // `bytes` knows all
   const bytes_read& read() const { return read_; }
   /// Models whose images arrive.
   std::vector<weights_id> filling() const {

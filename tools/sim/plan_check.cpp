@@ -43,7 +43,8 @@ void plan_check::learn(pool& p, shard_inventory inventory) {
     const bool there = i != inventory.images.end();
     o.shown =
         o.shown || (!o.drop && there && what.second == inventory.node && i->filling && i->from == o.from);
-    const bool ended = o.drop ? !there : there && (i->complete() || !i->problem.empty());
+    const bool not_wanted = !there && are_model_files(what.first);
+    const bool ended = o.drop ? !there : not_wanted || (there && (i->complete() || !i->problem.empty()));
     at = ended && what.second == inventory.node ? p.orders.erase(at) : std::next(at);
   }
   if (inventory.term >= p.term) p.shards[inventory.node] = std::move(inventory);

@@ -110,7 +110,7 @@ device_part process::device_part_of(const environment& env) {
           *this,
           [this](engine_id e) -> llm::engine_device& { return *engines_.at(e); },
           [&llms = env.cluster.llms](llm_id m) { return adapters_of(llms[m.value]); },
-          scales_models(env.cluster) ? &images_ : nullptr,
+          moves_weights(env.cluster) ? &images_ : nullptr,
           [this](registered_memory arena) { images_.use_arena(arena); }};
 }
 
@@ -129,12 +129,23 @@ void process::load(const deployment& line, std::function<void(load_outcome)> don
   environment_.time.at(
       environment_.time.now() + 5ms, sim_event::job, self_, [this, line, done = std::move(done)] {
         const auto& m = line.definition;
+        check_files(line.model);
         for (auto& [slot, device] : devices_) {
           load_outcome out{slot, line.model, line.revision, {}, {}};
           out.loaded = device.load(line.model, {m.name, "", signature_of(m), m.latency, m.max_batch});
           done(std::move(out));
         }
       });
+}
+
+/// Those that a device loads from memory.
+void process::check_files(model_id model) {
+  const auto files = files_of(environment_.cluster, model);
+  const auto images = images_.find(files);
+  if (!images || !images->complete()) return;
+  for (uint32_t l = 0; l < images->layers(); ++l)
+    if (auto problem = problem_with_layer(files, l, images->image(l)); !problem.empty())
+      environment_.wrong_weights(std::move(problem));
 }
 
 size_t process::running_batches() const {

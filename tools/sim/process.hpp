@@ -95,6 +95,7 @@ class process final : private control_lane, private sim_port, private model_load
   void wake(const caf::actor& who, time_point due);
   void schedule(alarm& a, time_point t);
   void load(const deployment& line, std::function<void(load_outcome)> done) override;
+  void check_files(model_id model);
 
   const node_id self_;
   const uint64_t number_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "actors/runtime/actor.hpp"
 
@@ -46,13 +47,18 @@ void shard_order_check::sent(node_id by, std::span<const envelope> together) {
                                             "latest term says",
                                             by.value, b->model.value, b->from.value));
     }
-    if (const auto* i = std::get_if<shard_inventory>(&e.body))
-      if (!std::ranges::equal(i->images, placed, {}, &image_state::model,
-                              [](const auto& order) { return order.first; }))
+    if (const auto* i = std::get_if<shard_inventory>(&e.body)) {
+      std::vector<weights_id> held, ordered;
+      for (const auto& image : i->images)
+        if (!are_model_files(image.model)) held.push_back(image.model);  // files: by the deployment log
+      for (const auto& [model, _] : placed)
+        if (!are_model_files(model)) ordered.push_back(model);
+      if (held != ordered)
         violations_.add("term",
                         fmt::format("node {} has {} models in its inventory, not the {} that orders of "
                                     "the latest term have placed",
-                                    by.value, i->images.size(), placed.size()));
+                                    by.value, held.size(), ordered.size()));
+    }
   }
 }
 

@@ -148,7 +148,7 @@ void world::state::check_drop(node_id at, weights_id model) {
 }
 
 void world::state::check_instances() {
-  if (!scales_models(cluster)) return;
+  if (!moves_weights(cluster)) return;
   const auto give_up = time.now() + 20s;
   std::string problem;
   do {
