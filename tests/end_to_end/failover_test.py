@@ -193,7 +193,8 @@ class Failover(ClusterTest):
             c.start("--node", "worker", ready=None)
             c.start("--node", "head", ready=None)
             first = c.start("--node", "first")
-            self.wait_state(c, "head", scheduler="first", ready=True)
+            for node in ("head", "second"):
+                self.wait_state(c, node, scheduler="first", ready=True)
             with self.clients(c) as clients:
                 clients.wait_finished(50)
                 self.assertEqual(first.terminate(), 0)
