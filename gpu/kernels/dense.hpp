@@ -7,7 +7,6 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 #include "gpu/common/aligned_bytes.hpp"
 #include "gpu/common/element.hpp"
@@ -47,15 +46,6 @@ class packed_weights {
   size_t out_ = 0, in_ = 0;
   element type_ = element::f32;
 };
-
-/// Some outputs of a weight matrix: [rows, in], row-major.
-struct weight_rows {
-  const void* weights = nullptr;
-  element type = element::f32;
-  size_t rows = 0;
-};
-/// Writes panels as packed_weights reads them, of the rows of all parts one after the other: `out` in total.
-void pack(std::span<const weight_rows> parts, element type, size_t in, std::byte* panels);
 
 struct dense_args {
   const float* x = nullptr;           ///< [rows, in]

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <system_error>
 #include <utility>
@@ -38,14 +37,23 @@ bool is_aligned(const layer_view& layer) {
   });
 }
 
-/// Chunks that are ready may be read by peers at this time, so only the others are written.
-void finish_begun_layer(image_set& images, uint32_t layer,
-                        const std::function<void(uint32_t, std::span<std::byte>)>& write) {
-  aligned_bytes whole(images.memory(layer).size());
-  write(layer, {whole.data(), whole.size()});
+/// Writes the chunks of the layer that is loading, on all threads.
+void write_chunks(image_set& images, const layer_content& content) {
+  const auto first = images.chunks_ready();
   const auto& chunks = images.chunks();
-  for (auto c = images.chunks_ready(); c < chunks.size() && chunks[c].layer == layer; ++c)
-    std::memcpy(images.chunk_memory(c).data(), whole.data() + chunks[c].offset, chunks[c].bytes);
+  auto end = first;
+  while (end < chunks.size() && chunks[end].layer == chunks[first].layer) ++end;
+#pragma omp parallel for schedule(dynamic) ordered
+  for (auto c = first; c < end; ++c) {
+    uint64_t hash = 0;
+    if (images.make_present(c)) {
+      image_part part(images.chunk_memory(c), chunks[c].offset);
+      content.write(part);
+      hash = part.finish();
+    }
+#pragma omp ordered
+    if (!images.failed()) images.finish_chunk(hash);
+  }
 }
 
 }  // namespace
@@ -124,23 +132,15 @@ void image_library::load(std::stop_token stop, checkpoint files, std::shared_ptr
   try {
     const auto format = images->format();
     const layer_images layout(files.config(), format);
-    const auto write = [&](uint32_t l, std::span<std::byte> to) {
-      if (const auto mapped = files.view(l); is_aligned(mapped))
-        layout.write(l, mapped, to);
-      else
-        layout.write(l, files.read(l).views(), to);
-    };
-    while (images->ready() < images->layers()) {
+    while (!images->complete() && !images->failed()) {
       if (stop.stop_requested() || abandoned(images)) return;
-      const auto l = images->ready();
-      const auto& chunks = images->chunks();
-      for (auto c = images->chunks_ready(); c < chunks.size() && chunks[c].layer == l; ++c)
-        if (!images->make_present(c)) return;
-      if (chunks[images->chunks_ready()].offset > 0)
-        finish_begun_layer(*images, l, write);
-      else
-        write(l, images->memory(l));
-      images->finish_layer();
+      const auto layer = images->ready();
+      if (const auto mapped = files.view(layer); is_aligned(mapped)) {
+        write_chunks(*images, layout.content(layer, mapped));
+      } else {
+        const auto copied = files.read(layer);
+        write_chunks(*images, layout.content(layer, copied.views()));
+      }
     }
   } catch (const std::exception& e) {
     images->fail(e.what());

@@ -4,18 +4,18 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cstring>
 #include <initializer_list>
-#include <numeric>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "gpu/checkpoint/parameter_layout.hpp"
+#include "gpu/checkpoint/tensor_files.hpp"
 
 namespace troupe::llm {
 
-/// The parts of an image in their order. Measures it, finds the parts in it, or writes them.
+/// The parts of an image in their order. Measures it, finds the parts in it, or collects their content.
 class layer_images::parts {
  public:
   parts(const model_config& config, uint32_t layer)
@@ -23,21 +23,18 @@ class layer_images::parts {
 
   /// Finds the parts in an image.
   void read(const std::byte* image) { image_ = image; }
-  /// Writes them.
-  void write(const layer_view& from, std::span<std::byte> to) {
-    from_ = &from;
-    image_ = to_ = to.data();
-  }
+  /// Collects their content.
+  void collect(const layer_view& from, layer_content& to) { from_ = &from, to_ = &to; }
   uint64_t bytes() const { return end_; }
 
   std::span<const float> norm(std::string_view name) {
     const auto count = shape_of(name)->shape[0];
     const auto at = take(count * sizeof(float));
     if (to_ != nullptr) {
-      auto* numbers = reinterpret_cast<float*>(to_ + at);
-      copy(view(name), numbers);
+      auto numbers = floats_of(view(name));
       if (norm_offset_ != 0)
-        for (size_t i = 0; i < count; ++i) numbers[i] += norm_offset_;
+        for (auto& n : numbers) n += norm_offset_;
+      to_->add(at, std::move(numbers));
     }
     return floats(at, count);
   }
@@ -59,7 +56,7 @@ class layer_images::parts {
         const auto& v = view(w->name);
         rows.push_back({v.bytes.data(), v.type, w->shape[0]});
       }
-      kernels::pack(rows, type, in, to_ + at);
+      to_->add(at, kernels::weight_blocks(std::move(rows), type, in));
     }
     linear l;
     l.weights = {image_ == nullptr ? nullptr : image_ + at, type, out, in};
@@ -73,7 +70,7 @@ class layer_images::parts {
     const auto at = take(size);
     if (to_ != nullptr) {
       assert(view(name).type == type);
-      std::memcpy(to_ + at, view(name).bytes.data(), size);
+      to_->add(at, view(name).bytes.first(size));
     }
     if (image_ != nullptr) v.bytes = {image_ + at, size};
     return v;
@@ -90,10 +87,9 @@ class layer_images::parts {
     assert(found != nullptr);
     return *found;
   }
-  /// The place of the next part. The gap before it is zero.
+  /// The place of the next part.
   size_t take(size_t bytes) {
     const size_t at = (end_ + image_alignment - 1) / image_alignment * image_alignment;
-    if (to_ != nullptr) std::memset(to_ + end_, 0, at - end_);
     end_ = at + bytes;
     return at;
   }
@@ -101,31 +97,26 @@ class layer_images::parts {
     if (image_ == nullptr) return {};
     return {reinterpret_cast<const float*>(image_ + at), count};
   }
-  static void copy(const weight_view& from, float* to) {
-    for (size_t i = 0; i < from.shape[0]; ++i) to[i] = element_at(from.bytes.data(), from.type, i);
-  }
   /// Zeros for a projection without bias.
   std::span<const float> biases(std::initializer_list<std::string_view> modules, size_t out) {
     const auto at = take(out * sizeof(float));
     if (to_ == nullptr) return floats(at, out);
-    auto* numbers = reinterpret_cast<float*>(to_ + at);
+    std::vector<float> numbers;
     for (const auto m : modules) {
       const auto name = std::string(m) + ".bias";
-      const size_t count = shape_of(std::string(m) + ".weight")->shape[0];
-      if (shape_of(name) != nullptr)
-        copy(view(name), numbers);
-      else
-        std::fill_n(numbers, count, 0.0F);
-      numbers += count;
+      const auto own = shape_of(name) != nullptr ? floats_of(view(name)) : std::vector<float>();
+      numbers.insert(numbers.end(), own.begin(), own.end());
+      numbers.resize(numbers.size() + shape_of(std::string(m) + ".weight")->shape[0] - own.size());
     }
-    return floats(at, out);
+    to_->add(at, std::move(numbers));
+    return {};
   }
 
   const std::vector<parameter_shape> shapes_;
   const float norm_offset_;
-  const layer_view* from_ = nullptr;  // null: nothing is written
+  const layer_view* from_ = nullptr;  // with to_; null: nothing is collected
+  layer_content* to_ = nullptr;
   const std::byte* image_ = nullptr;  // null: only measures
-  std::byte* to_ = nullptr;           // the image while it is written
   size_t end_ = 0;
 };
 
@@ -181,11 +172,24 @@ uint64_t layer_images::bytes(uint32_t layer) const {
   return p.bytes();
 }
 
-void layer_images::write(uint32_t layer, const layer_view& from, std::span<std::byte> to) const {
+layer_content layer_images::content(uint32_t layer, const layer_view& from) const {
+  layer_content out;
   parts p(config_, layer);
-  p.write(from, to);
+  p.collect(from, out);
   describe_any(p, layer);
-  assert(p.bytes() == to.size());
+  return out;
+}
+
+void layer_images::write(uint32_t layer, const layer_view& from, std::span<std::byte> to) const {
+  assert(bytes(layer) == to.size());
+  constexpr size_t part_bytes = 1 << 20;
+  const auto all = content(layer, from);
+#pragma omp parallel for schedule(static)
+  for (size_t at = 0; at < to.size(); at += part_bytes) {
+    image_part part(to.subspan(at, std::min(part_bytes, to.size() - at)), at);
+    all.write(part);
+    part.finish();
+  }
 }
 
 embedding_layer layer_images::embedding(const std::byte* image) const {

@@ -7,6 +7,7 @@
 
 #include "gpu/checkpoint/parameters.hpp"
 #include "gpu/llm/decoder_layer.hpp"
+#include "gpu/llm/layer_content.hpp"
 
 namespace troupe::llm {
 
@@ -26,8 +27,9 @@ class layer_images {
 
   /// Size of a layer's image in bytes.
   uint64_t bytes(uint32_t layer) const;
-  /// Packs a layer of the checkpoint. `to`: `bytes(layer)`, aligned to `image_alignment`. Every byte is
-  /// written.
+  /// The image of a layer of the checkpoint, whose weights outlive the result.
+  layer_content content(uint32_t layer, const layer_view& from) const;
+  /// Writes it. `to`: `bytes(layer)`. Every byte is written.
   void write(uint32_t layer, const layer_view& from, std::span<std::byte> to) const;
 
   /// The layer in its image, which outlives the result.

@@ -157,7 +157,7 @@ TEST_CASE("image library: images that a chain began are finished from the checkp
   }
   CHECK(begun->ready() == 1);
   CHECK(begun->chunks_ready() == c);
-  other.read(small_model, begun, 1);
+  other.read(small_model, begun, 3);
   wait_for(*begun);
   REQUIRE(begun->complete());
   for (uint32_t l = 0; l < begun->layers(); ++l) CHECK(std::ranges::equal(begun->image(l), whole->image(l)));

@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
 #include "tests/gpu/kernels/cpu/kernel_cases.hpp"
@@ -73,50 +72,6 @@ TEST_CASE("packed weights are the matrix rounded to the packed type") {
         CHECK(w.bytes() == (out + 31) / 32 * 32 * padded * element_bytes(type));
       }
     }
-  }
-}
-
-TEST_CASE("parts of a matrix that are packed together are its rows, whatever their types") {
-  std::mt19937 random(2);
-  constexpr size_t in = 70;
-  const size_t rows[] = {5, 40, 1, 50};
-  for (const element type : all_elements) {
-    std::vector<guarded> numbers;
-    std::vector<weight_rows> parts;
-    for (size_t i = 0; i < 4; ++i) {
-      const auto from = all_elements[i % 3];
-      numbers.push_back(random_numbers(rows[i] * in, random, from));
-      parts.push_back({nullptr, from, rows[i]});
-    }
-    for (size_t i = 0; i < 4; ++i) parts[i].weights = numbers[i].data();
-    aligned_bytes memory(packed_weights(nullptr, type, 96, in).bytes());
-    std::memset(memory.data(), 0xff, memory.size());
-    pack(parts, type, in, memory.data());
-    const packed_weights w(memory.data(), type, 96, in);
-    int wrong = 0;
-    size_t row = 0;
-    for (size_t i = 0; i < 4; ++i)
-      for (size_t r = 0; r < rows[i]; ++r, ++row)
-        for (size_t k = 0; k < in; ++k) {
-          guarded rounded(1, type);
-          rounded.set(0, numbers[i].at(r * in + k));
-          wrong += w.at(row, k) != rounded.at(0);
-        }
-    CHECK(wrong == 0);
-  }
-}
-
-TEST_CASE("the padding of packed weights is zero") {
-  for (const element type : all_elements) {
-    std::vector<float> ones(33 * 7, 1);
-    aligned_bytes memory(packed_weights(nullptr, type, 33, 7).bytes());
-    std::memset(memory.data(), 0xff, memory.size());
-    const weight_rows all{ones.data(), element::f32, 33};
-    pack({&all, 1}, type, 7, memory.data());
-    float sum = 0;
-    for (size_t i = 0; i < memory.size() / element_bytes(type); ++i)
-      sum += element_at(memory.data(), type, i);
-    CHECK(sum == 33 * 7);
   }
 }
 

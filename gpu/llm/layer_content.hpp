@@ -1,0 +1,35 @@
+// What is in the image of a layer: the numbers of a checkpoint, in pieces of which any part of the image can
+// be made.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "gpu/kernels/weight_blocks.hpp"
+#include "gpu/llm/image_part.hpp"
+
+namespace troupe::llm {
+
+/// Thread-safe once all pieces are added.
+class layer_content {
+ public:
+  // The next piece, at `at` in the image, behind the others.
+  void add(uint64_t at, std::vector<float> numbers);
+  void add(uint64_t at, std::span<const std::byte> bytes);  ///< which outlive this
+  void add(uint64_t at, kernels::weight_blocks blocks);
+
+  /// Writes a part of the image, whole: bytes without a piece are zero. The last byte has a piece.
+  void write(image_part& to) const;
+
+ private:
+  struct piece {
+    uint64_t at;
+    uint64_t bytes;
+    std::variant<std::vector<float>, std::span<const std::byte>, kernels::weight_blocks> content;
+  };
+  std::vector<piece> pieces_;  ///< ascending
+};
+
+}  // namespace troupe::llm
