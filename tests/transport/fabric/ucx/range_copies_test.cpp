@@ -1,12 +1,19 @@
 #include "transport/fabric/ucx/range_copies.hpp"
 
 #include <doctest/doctest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <condition_variable>
+#include <cstdlib>
 #include <deque>
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <span>
+#include <stdexcept>
 #include <vector>
 
 #include "transport/fabric/pull_range.hpp"
@@ -67,6 +74,49 @@ struct copies_stage {
   copies_stage() { copies.set_post(here.post()); }
   driver here;  // outlives the copies, which post to it
   range_copies copies{copy_priority::usual};
+};
+
+constexpr std::byte rewritten{0xe5};
+
+/// A range whose owner writes both of its ends at the moment at which a page of it is first read.
+class rewritten_range {
+ public:
+  rewritten_range(size_t bytes, size_t page) : page_(page) {
+    auto* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) throw std::runtime_error("no memory");
+    bytes_ = {static_cast<std::byte*>(at), bytes};
+    std::ranges::copy(uneven_bytes(bytes), bytes_.begin());
+    present_ = this;
+    struct sigaction action {};
+    action.sa_sigaction = [](int, siginfo_t* fault, void*) { present_->on_read(fault->si_addr); };
+    action.sa_flags = SA_SIGINFO;
+    ::sigaction(SIGSEGV, &action, &former_);
+    ::mprotect(trap().data(), trap().size(), PROT_NONE);
+  }
+  ~rewritten_range() {
+    ::sigaction(SIGSEGV, &former_, nullptr);
+    ::munmap(bytes_.data(), bytes_.size());
+  }
+  rewritten_range(const rewritten_range&) = delete;
+  rewritten_range& operator=(const rewritten_range&) = delete;
+
+  std::span<const std::byte> bytes() const { return bytes_; }
+  static size_t page_bytes() { return static_cast<size_t>(::sysconf(_SC_PAGESIZE)); }
+
+ private:
+  std::span<std::byte> trap() const { return bytes_.subspan(page_ * page_bytes(), page_bytes()); }
+  /// On the thread that reads.
+  void on_read(const void* at) const {
+    if (at < trap().data() || at >= trap().data() + trap().size()) std::abort();
+    ::mprotect(trap().data(), trap().size(), PROT_READ | PROT_WRITE);
+    std::ranges::fill(bytes_.first(end_bytes), rewritten);
+    std::ranges::fill(bytes_.last(end_bytes), rewritten);
+  }
+
+  static inline const rewritten_range* present_ = nullptr;
+  const size_t page_;
+  std::span<std::byte> bytes_;
+  struct sigaction former_ {};
 };
 
 }  // namespace
@@ -139,4 +189,24 @@ TEST_CASE("copies may end with their process under way") {
     c.begin(copies);
   }
   CHECK(!c.ended);
+}
+
+// So that the words there vouch for the bytes between them (transport/memory/pull_check.hpp).
+TEST_CASE("the ends of a range are read after all others, whichever page of it is read at the time") {
+  const auto pages = large / rewritten_range::page_bytes();
+  for (const size_t page : {size_t{1}, pages / 2, pages - 2}) {
+    CAPTURE(page);
+    const rewritten_range range(large, page);
+    std::vector<std::byte> into(large);
+    std::optional<pull_status> ended;
+    copies_stage s;
+    s.copies.add(nullptr, range.bytes(), into, [&](pull_status status) { ended = status; });
+    s.here.run_one();
+    CHECK(ended == pull_status::ok);
+    for (size_t i = 0; i < end_bytes; ++i) {
+      CHECK(into[i] == rewritten);
+      CHECK(into[large - 1 - i] == rewritten);
+    }
+    CHECK(std::ranges::equal(into, range.bytes()));
+  }
 }
