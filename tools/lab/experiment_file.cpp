@@ -1,25 +1,23 @@
 #include "tools/lab/experiment_file.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "config/reader.hpp"
 #include "config/text_file.hpp"
 #include "policies/registry/batchings.hpp"
 #include "tools/lab/axis_reader.hpp"
+#include "tools/lab/claim_reader.hpp"
+#include "tools/lab/measure_policies.hpp"
 #include "tools/lab/parameter.hpp"
-#include "tools/lab/partition_measure.hpp"
+#include "tools/lab/plot_reader.hpp"
 #include "tools/lab/policy_choice.hpp"
 #include "tools/lab/scenario_file.hpp"
 
 namespace troupe::lab {
 
 namespace {
-
-constexpr double huge = std::numeric_limits<double>::max();
 
 class experiment_reader {
  public:
@@ -42,9 +40,8 @@ class experiment_reader {
     out_.axes = axes_.axes;
     check_waiting();
     read_cases(base);
-    for (auto* s : root_.tables("claim")) read_claim(*s);
-    for (auto* s : root_.tables("paper")) read_paper(*s);
-    if (auto* s = root_.table("plot")) read_plot(*s);
+    read_claims(root_, axes_.complete, out_);
+    if (auto* s = root_.table("plot")) out_.plot = read_plot(*s, axes_.complete, out_);
     return std::move(out_);
   }
 
@@ -61,11 +58,11 @@ class experiment_reader {
     out_.policies = s.texts("policies");
     if (out_.policies.empty()) out_.policies = {"deferred"};
     for (auto p = out_.policies.begin(); p != out_.policies.end(); ++p) {
-      if (const auto why = unusable(*p); !why.empty()) s.refuse("policies", why);
+      if (const auto why = unusable_policy(out_.what, *p); !why.empty()) s.refuse("policies", why);
       if (std::find(out_.policies.begin(), p, *p) != p)
         s.refuse("policies", fmt::format("holds '{}' twice; remove one", *p));
     }
-    if (s.has("shedding") && (out_.what == measure::scheduler || !serves_models())) {
+    if (s.has("shedding") && (out_.what == measure::scheduler || !serves_models(out_.what))) {
       s.unused("shedding", fmt::format("has no effect: the measure {} ignores it; remove it",
                                        measure_names[static_cast<size_t>(out_.what)]));
     } else if (s.has("shedding")) {
@@ -74,7 +71,7 @@ class experiment_reader {
       s.unused("shedding");
     }
     if (s.has("relative_to")) {
-      out_.relative_to = known_policy(s, "relative_to");
+      out_.relative_to = policy_of(s, "relative_to", out_.policies);
     } else {
       s.unused("relative_to");
     }
@@ -88,48 +85,6 @@ class experiment_reader {
     }
     out_.quick_seeds = static_cast<uint32_t>(quick.integer("seeds", 1, 10'000, 1));
     out_.quick_sample = static_cast<uint32_t>(quick.integer("sample", 0, 1'000'000, out_.sample));
-  }
-
-  /// Why the measure cannot run the policy. Empty: it can.
-  std::string unusable(const std::string& policy) const {
-    const auto unless_among = [&](const auto& known) {
-      if (std::ranges::find(known, policy) != std::end(known)) return std::string{};
-      return fmt::format("unknown policy '{}'; there are {}", policy, fmt::join(known, ", "));
-    };
-    if (out_.what == measure::latency) return unless_among(latency_policies);
-    if (out_.what == measure::scaling) return unless_among(scaling_policies);
-    if (out_.what == measure::chain) return unless_among(chain_policies);
-    if (out_.what == measure::llm) {
-      if (llm_policy_named(policy)) return {};
-      return fmt::format("unknown policy '{}'; there are {}", policy, fmt::join(llm_policy_names(), ", "));
-    }
-    if (out_.what != measure::partition) {
-      if (!is_waiting(policy) && !scheduling_named(policy)) return unknown_policy(policy);
-      const auto how = scheduling_of(any_wait(), policy).value_or(scheduling{});
-      const scheduling taken{.batching = how.batching};
-      if (out_.what == measure::scheduler && how != taken)
-        return fmt::format(
-            "the measure scheduler takes only the batching of a policy, with shedding {} and "
-            "matchmaking {}; '{}' has {} and {}",
-            taken.shedding, taken.matchmaking, policy, how.shedding, how.matchmaking);
-      return {};
-    }
-    for (const auto m : partition_methods)
-      if (m == policy) return {};
-    return fmt::format("unknown method '{}'; there are {}", policy, fmt::join(partition_methods, ", "));
-  }
-
-  /// Whether the measure serves models through a scheduler.
-  bool serves_models() const {
-    static constexpr measure others[]{measure::partition, measure::llm, measure::latency, measure::scaling,
-                                      measure::chain};
-    return std::ranges::find(others, out_.what) == std::end(others);
-  }
-
-  static scenario any_wait() {
-    scenario out;
-    out.timeout_percent = 50;
-    return out;
   }
 
   void read_partition(section& s) {
@@ -146,12 +101,6 @@ class experiment_reader {
     p.random_seconds = s.number("random_s", "seconds", 0.001, 3600, p.random_seconds);
     p.quick_random_seconds = s.number("quick_random_s", "seconds", 0.001, 3600, p.quick_random_seconds);
     out_.partition = std::move(p);
-  }
-
-  std::string known_policy(section& s, std::string_view key) {
-    std::vector<std::string_view> known(out_.policies.begin(), out_.policies.end());
-    const auto i = s.choice(key, known);
-    return i ? out_.policies[*i] : std::string{};
   }
 
   /// Policies with an external waiting time need the axis that sets it.
@@ -184,13 +133,13 @@ class experiment_reader {
         if (!axes_.complete) values->ignore_rest();
       }
       c.base = read_case_keys(*s, directory_, base);
-      if (serves_models() && c.base.models.empty() && !s->has("model"))
+      if (serves_models(out_.what) && c.base.models.empty() && !s->has("model"))
         s->refuse("model", "is missing; write [[case.model]], or [[model]] for all cases");
       check_points(*s, c);
       out_.cases.push_back(std::move(c));
     }
     if (!out_.cases.empty()) return;
-    if (!serves_models()) {
+    if (!serves_models(out_.what)) {
       out_.cases.push_back({"", base, {}, true});
       check_points(root_, out_.cases.back());
     } else if (base.models.empty()) {
@@ -216,7 +165,7 @@ class experiment_reader {
       check_rates(s, *c.base.scaling);
     if (c.base.chain.has_value() != (out_.what == measure::chain))
       s.refuse("chain", "is for the measure chain, which needs it");
-    if (!serves_models()) return;
+    if (!serves_models(out_.what)) return;
     bool rate = c.base.rate_rps.has_value();
     for (size_t i = 0; i < out_.axes.size(); ++i) {
       const auto& a = out_.axes[i];
@@ -250,111 +199,6 @@ class experiment_reader {
         s.refuse("scaling", why);
         return;
       }
-  }
-
-  selector read_selector(section& s) {
-    selector out;
-    if (s.has("policy")) {
-      out.policy = known_policy(s, "policy");
-    } else {
-      s.unused("policy");
-    }
-    if (s.has("case")) {
-      std::vector<std::string_view> names;
-      for (const auto& c : out_.cases) names.push_back(c.name);
-      if (const auto i = s.choice("case", names)) out.case_name = out_.cases[*i].name;
-    } else {
-      s.unused("case");
-    }
-    for (const auto& a : out_.axes)
-      if (!a.parameter.empty() && s.has(a.parameter))
-        out.at[a.parameter] = s.number(a.parameter, "a number", -huge, huge);
-    return out;
-  }
-
-  /// The same for a table without other keys.
-  selector read_points(section& s) {
-    auto out = read_selector(s);
-    if (!axes_.complete) s.ignore_rest();
-    return out;
-  }
-
-  std::string read_metric(section& s) {
-    auto names = metrics_of(out_.what);
-    if (out_.relative_to) names.push_back("relative");
-    const auto main = std::find(names.begin(), names.end(), main_metric(out_.what)) - names.begin();
-    return std::string{names[s.choice("metric", names, static_cast<size_t>(main))]};
-  }
-
-  void read_claim(section& s) {
-    claim c;
-    c.text = s.text("text");
-    c.metric = read_metric(s);
-    if (auto* of = s.table("of")) c.of = read_points(*of);
-    if (auto* over = s.table("over")) c.over = read_points(*over);
-    for (const auto& [key, bound] : {std::pair{"at_least", &c.at_least}, std::pair{"at_most", &c.at_most}}) {
-      if (s.has(key)) {
-        *bound = s.number(key, "a number", -huge, huge);
-      } else {
-        s.unused(key);
-      }
-    }
-    if (!c.at_least && !c.at_most) s.refuse("at_least", "is missing; give at_least, at_most or both");
-    if (c.at_least && c.at_most && *c.at_least > *c.at_most)
-      s.refuse("at_most", fmt::format("is less than at_least = {}; no value satisfies both", *c.at_least));
-    c.points = s.number("points", "a fraction", 0, 1, 1.0);
-    c.quick = s.flag("quick", true);
-    c.reproduced = s.flag("reproduced", true);
-    c.paper = s.text("paper", "");
-    c.because = s.text("because", "");
-    if (!c.reproduced && c.because.empty())
-      s.refuse("because", "is missing; give the reason why this claim is not reproduced");
-    out_.claims.push_back(std::move(c));
-  }
-
-  void read_paper(section& s) {
-    paper_value p;
-    const auto problems = s.owner().problem_count();
-    p.of = read_selector(s);
-    if (s.owner().problem_count() == problems && axes_.complete && !out_.cases.empty() &&
-        !has_point(out_, p.of))
-      s.refuse("matches no point of this experiment; give a case and values of it");
-    p.metric = read_metric(s);
-    p.value = s.number("value", "a number", -huge, huge);
-    if (!axes_.complete) s.ignore_rest();
-    out_.paper.push_back(std::move(p));
-  }
-
-  void read_plot(section& s) {
-    plot_spec p;
-    p.what = static_cast<plot_spec::kind>(s.choice("kind", plot_kinds, 0));
-    if (p.what == plot_spec::kind::engines && out_.what != measure::llm)
-      s.refuse("kind", "only the measure llm has engines to draw");
-    auto metrics = metrics_of(out_.what);
-    if (out_.relative_to) metrics.push_back("relative");
-    std::vector<std::string_view> axes;
-    for (const auto& a : out_.axes) axes.push_back(a.parameter);
-    if (!axes_.complete) {
-      for (const auto* key : {"x", "lines"}) s.unused(key);
-    } else if (p.what == plot_spec::kind::lines) {
-      if (const auto i = s.choice("x", axes)) p.x = axes[*i];
-    } else {
-      s.unused("x", "only lines have one");
-    }
-    if (s.has("y")) {
-      for (const auto i : s.choices("y", metrics, false)) p.y.emplace_back(metrics[i]);
-    } else {
-      s.unused("y");
-    }
-    if (p.y.empty()) p.y.emplace_back(main_metric(out_.what));
-    axes.push_back("policy");
-    if (axes_.complete) p.lines = axes[s.choice("lines", axes, axes.size() - 1)];
-    p.x_label = s.text("x_label", "");
-    p.y_label = s.text("y_label", "");
-    p.log_x = s.flag("log_x", false);
-    std::vector<std::string_view> known(out_.policies.begin(), out_.policies.end());
-    for (const auto i : s.choices("policies", known, false)) p.policies.emplace_back(known[i]);
-    out_.plot = std::move(p);
   }
 
   section& root_;

@@ -1,4 +1,4 @@
-// Problems found by the readers of the laboratory's files.
+// An experiment file, and the problems that the readers of the laboratory find in such files.
 #pragma once
 #include <string>
 #include <vector>
@@ -6,6 +6,17 @@
 #include "tools/lab/experiment_file.hpp"
 
 namespace troupe::lab {
+
+inline const std::string plain_experiment = R"(gpus = 4
+[[model]]
+name = "m"
+alpha_ms = 1
+beta_ms = 5
+slo_ms = 25
+[experiment]
+title = "small"
+policies = ["deferred", "eager"]
+)";
 
 /// One a line, without the file's name.
 inline std::string listed(const std::vector<problem>& problems) {
