@@ -81,11 +81,13 @@ void node::on_frame(const control_frame& f) {
 void node::on_hello(const control_frame& f, const hello& h) {
   const auto& from = f.from;
   if (auto no = check_hello(env_.cluster, env_.self, h)) return send(from.node, std::move(*no));
+  const bool known = peers_.knows(from.node, h.incarnation);
+  // Only a peer that has heard of this incarnation connects, and teaches its leader. Without that, the hello
+  // may have waited on a control connection that broke while this node was frozen, and its leader may be a
+  // candidate that was isolated and has ended: nobody else has heard of that term.
+  if (!known && f.to.incarnation != incarnation_) return send_hello(from.node, h.incarnation);
   const bool current = on_leader_of(h);
-  if (peers_.knows(from.node, h.incarnation)) return scheduler_.heard_of(from.node, h.leader, h.scheduler_up);
-  // Only a peer that has heard of this incarnation connects. Without that, the hello may have waited on a
-  // control connection that broke while this node was frozen.
-  if (f.to.incarnation != incarnation_) return send_hello(from.node, h.incarnation);
+  if (known) return scheduler_.heard_of(from.node, h.leader, h.scheduler_up);
   const auto now = env_.time.now();
   if (!peers_.hear(from.node, h.incarnation, now)) {
     if (!scheduler_.settles(from.node, peers_.nodes_up()) && !peers_.insists(from.node, h.incarnation, now))

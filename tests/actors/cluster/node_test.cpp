@@ -4,6 +4,7 @@
 
 #include <caf/all.hpp>
 #include <caf/scheduler/test_coordinator.hpp>
+#include <utility>
 
 #include "actors/runtime/actor_of.hpp"
 #include "actors/runtime/system_config.hpp"
@@ -15,7 +16,7 @@ using namespace troupe;
 
 namespace {
 
-constexpr node_id head_node{0}, door_node{1};
+constexpr node_id head_node{0}, door_node{1}, spare_node{2};
 constexpr incarnation_id head_incarnation{10}, frontend_incarnation{20};
 
 cluster_spec head_and_door() {
@@ -27,11 +28,18 @@ cluster_spec head_and_door() {
   return c;
 }
 
+cluster_spec with_standby() {
+  auto c = head_and_door();
+  c.nodes.emplace_back().name = "spare";
+  c.nodes[spare_node.value].roles = {node_role::standby};
+  return c;
+}
+
 /// The node actor of the gateway `door_node`; its host, its deployer and its peer, the scheduler, are the
 /// test's.
 class lone_gateway final : control_lane {
  public:
-  lone_gateway() {
+  explicit lone_gateway(cluster_spec cluster = head_and_door()) : cluster_(std::move(cluster)) {
     post_.add_caf_host(caf_host_, {});
     node_ = spawn<node>(
         system_, node::environment{cluster_, door_node, time_, lane_, post_, *this, models,
@@ -59,9 +67,15 @@ class lone_gateway final : control_lane {
                           {door_node, to, about, 0},
                           caf::make_message(std::forward<Message>(m))});
   }
-  void receive_hello(incarnation_id to = frontend_incarnation) {
+  void receive_hello(incarnation_id to = frontend_incarnation, leadership leader = {}) {
     const auto a = peer_->address();
-    receive(hello{head_node, head_incarnation, cluster_.hash, std::string(version), {a.begin(), a.end()}, 1},
+    receive(hello{head_node,
+                  head_incarnation,
+                  cluster_.hash,
+                  std::string(version),
+                  {a.begin(), a.end()},
+                  1,
+                  leader},
             role::node, to);
   }
   void synchronise() { deliver(peer_synchronised{head_node, head_incarnation}); }
@@ -81,6 +95,7 @@ class lone_gateway final : control_lane {
     if (std::holds_alternative<node_up>(m)) events.push_back("up");
     if (std::holds_alternative<node_leaving>(m)) events.push_back("leaving");
     if (std::holds_alternative<slot_ready>(m)) events.push_back("slot");
+    if (std::holds_alternative<leadership>(m)) events.push_back("leader");
   }
   void send(control_frame f) override {
     if (f.body.match_elements<hello>()) hellos.push_back(f.to);
@@ -90,7 +105,7 @@ class lone_gateway final : control_lane {
     time_point now() const override { return time_point{1h}; }
   };
 
-  const cluster_spec cluster_ = head_and_door();
+  const cluster_spec cluster_;
   const frozen_clock time_;
   post post_{door_node};
   std::shared_ptr<inproc_network> network_ = make_inproc_network();
@@ -159,4 +174,14 @@ TEST_CASE("node: messages to another incarnation of it are discarded") {
   n.receive(change_reply{}, role::deployer, frontend_incarnation);
   n.receive(change_reply{}, role::deployer);
   CHECK(n.for_the_deployer == 2);
+}
+
+TEST_CASE("node: a hello to another incarnation of it teaches no leader") {
+  lone_gateway n(with_standby());
+  const leadership isolated{{8}, spare_node, {7}}, leads{{6}, head_node, head_incarnation};
+  for (const auto former : {incarnation_id{}, incarnation_id{frontend_incarnation.value - 1}})
+    n.receive_hello(former, isolated);
+  CHECK(n.events.empty());
+  n.receive_hello(frontend_incarnation, leads);
+  CHECK(n.events == std::vector<std::string>{"leader"});
 }
