@@ -11,15 +11,10 @@
 #include "messages/commands/run_command.hpp"
 
 namespace troupe {
-namespace {
 
-constexpr uint32_t max_hashes = 4096;  // of an announcement
-
-}  // namespace
-
-parameter_shard::~parameter_shard() {
-  for (auto& [_, h] : holdings_)
-    if (h.images) h.images->forget(h.listener);
+void parameter_shard::holding::let_go() {
+  if (images) images->forget(listener);
+  images.reset();
 }
 
 void parameter_shard::on(envelope& e, time_point) {
@@ -31,7 +26,11 @@ void parameter_shard::on(envelope& e, time_point) {
                          if (obeys(o.term) && !are_model_files(o.model)) drop(o.model);
                        },
                        [&](leadership& l) { learn_term(l.term); },
-                       [&](follow_chunks& f) { follow(e.from, f); },
+                       [&](follow_chunks& f) {
+                         const auto held = holdings_.find(f.model);
+                         followers_.follow(e.from, f,
+                                           held == holdings_.end() ? nullptr : held->second.images);
+                       },
                        [&](link_changed& l) { on_link(l); },
                        [&](images_changed&) { changed_ = true; },
                        [&](model_change& m) { on_deployment(m.line); },
@@ -41,9 +40,7 @@ void parameter_shard::on(envelope& e, time_point) {
                        },
                        [&](node_down& n) {
                          nodes_up_.remove(n);
-                         std::erase_if(followers_, [&](const auto& f) {
-                           return f.second.link.node == n.node && f.second.link.incarnation == n.incarnation;
-                         });
+                         followers_.down(n);
                        },
                        [&](new_incarnation&) {
                          nodes_up_.clear();
@@ -72,52 +69,26 @@ void parameter_shard::on_deployment(const deployment& line) {
   if (!options_.files_of || line.definition.path.empty() || line.wanted == deployment_state::retiring) return;
   const auto files = options_.files_of(line.model);
   changed_ = true;
-  if (line.held_in(options_.domain)) {
-    auto& w = wanted_[files];
-    w.waiting.insert(line.model);
-    if (!w.models.insert(line.model).second) return;  // only its domains have changed
-    w.name = line.definition.name;
-    w.progress_at = never;
+  if (!line.held_in(options_.domain)) {
+    if (wanted_.withdraw(line.model, files)) drop(files);
+  } else if (wanted_.assign(line.model, files, line.definition.name)) {
     if (holdings_.try_emplace(files).second) store_.locate(files, line.definition.path);
-    return;
   }
-  const auto w = wanted_.find(files);
-  if (w == wanted_.end()) return;
-  w->second.models.erase(line.model);
-  w->second.waiting.erase(line.model);
-  if (!w->second.models.empty()) return;
-  wanted_.erase(w);
-  drop(files);
 }
 
 /// Tells the deployer to load the models whose files are here, or do not come.
 void parameter_shard::settle_files(time_point now) {
-  std::vector<weights_id> given_up;
-  for (auto& [files, w] : wanted_) {
-    const auto held = holdings_.find(files);  // nothing: given up before
-    const bool arrives =
-        held != holdings_.end() && (!held->second.images || !held->second.images->complete());
-    if (arrives && !w.waiting.empty()) {
-      const auto problem = problem_of(files, w, now);
-      if (problem.empty()) continue;
-      spdlog::warn("event=files_from_disk node={} model={} reason=\"{}\"", self_.node.value, w.name, problem);
-      given_up.push_back(files);
-    }
-    for (const auto m : std::exchange(w.waiting, {}))
-      send(on_node(self_.node, role::deployer), files_settled{m});
+  const auto settled = wanted_.settle(
+      [&](weights_id files) {
+        const auto held = holdings_.find(files);
+        return held == holdings_.end() ? std::nullopt : std::optional(state_of(files, held->second));
+      },
+      now);
+  for (const auto m : settled.models) send(on_node(self_.node, role::deployer), files_settled{m});
+  for (const auto& f : settled.without) {
+    spdlog::warn("event=files_from_disk node={} model={} reason=\"{}\"", self_.node.value, f.name, f.problem);
+    drop(f.files);
   }
-  for (const auto files : given_up) drop(files);
-}
-
-/// Why the files of a tensor model do not come; empty: they may.
-std::string parameter_shard::problem_of(weights_id files, wanting& w, time_point now) const {
-  const auto s = state_of(files, holdings_.at(files));
-  if (!s.problem.empty()) return s.problem;
-  if (w.progress_at == never || s.ready != w.chunks || s.filling != w.arrives)
-    w.chunks = s.ready, w.arrives = s.filling, w.progress_at = now;
-  if (now < w.progress_at + options_.patience) return {};
-  return s.filling ? "its source sends nothing"
-                   : "no leader has ordered a copy, or no node can read the files";
 }
 
 address parameter_shard::link_of(weights_id model) const {
@@ -142,10 +113,9 @@ void parameter_shard::place(const place_copy& order) {
 }
 
 void parameter_shard::forget_images(weights_id model, holding& h) {
-  h.images->forget(h.listener);
-  h.images.reset();
+  h.let_go();
   h.from.reset();
-  tell_gone(model);
+  followers_.drop(model);
 }
 
 /// Images that were dropped are taken up again if they are still in memory, perhaps with their reader.
@@ -190,23 +160,12 @@ void parameter_shard::read(weights_id model, holding& h) {
   }
 }
 
-/// To the followers of a model, which need another source.
-void parameter_shard::tell_gone(weights_id model) {
-  std::erase_if(followers_, [&](const auto& f) {
-    if (f.first.first != model) return false;
-    send(f.second.link, chunks_ready{model, f.second.follow, true, 0, 0, {}});
-    return true;
-  });
-}
-
 void parameter_shard::drop(weights_id model) {
   const auto found = holdings_.find(model);
   if (found == holdings_.end()) return;
-  auto& h = found->second;
-  if (h.images) h.images->forget(h.listener);
   if (auto& w = writers_[model]; w.link_busy) send(link_of(model), end_link{model, ++w.order});
   holdings_.erase(found);
-  tell_gone(model);
+  followers_.drop(model);
   changed_ = true;
 }
 
@@ -222,32 +181,6 @@ void parameter_shard::on_link(const link_changed& l) {
   auto& h = held->second;
   h.from = l.linked ? std::optional(l.from) : std::nullopt;
   if (h.read_next && !w.link_busy) read(l.model, h);
-}
-
-void parameter_shard::follow(const address& link, const follow_chunks& f) {
-  followers_[{f.model, link.node}] = {link, f.follow, f.first};
-}
-
-/// Tells followers the chunks that are new to them.
-void parameter_shard::announce() {
-  for (auto at = followers_.begin(); at != followers_.end();) {
-    auto& [key, f] = *at;
-    const auto held = holdings_.find(key.first);
-    const auto* images = held == holdings_.end() ? nullptr : held->second.images.get();
-    if (images == nullptr || !images->offset()) {
-      send(f.link, chunks_ready{key.first, f.follow, true, 0, 0, {}});
-      at = followers_.erase(at);
-      continue;
-    }
-    ++at;
-    const auto ready = images->chunks_ready();
-    while (f.next < ready) {
-      chunks_ready news{key.first, f.follow, false, *images->offset(), f.next, {}};
-      for (; f.next < ready && news.hashes.size() < max_hashes; ++f.next)
-        news.hashes.push_back(images->hash(f.next));
-      send(f.link, std::move(news));
-    }
-  }
 }
 
 image_state parameter_shard::state_of(weights_id model, const holding& h) const {
@@ -281,7 +214,7 @@ void parameter_shard::on_time(time_point now) {
       forget_images(model, h);
     }
   settle_files(now);
-  announce();
+  for (auto& [link, news] : followers_.news()) send(link, std::move(news));
   if (!changed_ || now < sent_at_ + options_.inventory_interval) return;
   changed_ = false;
   sent_at_ = now;
@@ -293,11 +226,7 @@ void parameter_shard::on_time(time_point now) {
 }
 
 time_point parameter_shard::next_wakeup() const {
-  auto next = changed_ ? sent_at_ + options_.inventory_interval : never;
-  for (const auto& [_, w] : wanted_)
-    if (!w.waiting.empty() && w.progress_at != never)
-      next = std::min(next, w.progress_at + options_.patience);
-  return next;
+  return std::min(changed_ ? sent_at_ + options_.inventory_interval : never, wanted_.next_wakeup());
 }
 
 command_reply parameter_shard::on_command(const command& c, time_point) {
@@ -307,7 +236,7 @@ command_reply parameter_shard::on_command(const command& c, time_point) {
     for (const auto& [_, h] : holdings_)
       if (h.images) s.in_use += h.images->bytes();
     s.models = static_cast<uint32_t>(holdings_.size());
-    s.followers = static_cast<uint32_t>(followers_.size());
+    s.followers = followers_.size();
     return s;
   });
 }

@@ -9,14 +9,15 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "actors/runtime/actor.hpp"
 #include "actors/runtime/peers_up.hpp"
+#include "actors/scaling/image_followers.hpp"
 #include "gpu/llm/image_store.hpp"
 #include "messages/scaling/commands.hpp"
+#include "policies/scaling/wanted_files.hpp"
 
 namespace troupe {
 
@@ -34,8 +35,7 @@ class parameter_shard final : public actor {
   };
   /// `store` outlives the actor.
   parameter_shard(address self, outbox& out, const options& o, llm::image_store& store)
-      : actor(self, out), options_(o), store_(store) {}
-  ~parameter_shard() override;
+      : actor(self, out), options_(o), store_(store), wanted_(o.patience) {}
 
   void on(envelope& e, time_point now) override;
   void on_time(time_point now) override;
@@ -44,17 +44,14 @@ class parameter_shard final : public actor {
   command_reply on_command(const command& c, time_point now) override;
 
  private:
-  /// The loads of tensor models that want their files.
-  struct wanting {
-    std::set<model_id> models;   ///< on this node, by the log
-    std::set<model_id> waiting;  ///< of these: the deployer waits
-    std::string name;            ///< of one
-    uint32_t chunks = 0;         ///< the last progress, and when:
-    bool arrives = false;
-    time_point progress_at = never;
-  };
   /// The images of a model, and what fills them.
   struct holding {
+    holding() = default;
+    holding(const holding&) = delete;
+    holding& operator=(const holding&) = delete;
+    ~holding() { let_go(); }
+    void let_go();
+
     std::shared_ptr<llm::image_set> images;
     uint64_t listener = 0;
     bool reading = false;                             ///< by the store, from the checkpoint
@@ -70,11 +67,6 @@ class parameter_shard final : public actor {
     std::weak_ptr<llm::image_set> read;  ///< the latest ones that the store was told to read
     uint64_t pulled = 0, repeated = 0;   ///< as the link says
   };
-  struct follower {
-    address link;
-    uint64_t follow = 0;
-    uint32_t next = 0;  ///< chunk to announce
-  };
 
   bool obeys(term_id term);
   void learn_term(term_id term);
@@ -83,15 +75,11 @@ class parameter_shard final : public actor {
   void forget_images(weights_id model, holding& h);
   void on_deployment(const deployment& line);
   void settle_files(time_point now);
-  std::string problem_of(weights_id files, wanting& w, time_point now) const;
   address link_of(weights_id model) const;
-  void tell_gone(weights_id model);
   void drop(weights_id model);
   void fill(weights_id model, holding& h);
   void read(weights_id model, holding& h);
   void on_link(const link_changed& l);
-  void follow(const address& link, const follow_chunks& f);
-  void announce();
   shard_inventory inventory() const;
   image_state state_of(weights_id model, const holding& h) const;
 
@@ -99,9 +87,9 @@ class parameter_shard final : public actor {
   llm::image_store& store_;
   peers_up nodes_up_;
   std::map<weights_id, holding> holdings_;
-  std::map<weights_id, wanting> wanted_;  ///< files of tensor models
+  wanted_files wanted_;
   std::map<weights_id, writer_state> writers_;
-  std::map<std::pair<weights_id, node_id>, follower> followers_;
+  image_followers followers_;
   term_id term_;  ///< the latest one, of an order or a leader
   bool changed_ = true;
   time_point sent_at_ = long_ago;

@@ -1,78 +1,9 @@
 #include "actors/scaling/parameter_shard.hpp"
 
-#include "tests/actors/run_command.hpp"
-#include "tests/actors/scaling/image_stage.hpp"
+#include "tests/actors/scaling/shard_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
-
-namespace {
-
-constexpr node_id other_pool{6};
-
-struct shard_parts {
-  tiny_image_store store;
-  uint32_t notified = 0;
-};
-
-/// A shard with one model; the pool's node is up.
-struct shard_stage : shard_parts, stage<parameter_shard> {
-  shard_stage() : stage({worker_node, {12}, role::parameter_shard, 0}, options(), store) {
-    run_until(at(1000));
-    deliver(node_up{scheduler_node, {10}});
-    out.forget();
-    run_until(now + 1s);
-  }
-  parameter_shard::options options() {
-    parameter_shard::options o;
-    o.pools = {scheduler_node, other_pool};
-    o.notify = [this] { ++notified; };
-    return o;
-  }
-  static address link_of(node_id n, uint64_t incarnation = 1) {
-    return {n, {incarnation}, role::chain_link, 0};
-  }
-  void place(node_id from, uint64_t term = 1) { deliver(place_copy{{term}, {0}, from}); }
-  void drop(uint64_t term = 1) { deliver(drop_copy{{term}, {0}}); }
-  void follow(const address& link, uint64_t number, uint32_t first = 0) {
-    deliver(follow_chunks{{0}, number, first}, link);
-  }
-  /// The number of the only order to the own link, which is to follow this node.
-  uint64_t begun(node_id from) {
-    const auto orders = out.take_addressed<begin_link>();
-    REQUIRE(orders.size() == 1);
-    CHECK(orders[0].first == address{worker_node, {}, role::chain_link, 0});
-    CHECK(orders[0].second.from == from);
-    return orders[0].second.order;
-  }
-  void say(uint64_t order, bool busy, bool linked, node_id from = {}) {
-    deliver(link_changed{{0}, order, busy, linked, from, 8, 4});
-  }
-  /// A chunk is written by somebody else.
-  void write_chunk(llm::image_set& images) {
-    write_next_chunk(images);
-    deliver(images_changed{});
-  }
-  std::shared_ptr<llm::image_set> images() { return store.find({0}); }
-  /// What the pool knows 50 ms later.
-  shard_inventory inventory() {
-    run_until(now + 50ms);
-    const auto all = out.take<shard_inventory>();
-    REQUIRE(!all.empty());
-    CHECK(all.back().node == worker_node);
-    CHECK(all.back().capacity == 1000);
-    return all.back();
-  }
-  /// Of the model.
-  image_state told() {
-    const auto i = inventory();
-    REQUIRE(i.images.size() == 1);
-    return i.images[0];
-  }
-  parameter_shard_state state() { return run_command<parameter_shard_state>(*this, get_state{}); }
-};
-
-}  // namespace
 
 TEST_CASE("parameter shard: images come from a peer over the link, until they are complete") {
   shard_stage s;
@@ -214,71 +145,6 @@ TEST_CASE("parameter shard: a checkpoint that cannot be opened for reading is a 
   const auto told = s.told();
   CHECK(told.problem == "no such folder");
   CHECK_FALSE(told.filling);
-}
-
-TEST_CASE("parameter shard: followers learn the chunks that are there, and each later one") {
-  shard_stage s;
-  s.place(worker_node);
-  const auto images = s.images();
-  s.write_chunk(*images);
-  s.write_chunk(*images);
-  s.follow(s.link_of(first_source), 7);
-  s.follow(s.link_of(second_source), 3, 2);
-  const auto news = s.out.take_addressed<chunks_ready>();
-  REQUIRE(news.size() == 1);
-  CHECK(news[0].first == s.link_of(first_source));
-  CHECK(news[0].second ==
-        chunks_ready{{0}, 7, false, *images->offset(), 0, {hash_of(*images, 0), hash_of(*images, 1)}});
-  s.write_chunk(*images);
-  const auto later = s.out.take_addressed<chunks_ready>();
-  REQUIRE(later.size() == 2);
-  for (const auto& [_, c] : later) {
-    CHECK(c.first == 2);
-    CHECK(c.hashes == std::vector{hash_of(*images, 2)});
-  }
-  CHECK(later[1].second.follow == 3);
-  CHECK(s.state().followers == 2);
-}
-
-TEST_CASE("parameter shard: a new follow of a node replaces its former one, and the end of a node all") {
-  shard_stage s;
-  s.place(worker_node);
-  const auto images = s.images();
-  s.write_chunk(*images);
-  s.follow(s.link_of(first_source), 7);
-  s.out.forget();
-  s.follow(s.link_of(first_source, 2), 1);
-  const auto news = s.out.take_addressed<chunks_ready>();
-  REQUIRE(news.size() == 1);
-  CHECK(news[0].first == s.link_of(first_source, 2));
-  CHECK(news[0].second.first == 0);
-  s.deliver(node_down{first_source, {1}});
-  CHECK(s.state().followers == 1);
-  s.deliver(node_down{first_source, {2}});
-  CHECK(s.state().followers == 0);
-  s.follow(s.link_of(second_source), 1);
-  s.deliver(new_incarnation{{13}});
-  CHECK(s.state().followers == 0);
-}
-
-TEST_CASE("parameter shard: followers are told that images are gone, or cannot be pulled") {
-  shard_stage s;
-  s.follow(s.link_of(first_source), 7);
-  CHECK(s.out.one<chunks_ready>().gone);
-  s.place(worker_node);
-  s.follow(s.link_of(first_source), 8);
-  CHECK(s.out.take<chunks_ready>().empty());
-  s.drop();
-  const auto gone = s.out.one<chunks_ready>();
-  CHECK(gone.gone);
-  CHECK(gone.follow == 8);
-  CHECK(s.state().followers == 0);
-  s.store.reads.clear();
-  CHECK(s.images() == nullptr);
-  s.store.in_arena = false;
-  s.place(worker_node);
-  s.follow(s.link_of(first_source), 9);
-  CHECK(s.out.one<chunks_ready>().gone);
 }
 
 TEST_CASE("parameter shard: dropped images end the link, and leave the inventory") {

@@ -1,0 +1,70 @@
+// Followers of the images of a parameter shard.
+#include "tests/actors/scaling/shard_stage.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+TEST_CASE("parameter shard: followers learn the chunks that are there, and each later one") {
+  shard_stage s;
+  s.place(worker_node);
+  const auto images = s.images();
+  s.write_chunk(*images);
+  s.write_chunk(*images);
+  s.follow(s.link_of(first_source), 7);
+  s.follow(s.link_of(second_source), 3, 2);
+  const auto news = s.out.take_addressed<chunks_ready>();
+  REQUIRE(news.size() == 1);
+  CHECK(news[0].first == s.link_of(first_source));
+  CHECK(news[0].second ==
+        chunks_ready{{0}, 7, false, *images->offset(), 0, {hash_of(*images, 0), hash_of(*images, 1)}});
+  s.write_chunk(*images);
+  const auto later = s.out.take_addressed<chunks_ready>();
+  REQUIRE(later.size() == 2);
+  for (const auto& [_, c] : later) {
+    CHECK(c.first == 2);
+    CHECK(c.hashes == std::vector{hash_of(*images, 2)});
+  }
+  CHECK(later[1].second.follow == 3);
+  CHECK(s.state().followers == 2);
+}
+
+TEST_CASE("parameter shard: a new follow of a node replaces its former one, and the end of a node all") {
+  shard_stage s;
+  s.place(worker_node);
+  const auto images = s.images();
+  s.write_chunk(*images);
+  s.follow(s.link_of(first_source), 7);
+  s.out.forget();
+  s.follow(s.link_of(first_source, 2), 1);
+  const auto news = s.out.take_addressed<chunks_ready>();
+  REQUIRE(news.size() == 1);
+  CHECK(news[0].first == s.link_of(first_source, 2));
+  CHECK(news[0].second.first == 0);
+  s.deliver(node_down{first_source, {1}});
+  CHECK(s.state().followers == 1);
+  s.deliver(node_down{first_source, {2}});
+  CHECK(s.state().followers == 0);
+  s.follow(s.link_of(second_source), 1);
+  s.deliver(new_incarnation{{13}});
+  CHECK(s.state().followers == 0);
+}
+
+TEST_CASE("parameter shard: followers are told that images are gone, or cannot be pulled") {
+  shard_stage s;
+  s.follow(s.link_of(first_source), 7);
+  CHECK(s.out.one<chunks_ready>().gone);
+  s.place(worker_node);
+  s.follow(s.link_of(first_source), 8);
+  CHECK(s.out.take<chunks_ready>().empty());
+  s.drop();
+  const auto gone = s.out.one<chunks_ready>();
+  CHECK(gone.gone);
+  CHECK(gone.follow == 8);
+  CHECK(s.state().followers == 0);
+  s.store.reads.clear();
+  CHECK(s.images() == nullptr);
+  s.store.in_arena = false;
+  s.place(worker_node);
+  s.follow(s.link_of(first_source), 9);
+  CHECK(s.out.one<chunks_ready>().gone);
+}
