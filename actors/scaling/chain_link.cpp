@@ -84,7 +84,8 @@ void chain_link::begin(link& l, node_id from) {
   l.failing_since = never;
   l.waits = false;
   l.from = from;
-  send(on_node(from, role::parameter_shard), follow_chunks{l.model, ++l.follow, l.transfer->ready()});
+  l.sources[++l.follow] = {from};
+  send(on_node(from, role::parameter_shard), follow_chunks{l.model, l.follow, l.transfer->ready()});
   tell_shard(l);
 }
 
@@ -102,6 +103,7 @@ void chain_link::on_pulled(const pulled& p, time_point now) {
   const auto chunk = ended.mapped().chunk;
   auto& l = links_.at(ended.mapped().model);
   --l.pulls;
+  --l.sources.at(ended.mapped().follow).pulls;
   auto how = chunk_outcome::lost;
   if (p.status == pull_status::ok)
     how = fast_hash(l.images->chunk_memory(chunk)) == l.hashes[chunk] || planted(bug::stale_chunk)
@@ -144,6 +146,17 @@ void chain_link::lose_source(link& l) {
   end_if_done(l);
 }
 
+/// Those from which nothing is pulled any more may give back the memory.
+void chain_link::leave_sources(link& l) {
+  std::erase_if(l.sources, [&](const auto& s) {
+    const auto& [follow, from] = s;
+    if (from.pulls > 0 || (l.from && follow == l.follow)) return false;
+    if (nodes_up_.contains(from.node))
+      send(on_node(from.node, role::parameter_shard), unfollow_chunks{l.model, follow});
+    return true;
+  });
+}
+
 void chain_link::end_if_done(link& l) {
   if (l.transfer && l.transfer->complete()) l.from.reset();
   if (l.from || l.pulls > 0) return;
@@ -172,6 +185,7 @@ void chain_link::on_time(time_point now) {
   for (auto& [_, l] : links_) {
     if (now >= l.resume_at) l.resume_at = never, l.waits = false;
     if (l.from && !l.waits) start_pulls(l, now);
+    leave_sources(l);
   }
 }
 
@@ -183,8 +197,9 @@ void chain_link::start_pulls(link& l, time_point now) {
     }
     l.first_pull = std::min(l.first_pull, now);
     const auto token = ++last_token_;
-    pulls_[token] = {l.model, *chunk};
+    pulls_[token] = {l.model, *chunk, l.follow};
     ++l.pulls;
+    ++l.sources.at(l.follow).pulls;
     const auto at = planted(bug::same_offset) ? (*l.transfer)[*chunk].offset : l.images->offset_of(*chunk);
     memory_.pull(*l.from, l.source_offset + at, l.images->chunk_memory(*chunk), self_, token);
   }

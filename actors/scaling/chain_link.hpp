@@ -4,7 +4,7 @@
 // first chunk that it lacks.
 //
 // Every chunk is verified by its hash, which comes with the announcement. The memory that it is pulled into
-// stays the link's until the pull has ended.
+// stays the link's until the pull has ended; so does that of the source, which is told then.
 #pragma once
 #include <map>
 #include <memory>
@@ -46,6 +46,11 @@ class chain_link final : public actor {
  private:
   /// The way of a model's images to this node.
   struct link {
+    /// A node that announces chunks, or from which pulls are under way.
+    struct source {
+      node_id node;
+      uint32_t pulls = 0;
+    };
     weights_id model;
     uint64_t order = 0;           ///< of the shard, the latest
     std::optional<node_id> from;  ///< the source
@@ -55,6 +60,7 @@ class chain_link final : public actor {
     std::vector<uint64_t> hashes;            ///< of chunks [0, n), from announcements
     uint64_t source_offset = 0;              ///< of the images in the source's memory
     uint64_t follow = 0;                     ///< number of the present source's announcements
+    std::map<uint64_t, source> sources;      ///< by number: the present one, and former ones with pulls
     uint32_t pulls = 0;                      ///< under way
     time_point first_pull = never;           ///< of this transfer
     time_point resume_at = never;            ///< after a pull that failed
@@ -69,12 +75,14 @@ class chain_link final : public actor {
   struct pull {
     weights_id model;
     uint32_t chunk = 0;
+    uint64_t follow = 0;
   };
 
   void begin(link& l, node_id from);
   void on_chunks(link& l, const chunks_ready& c);
   void on_pulled(const pulled& p, time_point now);
   void lose_source(link& l);
+  void leave_sources(link& l);
   void finish_chunks(link& l);
   void end_if_done(link& l);
   void leave_images(link& l);

@@ -17,7 +17,7 @@ void parameter_shard::holding::let_go() {
   images.reset();
 }
 
-void parameter_shard::on(envelope& e, time_point) {
+void parameter_shard::on(envelope& e, time_point now) {
   dispatch(e.body, overloaded{
                        [&](place_copy& o) {
                          if (obeys(o.term)) place(o);
@@ -31,20 +31,22 @@ void parameter_shard::on(envelope& e, time_point) {
                          followers_.follow(e.from, f,
                                            held == holdings_.end() ? nullptr : held->second.images);
                        },
+                       [&](unfollow_chunks& u) { followers_.unfollow(e.from, u); },
                        [&](link_changed& l) { on_link(l); },
                        [&](images_changed&) { changed_ = true; },
                        [&](model_change& m) { on_deployment(m.line); },
                        [&](node_up& n) {
                          nodes_up_.add(n);
+                         followers_.up(n);
                          if (std::ranges::count(options_.pools, n.node) > 0) changed_ = true, sent_.reset();
                        },
                        [&](node_down& n) {
                          nodes_up_.remove(n);
-                         followers_.down(n);
+                         followers_.down(n, now);
                        },
                        [&](new_incarnation&) {
                          nodes_up_.clear();
-                         followers_.clear();
+                         followers_.lose_all(now);
                          sent_.reset();
                          changed_ = true;
                        },
@@ -130,6 +132,7 @@ void parameter_shard::get_images(weights_id model, holding& h, uint64_t bytes) {
     h.reading = h.images == w.read.lock();
     h.pulled_before = w.pulled, h.repeated_before = w.repeated;
   } catch (const std::bad_alloc&) {
+    if (followers_.dropped_bytes() > 0) return;  // they make room, and the pool repeats its order
     h.problem = "the node has no room for the images of the model: raise parameter_mb of the [[node]]";
   } catch (const std::exception& e) {
     h.problem = e.what();
@@ -214,7 +217,7 @@ void parameter_shard::on_time(time_point now) {
       forget_images(model, h);
     }
   settle_files(now);
-  for (auto& [link, news] : followers_.news()) send(link, std::move(news));
+  for (auto& [link, news] : followers_.news(now)) send(link, std::move(news));
   if (!changed_ || now < sent_at_ + options_.inventory_interval) return;
   changed_ = false;
   sent_at_ = now;
@@ -226,7 +229,8 @@ void parameter_shard::on_time(time_point now) {
 }
 
 time_point parameter_shard::next_wakeup() const {
-  return std::min(changed_ ? sent_at_ + options_.inventory_interval : never, wanted_.next_wakeup());
+  return std::min({changed_ ? sent_at_ + options_.inventory_interval : never, wanted_.next_wakeup(),
+                   followers_.next_wakeup()});
 }
 
 command_reply parameter_shard::on_command(const command& c, time_point) {
@@ -235,6 +239,7 @@ command_reply parameter_shard::on_command(const command& c, time_point) {
     s.capacity = store_.capacity();
     for (const auto& [_, h] : holdings_)
       if (h.images) s.in_use += h.images->bytes();
+    s.dropped = followers_.dropped_bytes();
     s.models = static_cast<uint32_t>(holdings_.size());
     s.followers = followers_.size();
     return s;
@@ -247,6 +252,8 @@ void parameter_shard::report(std::vector<metric>& out) const {
   uint64_t bytes = 0;
   for (const auto& i : now.images) bytes += i.bytes;
   out.push_back({"troupe_parameter_bytes", {}, static_cast<double>(bytes), gauge});
+  out.push_back(
+      {"troupe_parameter_dropped_bytes", {}, static_cast<double>(followers_.dropped_bytes()), gauge});
   out.push_back({"troupe_parameter_capacity_bytes", {}, static_cast<double>(now.capacity), gauge});
 }
 

@@ -80,7 +80,8 @@ struct parameter_shard_state {
   uint64_t in_use = 0;     ///< bytes
   uint32_t models = 0;     ///< with images
   uint32_t followers = 0;  ///< chain links of other nodes that follow them
-  TROUPE_MESSAGE(parameter_shard_state, capacity, in_use, models, followers)
+  uint64_t dropped = 0;    ///< bytes of dropped images that peers may still pull
+  TROUPE_MESSAGE(parameter_shard_state, capacity, in_use, models, followers, dropped)
 };
 
 // Of a chain link.

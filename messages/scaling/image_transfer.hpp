@@ -84,6 +84,15 @@ struct follow_chunks {
   bool operator==(const follow_chunks&) const = default;
 };
 
+/// chain_link → parameter_shard: the follow has ended, and no pull of it is under way. The shard keeps the
+/// images in memory until then.
+struct unfollow_chunks {
+  weights_id model;
+  uint64_t follow = 0;
+  TROUPE_MESSAGE(unfollow_chunks, model, follow)
+  bool operator==(const unfollow_chunks&) const = default;
+};
+
 /// parameter_shard → chain_link: chunks that may be pulled.
 struct chunks_ready {
   weights_id model;

@@ -15,6 +15,7 @@ struct PlaceCopy { term @0 :UInt64; model @1 :UInt32; from @2 :UInt32; bytes @3 
 struct DropCopy { term @0 :UInt64; model @1 :UInt32; }
 struct SetStage { term @0 :UInt64; engine @1 :UInt32; to @2 :InstanceStage; }
 struct FollowChunks { model @0 :UInt32; follow @1 :UInt64; first @2 :UInt32; }
+struct UnfollowChunks { model @0 :UInt32; follow @1 :UInt64; }
 struct ChunksReady {
   model @0 :UInt32; follow @1 :UInt64; gone @2 :Bool; offset @3 :UInt64; first @4 :UInt32; hashes @5 :List(UInt64);
 }

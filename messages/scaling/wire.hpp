@@ -9,6 +9,7 @@
   MESSAGE(43, set_stage, SetStage)             \
   MESSAGE(44, follow_chunks, FollowChunks)     \
   MESSAGE(45, chunks_ready, ChunksReady)       \
-  MESSAGE(46, want_instance, WantInstance)
+  MESSAGE(46, want_instance, WantInstance)     \
+  MESSAGE(47, unfollow_chunks, UnfollowChunks)
 
 #define TROUPE_SCALING_PARTS(PART) PART(image_state, ImageState)

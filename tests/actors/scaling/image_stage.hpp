@@ -1,5 +1,6 @@
 // Tiny images of language models, in chunks of a few bytes whose content is known.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -60,6 +61,7 @@ class tiny_image_store final : public llm::image_store {
     auto images =
         std::make_shared<llm::image_set>(layers, llm::image_format{}, allocator(), tiny_chunk_bytes);
     images_[model] = images;
+    created_.push_back(images);
     return images;
   }
   void read(weights_id, std::shared_ptr<llm::image_set> images) override {
@@ -70,6 +72,15 @@ class tiny_image_store final : public llm::image_store {
   uint64_t capacity() const override { return 1000; }
   /// Images of the next `find` are others; the former ones live as long as their users.
   void forget(weights_id model) { images_.erase(model); }
+
+  /// Images at this offset of the arena are in memory.
+  bool is_there(uint64_t offset) {
+    std::erase_if(created_, [](const auto& c) { return c.expired(); });
+    return std::ranges::any_of(created_, [&](const auto& c) {
+      const auto images = c.lock();
+      return images->offset() && offset >= *images->offset() && offset < *images->offset() + images->bytes();
+    });
+  }
 
   void locate(weights_id, const std::string& path) override { located.push_back(path); }
 
@@ -89,6 +100,7 @@ class tiny_image_store final : public llm::image_store {
     };
   }
   std::map<weights_id, std::weak_ptr<llm::image_set>> images_;
+  std::vector<std::weak_ptr<llm::image_set>> created_;
   uint64_t next_offset_ = 0;
 };
 

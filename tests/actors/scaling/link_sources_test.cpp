@@ -103,6 +103,7 @@ TEST_CASE("chain link: other images wait for the pulls that write to the former 
     CHECK(s.told().busy);
     s.end_pull();
     CHECK_FALSE(s.told().busy);
+    CHECK(s.left(first_source).size() == 1);
     CHECK(s.out.silent());
     CHECK(former.use_count() == 1);
     CHECK(s.images.use_count() == 1);
@@ -195,4 +196,52 @@ TEST_CASE("chain link: an order to end stops further pulls, and is answered when
   s.end_pull();
   CHECK_FALSE(s.told().busy);
   CHECK(s.images.use_count() == 1);
+}
+
+TEST_CASE("chain link: a source is told when the last pull from it has ended") {
+  using numbers = std::vector<uint64_t>;
+  link_stage s;
+  const auto former = s.follow(first_source);
+  s.announce(first_source, former, 0, 2);
+  SUBCASE("it has given up the images") {
+    s.deliver(chunks_ready{{0}, former, true, 0, 0, {}}, s.shard_of(first_source));
+    CHECK(s.left(first_source).empty());
+    s.end_pull();
+    CHECK(s.left(first_source).empty());
+    s.end_pull(0, pull_status::lost);
+  }
+  SUBCASE("there is another one") {
+    s.follow(second_source);
+    CHECK(s.left(first_source).empty());
+    s.end_all_pulls();
+  }
+  SUBCASE("the same one is followed again") {
+    s.follow(first_source);
+    s.end_all_pulls();
+  }
+  SUBCASE("the link is to end") {
+    s.deliver(end_link{{0}, ++s.order});
+    s.end_all_pulls();
+  }
+  SUBCASE("all chunks have come") {
+    s.announce(first_source, former, 2, tiny_chunks);
+    s.end_all_pulls();
+    CHECK(s.images_are_whole());
+  }
+  CHECK(s.left(first_source) == numbers{former});
+  s.run_until(s.now + 1s);
+  CHECK(s.left(first_source).empty());
+}
+
+TEST_CASE("chain link: a source without pulls is told at once, unless it is down") {
+  link_stage s;
+  const auto former = s.follow(first_source);
+  const auto latest = s.follow(second_source);
+  CHECK(s.left(first_source) == std::vector<uint64_t>{former});
+  s.deliver(node_down{second_source, {50}});
+  CHECK(s.left(second_source).empty());
+  s.deliver(node_up{second_source, {51}});
+  CHECK(s.follow(second_source) > latest);
+  s.deliver(end_link{{0}, ++s.order});
+  CHECK(s.left(second_source) == std::vector<uint64_t>{latest + 1});
 }

@@ -68,6 +68,16 @@ struct link_stage : link_parts, stage<chain_link> {
   void end_all_pulls() {
     while (!memory.byte_pulls.empty()) end_pull();
   }
+  /// Numbers of follows that have ended, by the news for the shard of this source.
+  std::vector<uint64_t> left(node_id source) {
+    std::vector<uint64_t> numbers;
+    for (const auto& [to, u] : out.take_addressed<unfollow_chunks>()) {
+      CHECK(to == address{source, {}, role::parameter_shard, 0});
+      CHECK(u.model == weights_id{0});
+      numbers.push_back(u.follow);
+    }
+    return numbers;
+  }
   /// The latest news for the shard.
   link_changed told() {
     const auto all = out.take_addressed<link_changed>();

@@ -61,10 +61,62 @@ TEST_CASE("parameter shard: followers are told that images are gone, or cannot b
   CHECK(gone.gone);
   CHECK(gone.follow == 8);
   CHECK(s.state().followers == 0);
+  s.unfollow(s.link_of(first_source), 8);
   s.store.reads.clear();
   CHECK(s.images() == nullptr);
   s.store.in_arena = false;
   s.place(worker_node);
   s.follow(s.link_of(first_source), 9);
   CHECK(s.out.one<chunks_ready>().gone);
+}
+
+TEST_CASE(
+    "parameter shard: dropped images stay in memory while a follower may have a pull of them under way") {
+  shard_stage s;
+  s.place(first_source);
+  s.write_chunk(*s.images());
+  s.follow(s.link_of(second_source), 7);
+  s.drop();
+  CHECK(s.images() != nullptr);
+  CHECK(s.state().models == 0);
+  CHECK(s.state().dropped == 192);
+  CHECK(s.value_of("troupe_parameter_dropped_bytes") == 192);
+  CHECK(s.inventory().images.empty());
+  SUBCASE("it has none") { s.unfollow(s.link_of(second_source), 7); }
+  SUBCASE("it is down, and suspended, for too long") {
+    s.deliver(node_down{second_source, {1}});
+    s.run_until(s.now + 30s - 1ms);
+    CHECK(s.images() != nullptr);
+    s.run_until(s.now + 1ms);
+  }
+  SUBCASE("it is down, and up again") {
+    s.deliver(node_down{second_source, {1}});
+    s.deliver(node_up{second_source, {2}});
+  }
+  SUBCASE("the own node was suspended") {
+    s.deliver(new_incarnation{{13}});
+    CHECK(s.images() != nullptr);
+    s.deliver(node_up{second_source, {1}});
+  }
+  CHECK(s.images() == nullptr);
+  CHECK(s.state().dropped == 0);
+}
+
+TEST_CASE("parameter shard: images wait for the room that dropped ones still take, and have no problem") {
+  shard_stage s;
+  s.place(first_source);
+  s.begun(first_source);
+  s.follow(s.link_of(second_source), 7);
+  s.drop();
+  s.store.forget({0});
+  s.store.full = true;
+  s.place(first_source);
+  auto told = s.told();
+  CHECK(told.problem.empty());
+  CHECK(told.chunks == 0);
+  s.unfollow(s.link_of(second_source), 7);
+  s.store.full = false;
+  s.place(first_source);  // repeated
+  s.begun(first_source);
+  CHECK(s.told().filling);
 }

@@ -38,6 +38,7 @@ struct shard_stage : shard_parts, stage<parameter_shard> {
   void follow(const address& link, uint64_t number, uint32_t first = 0) {
     deliver(follow_chunks{{0}, number, first}, link);
   }
+  void unfollow(const address& link, uint64_t number) { deliver(unfollow_chunks{{0}, number}, link); }
   /// The number of the only order to the own link, which is to follow this node.
   uint64_t begun(node_id from) {
     const auto orders = out.take_addressed<begin_link>();

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "actors/scaling/chain_link.hpp"
 #include "actors/scaling/parameter_shard.hpp"
@@ -149,9 +150,16 @@ class chain_world final : public outbox {
     std::erase_if(reads, [](const auto& r) { return r->complete() || r.use_count() == 1; });
     if (!reads.empty()) write_next_chunk(*reads[random_.below(reads.size())]);
   }
-  /// A reader and a link never write to the same images, and what is ready is right.
-  void check() const {
+  /// A reader and a link never write to the same images, and what is ready is right. No pull reads images
+  /// whose memory has been given back.
+  void check() {
     for (const auto& n : nodes_) {
+      for (const auto& p : n->memory.byte_pulls) {
+        auto& source = *nodes_[p.peer.value];
+        const auto begun =
+            pulled_from_.try_emplace({n->incarnation, p.token}, source.incarnation).first->second;
+        if (begun == source.incarnation) REQUIRE(source.store.is_there(p.offset));
+      }
       for (const auto& r : n->store.reads)
         for (const auto& p : n->memory.byte_pulls)
           if (!r->complete()) {
@@ -170,6 +178,7 @@ class chain_world final : public outbox {
   uint64_t last_incarnation_ = 0;
   std::map<std::tuple<uint32_t, role, uint32_t, role>, std::deque<envelope>> mail_;
   std::map<uint32_t, shard_inventory> inventories_;
+  std::map<std::pair<incarnation_id, uint64_t>, incarnation_id> pulled_from_;  ///< by reader and token
   std::vector<std::unique_ptr<chain_node>> nodes_;
 };
 
