@@ -152,8 +152,7 @@ struct computing_engine_device::worker {
       } catch (const device_lost& e) {
         return report_lost(e.what());
       }
-      if (in_flight.empty() && can_load() && !try_to(images ? &worker::adopt_layers : &worker::load_layer))
-        return;
+      if (in_flight.empty() && can_load() && !try_to(&worker::load_layer)) return;
       lock.lock();
     }
   }
@@ -203,24 +202,12 @@ struct computing_engine_device::worker {
     });
   }
 
-  /// Uses the images that are ready.
-  void adopt_layers() {
-    const auto ready_layers = images->ready();
-    if (ready_layers == facts.layers_ready) throw model_error(images->problem());
-    while (facts.layers_ready < ready_layers)
-      facts.weight_bytes += model->adopt(facts.layers_ready++, images);
-    report_layers();
-  }
-
   void load_layer() {
     const auto next = facts.layers_ready;
-    facts.weight_bytes += model->load(next, files->read(next));
+    if (images && images->ready() == next) throw model_error(images->problem());
+    facts.weight_bytes += images ? model->adopt(next, images) : model->load(next, files->read(next));
     ++facts.layers_ready;
     if (all_ready()) files.reset();
-    report_layers();
-  }
-
-  void report_layers() {
     engine_event e;
     e.what = all_ready() ? engine_event::kind::loaded : engine_event::kind::layers_ready;
     e.facts = facts;

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "gpu/common/device_lost.hpp"
+#include "gpu/llm/image_set.hpp"
 #include "tests/gpu/llm/llama_tasks.hpp"
 #include "tests/gpu/llm/small_engine.hpp"
 
@@ -73,6 +74,7 @@ class slow_model final : public step_model {
   struct control {
     std::atomic<int> started = 0, may_end = 0;
     int fails_to_begin = 0, fails_to_end = 0;  ///< number of the failing step, counted from 1
+    std::atomic<uint32_t> adopted = 0;
   };
   explicit slow_model(control& c) : c_(c) {}
 
@@ -80,6 +82,11 @@ class slow_model final : public step_model {
     return {.blocks = 4, .block_tokens = 16, .block_bytes = 1, .end_of_text = {}, .steps_ahead = 1};
   }
   uint64_t load(uint32_t, const layer_parameters&) override { return 1; }
+  uint64_t adopt(uint32_t, const std::shared_ptr<const image_set>&) override {
+    ++c_.adopted;
+    std::this_thread::sleep_for(50ms);
+    return 1;
+  }
   std::shared_ptr<const packed_adapter> pack(const adapter&) override { return nullptr; }
   void load(adapter_id, std::shared_ptr<const packed_adapter>) override {}
   void unload(adapter_id) override {}
@@ -108,7 +115,7 @@ class slow_model final : public step_model {
 
 /// A device with that model loaded, and steps of 1, 2, 3 and 4 rows for it.
 struct slow_device {
-  explicit slow_device(slow_model::control& c) : control(c), device(options()) {
+  explicit slow_device(slow_model::control& c) : control(c), device(options(c)) {
     CHECK(device.next().facts.steps_ahead == 1);
     for (uint32_t rows = 1; rows <= 4; ++rows) {
       auto& s = steps[rows - 1];
@@ -118,10 +125,10 @@ struct slow_device {
     }
     sampling.params = &greedy;
   }
-  computing_options options() {
+  static computing_options options(slow_model::control& control) {
     computing_options o;
     o.folder = fixtures / "llama-tasks/base";
-    o.make = [this](const model_config&) { return std::make_unique<slow_model>(control); };
+    o.make = [&control](const model_config&) { return std::make_unique<slow_model>(control); };
     return o;
   }
   void start(int rows) { device->start(steps[rows - 1], {&sampling, 1}); }
@@ -198,6 +205,21 @@ TEST_CASE("an adapter without room fails with the reason, the next one loads, st
     CHECK((e.bytes > 0) == problem.empty());
   }
   CHECK(refused.packed_by != refused.taken_by);  // packed in parallel to steps
+}
+
+TEST_CASE("a device that stops does not take the other layers of images that are ready") {
+  const std::vector<uint64_t> layer_bytes(8, 64);
+  const auto images = std::make_shared<image_set>(layer_bytes, image_format{});
+  while (!images->complete()) images->finish_layer();
+  slow_model::control control;
+  auto options = slow_device::options(control);
+  options.images = [&] { return images; };
+  waited_device d(std::move(options));
+  const auto first = d.next_of_all();
+  CHECK(first.what == engine_event::kind::layers_ready);
+  CHECK(first.facts.layers_ready == 1);
+  d->stop();
+  CHECK(control.adopted < images->layers());
 }
 
 TEST_CASE("a step begins while one runs, and both are reported in order") {
