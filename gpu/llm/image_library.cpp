@@ -102,7 +102,7 @@ std::shared_ptr<image_set> image_library::find_by(const std::string& key) {
 
 std::shared_ptr<image_set> image_library::add(std::string key, const checkpoint& files, element weights,
                                               uint64_t chunk_bytes) {
-  const image_format format{weights, files.view(0).find("embed_tokens.weight")->type};
+  const image_format format{weights, files.view(0).find("embed_tokens.weight")->type, layout_};
   auto images =
       std::make_shared<image_set>(image_bytes(files.config(), format), format, allocate_, chunk_bytes);
   entries_.push_back({std::move(key), images});

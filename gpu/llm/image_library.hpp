@@ -21,8 +21,8 @@ class image_library {
  public:
   /// `begin_thread`: called first by each thread that loads, for example to set its priority.
   explicit image_library(image_allocator allocate = heap_image_memory,
-                         std::function<void()> begin_thread = {})
-      : begin_thread_(std::move(begin_thread)), allocate_(std::move(allocate)) {}
+                         std::function<void()> begin_thread = {}, image_layout layout = image_layout::packed)
+      : begin_thread_(std::move(begin_thread)), layout_(layout), allocate_(std::move(allocate)) {}
   /// Ends loading after the layer that is being written.
   ~image_library();
   image_library(const image_library&) = delete;
@@ -61,6 +61,7 @@ class image_library {
   bool abandoned(std::shared_ptr<image_set>& images);
 
   const std::function<void()> begin_thread_;
+  const image_layout layout_;
   std::mutex mutex_;
   image_allocator allocate_;
   std::vector<entry> entries_;

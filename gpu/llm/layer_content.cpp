@@ -31,6 +31,26 @@ void layer_content::add(uint64_t at, kernels::weight_blocks blocks) {
   pieces_.push_back({at, bytes, std::move(blocks)});
 }
 
+void layer_content::add(uint64_t at, const weight_view& numbers, element type) {
+  if (numbers.type == type) return add(at, numbers.bytes);
+  const auto count = numbers.bytes.size() / element_bytes(numbers.type);
+  pieces_.push_back({at, count * element_bytes(type), rounded{numbers.bytes, numbers.type, type}});
+}
+
+/// Some numbers at a time, from the one with the part's first byte on.
+void layer_content::write(const rounded& r, uint64_t at, image_part& to) {
+  alignas(64) std::array<std::byte, 4096> some;
+  const auto size = element_bytes(r.to), count = r.numbers.size() / element_bytes(r.from);
+  auto first = to.begin() > at ? (to.begin() - at) / size : 0;
+  while (first < count && at + first * size < to.end()) {
+    const auto n = std::min(some.size() / size, count - first);
+    for (size_t i = 0; i < n; ++i)
+      set_element(some.data(), r.to, i, element_at(r.numbers.data(), r.from, first + i));
+    to.write(at + first * size, std::span(some).first(n * size));
+    first += n;
+  }
+}
+
 void layer_content::write(image_part& to) const {
   auto p =
       std::ranges::partition_point(pieces_, [&](const piece& x) { return x.at + x.bytes <= to.begin(); });
@@ -39,6 +59,8 @@ void layer_content::write(image_part& to) const {
       to.write(p->at, std::as_bytes(std::span(*n)));
     else if (const auto* s = std::get_if<std::span<const std::byte>>(&p->content))
       to.write(p->at, *s);
+    else if (const auto* r = std::get_if<rounded>(&p->content))
+      write(*r, p->at, to);
     else
       write_blocks(std::get<kernels::weight_blocks>(p->content), p->at, to);
   to.write(to.end(), {});  // the gap before the next part's piece

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "gpu/checkpoint/parameters.hpp"
 #include "gpu/kernels/weight_blocks.hpp"
 #include "gpu/llm/image_part.hpp"
 
@@ -19,16 +20,22 @@ class layer_content {
   void add(uint64_t at, std::vector<float> numbers);
   void add(uint64_t at, std::span<const std::byte> bytes);  ///< which outlive this
   void add(uint64_t at, kernels::weight_blocks blocks);
+  void add(uint64_t at, const weight_view& numbers, element type);  ///< rounded to it; likewise
 
-  /// Writes a part of the image, whole: bytes without a piece are zero. The last byte has a piece.
+  /// Writes a part of the image, whole: bytes without a piece are zero.
   void write(image_part& to) const;
 
  private:
+  struct rounded {
+    std::span<const std::byte> numbers;
+    element from, to;
+  };
   struct piece {
     uint64_t at;
     uint64_t bytes;
-    std::variant<std::vector<float>, std::span<const std::byte>, kernels::weight_blocks> content;
+    std::variant<std::vector<float>, std::span<const std::byte>, kernels::weight_blocks, rounded> content;
   };
+  static void write(const rounded& r, uint64_t at, image_part& to);
   std::vector<piece> pieces_;  ///< ascending
 };
 

@@ -12,6 +12,7 @@
 
 #include "gpu/checkpoint/parameter_layout.hpp"
 #include "gpu/checkpoint/tensor_files.hpp"
+#include "gpu/llm/row_major_image.hpp"
 
 namespace troupe::llm {
 
@@ -167,12 +168,16 @@ void layer_images::describe_any(parts& p, uint32_t layer) const {
 }
 
 uint64_t layer_images::bytes(uint32_t layer) const {
+  if (format_.layout == image_layout::row_major)
+    return row_major_image(parameters_of(config_, layer), format_.weights).bytes();
   parts p(config_, layer);
   describe_any(p, layer);
   return p.bytes();
 }
 
 layer_content layer_images::content(uint32_t layer, const layer_view& from) const {
+  if (format_.layout == image_layout::row_major)
+    return row_major_image(parameters_of(config_, layer), format_.weights).content(from);
   layer_content out;
   parts p(config_, layer);
   p.collect(from, out);

@@ -1,5 +1,5 @@
-// Images: the layers of a decoder as the CPU kernels read them, each in one piece of memory. An image is what
-// a process keeps of a layer and what travels between processes; nothing is packed again at its destination.
+// Images: the layers of a decoder as a device reads them, each in one piece of memory. An image is what a
+// process keeps of a layer and what travels between processes; nothing is packed again at its destination.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,10 +11,16 @@
 
 namespace troupe::llm {
 
-/// Types of an image's numbers. Norms and biases are f32.
+/// Devices of different kinds read different images.
+enum class image_layout : uint8_t {
+  packed,    ///< for the kernels of CPUs; norms and biases are f32
+  row_major  ///< for CUDA (gpu/llm/row_major_image.hpp); all numbers have the type of the projections
+};
+
 struct image_format {
   element weights = element::f32;  ///< of the projections
   element table = element::f32;    ///< of the embedding: as stored in the checkpoint
+  image_layout layout = image_layout::packed;
 };
 inline constexpr size_t image_alignment = 64;
 
@@ -32,7 +38,7 @@ class layer_images {
   /// Writes it. `to`: `bytes(layer)`. Every byte is written.
   void write(uint32_t layer, const layer_view& from, std::span<std::byte> to) const;
 
-  /// The layer in its image, which outlives the result.
+  /// The layer in its packed image, which outlives the result.
   embedding_layer embedding(const std::byte* image) const;
   decoder_layer layer(uint32_t layer, const std::byte* image) const;
   final_layer last(const std::byte* image) const;

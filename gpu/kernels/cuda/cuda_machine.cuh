@@ -114,6 +114,15 @@ class cuda_machine {
     check_wait(cudaStreamSynchronize(copies_), "a copy to the device");
     return to;
   }
+  /// Enqueues copy 0 or 1 to the device on the copy stream. `from` should be pinned.
+  void begin_copy(uint32_t which, void* to, const void* from, size_t bytes) {
+    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, copies_), "a copy to the device");
+    copied_[which].record(copies_);
+  }
+  /// Waits for that copy, if it was begun.
+  void finish_copy(uint32_t which) {
+    check_wait(cudaEventSynchronize(copied_[which]), "a copy to the device");
+  }
   void clear(void* what, size_t bytes) { check(cudaMemsetAsync(what, 0, bytes, stream_), "clearing memory"); }
   /// Runs the work that `record` enqueues, which must be the same for each call with this key. The first call
   /// runs it directly, as its set-up (loading code, connecting ranks) cannot be captured; later calls replay
@@ -222,6 +231,7 @@ class cuda_machine {
   const owned_stream stream_;
   const memory_stream copies_;
   const stream_event marks_[2] = {stream_event(cudaEventDisableTiming), stream_event(cudaEventDisableTiming)};
+  const stream_event copied_[2] = {stream_event(cudaEventDisableTiming), stream_event(cudaEventDisableTiming)};
   int device_ = 0;
   uint32_t multiprocessors_ = 0, max_shared_bytes_ = 0;
   gemm products_;

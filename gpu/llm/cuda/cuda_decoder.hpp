@@ -20,9 +20,12 @@
 
 #include "gpu/llm/activation.hpp"
 #include "gpu/llm/cuda/decoder_step.hpp"
-#include "gpu/llm/cuda/layer_image.hpp"
 #include "gpu/llm/cuda/resident_adapters.hpp"
+#include "gpu/llm/cuda/staging_buffers.hpp"
 #include "gpu/llm/cuda/step_buffers.hpp"
+#include "gpu/llm/image_part.hpp"
+#include "gpu/llm/image_set.hpp"
+#include "gpu/llm/row_major_image.hpp"
 #include "gpu/llm/sampling_arguments.hpp"
 #include "gpu/llm/step_model.hpp"
 #include "messages/llm/step.hpp"
@@ -34,6 +37,7 @@ struct cuda_decoder_options {
   uint32_t block_tokens = 16;
   uint32_t adapter_slots = 0;
   bool graphs = true;
+  size_t staging_bytes = 4 << 20;  ///< of each of the two buffers for the copies of weights
 };
 
 /// Machine is cuda_machine (gpu/kernels/cuda/cuda_machine.cuh), or the tests' emulated_machine. E: type of
@@ -56,6 +60,7 @@ class cuda_decoder final : public llm::step_model {
         frequencies_(config.rope.frequencies.size() * sizeof(float)),
         pages_(blocks_ * shape_.page_bytes()),
         adapters_(*machine_, config.layers, options.adapter_slots),
+        staging_(*machine_, options.staging_bytes),
         buffers_(*machine_, shape_) {
     machine_->upload(frequencies_.data(), config.rope.frequencies.data(), frequencies_.size());
     machine_->finish();
@@ -70,25 +75,19 @@ class cuda_decoder final : public llm::step_model {
     f.longest_step = std::chrono::minutes(2);  // about 100 times the step of the largest prompt
     return f;
   }
-  /// In any order. The embedding and the head may be stored as one.
+  /// In any order, as `adopt`.
   uint64_t load(uint32_t layer, const llm::layer_parameters& parameters) override {
-    assert(layer < layers_.size());
-    const layer_image image(parameters, E);
-    layers_[layer] = typename Machine::memory(image.bytes().size());
-    machine_->upload(layers_[layer].data(), image.bytes().data(), image.bytes().size());
-    machine_->finish();
-    const std::byte* base = layers_[layer].data();
-    if (layer == 0) {
-      embedding_ = image.embedding(base);
-      if (config_.tied_embeddings)
-        head_ = static_cast<const uint16_t*>(embedding_) + size_t{shape_.part().first} * shape_.hidden;
-    } else if (layer <= shape_.layers) {
-      pointers_[layer - 1] = image.at(base);
-    } else {
-      final_norm_ = image.final_norm(base);
-      if (!config_.tied_embeddings) head_ = image.head(base);
-    }
-    return image.bytes().size();
+    const llm::row_major_image image(llm::shapes_of(parameters), E);
+    std::vector<std::byte> bytes(image.bytes());
+    llm::image_part whole(bytes);
+    image.content(parameters.views()).write(whole);
+    whole.finish();
+    return place(layer, image, bytes);
+  }
+  /// Copies the image to the device. Requires: it is row-major, of type E.
+  uint64_t adopt(uint32_t layer, const std::shared_ptr<const llm::image_set>& images) override {
+    assert(images->format().layout == llm::image_layout::row_major && images->format().weights == E);
+    return place(layer, {llm::parameters_of(config_, layer), E}, images->image(layer));
   }
   std::shared_ptr<const llm::packed_adapter> pack(const llm::adapter& read) override {
     return adapters_.pack(read, config_);
@@ -159,6 +158,31 @@ class cuda_decoder final : public llm::step_model {
   uint32_t head_end() const { return shape_.layers + 2; }
   const step_activations& activations() const { return buffers_.activations(); }
 
+  /// The embedding and the head may be stored as one.
+  uint64_t place(uint32_t layer, const llm::row_major_image& image, std::span<const std::byte> bytes) {
+    assert(layer < layers_.size() && bytes.size() == image.bytes());
+    typename Machine::memory there(bytes.size());
+    staging_.copy(there.data(), bytes);
+    using part = llm::row_major_image::part;
+    const auto at = [&](part p) { return image.at(there.data(), p); };
+    if (layer == 0) {
+      embedding_ = at(part::embedding);
+      if (config_.tied_embeddings)
+        head_ = static_cast<const uint16_t*>(embedding_) + size_t{shape_.part().first} * shape_.hidden;
+    } else if (layer <= shape_.layers) {
+      pointers_[layer - 1] = {
+          at(part::input_norm), at(part::post_norm), at(part::qkv),     at(part::qkv_bias),
+          at(part::o),          at(part::o_bias),    at(part::gate_up), at(part::gate_up_bias),
+          at(part::down),       at(part::down_bias)};
+    } else {
+      final_norm_ = at(part::final_norm);
+      if (!config_.tied_embeddings) head_ = at(part::head);
+    }
+    layers_[layer] = std::move(there);
+    if (std::ranges::all_of(layers_, [](const auto& l) { return l.size() > 0; })) staging_.release();
+    return bytes.size();
+  }
+
   step_extent upload_tables(const llm::llm_step& step, std::span<const llm::token_sampling> samplings,
                             uint32_t slot) {
     step_contents& contents = contents_[slot];
@@ -209,6 +233,7 @@ class cuda_decoder final : public llm::step_model {
   const void *embedding_ = nullptr, *final_norm_ = nullptr, *head_ = nullptr;
   typename Machine::memory frequencies_, pages_;
   resident_adapters<Machine, E> adapters_;
+  staging_buffers<Machine> staging_;
 
   step_buffers<Machine> buffers_;
   std::array<step_contents, 2> contents_;  // of steps in flight

@@ -58,6 +58,7 @@ void prepare_for_tensor_parallelism() {
 computing_options on_cuda(cuda_engine_options o) {
   computing_options out;
   out.folder = o.folder, out.adapter_slots = o.adapter_slots, out.adapter_bytes = o.adapter_bytes;
+  out.images = o.images;
   out.make = [o = std::move(o)](const model_config& config) { return make_model(o, config); };
   return out;
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <utility>
 
 #include "gpu/llm/computing_engine_device.hpp"
@@ -20,6 +21,9 @@ struct cuda_engine_options {
   bool graphs = true;          ///< run decode steps as CUDA graphs
   uint32_t adapter_slots = 0;  ///< adapters resident or loading at once
   uint64_t adapter_bytes = 0;  ///< limit of the adapter store in host memory
+  /// Row-major images that others load, for one GPU; null: the device reads the checkpoint. Throws
+  /// model_error if there are none.
+  std::function<std::shared_ptr<image_set>()> images = {};
 };
 
 /// Makes the process load all kernels and NCCL's connections at its start, for models on several GPUs. The

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "gpu/llm/cuda/adapter_image.hpp"
 #include "gpu/llm/cuda/decoder_step.hpp"
-#include "gpu/llm/cuda/layer_image.hpp"
 #include "gpu/llm/packed_adapter.hpp"
 #include "messages/llm/step.hpp"
 

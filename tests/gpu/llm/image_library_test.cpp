@@ -11,6 +11,7 @@
 
 #include "gpu/common/fast_hash.hpp"
 #include "gpu/common/model_error.hpp"
+#include "gpu/llm/row_major_image.hpp"
 #include "tests/gpu/llm/llama_tasks.hpp"
 #include "tests/temporary_folder.hpp"
 
@@ -61,6 +62,24 @@ TEST_CASE("image library: users of a checkpoint share its images, for each type 
   CHECK(library.open(small_model / ".", element::f32, 1) == one);
   CHECK(library.open(small_model, element::bf16, 1) != one);
   CHECK(library.open(fixtures / "random-llms" / "gemma2", element::f32, 1) != one);
+}
+
+TEST_CASE("image library: images for GPUs are row-major, and others than those for CPUs") {
+  image_library cpus, gpus(heap_image_memory, {}, image_layout::row_major);
+  const auto packed = cpus.open(small_model, element::bf16, 1),
+             images = gpus.open(small_model, element::bf16, 1);
+  wait_for(*images);
+  REQUIRE(images->complete());
+  CHECK(packed->format().layout == image_layout::packed);
+  CHECK(images->format().layout == image_layout::row_major);
+  CHECK(images->bytes() != packed->bytes());
+  const checkpoint files(small_model);
+  for (uint32_t l = 0; l < images->layers(); ++l) {
+    const row_major_image layout(parameters_of(files.config(), l), element::bf16);
+    std::vector<std::byte> expected(layout.bytes());
+    layout.write(files.view(l), expected);
+    CHECK(std::ranges::equal(images->image(l), expected));
+  }
 }
 
 TEST_CASE("image library: images without users are loaded again") {

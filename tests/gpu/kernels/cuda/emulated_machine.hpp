@@ -194,6 +194,11 @@ class emulated_machine {
     std::memcpy(to.data(), from, bytes);
     return to;
   }
+  void begin_copy(uint32_t which, void* to, const void* from, size_t bytes) {
+    copies_.add([=] { std::memcpy(to, from, bytes); });
+    copies_.mark(which);
+  }
+  void finish_copy(uint32_t which) { copies_.wait(which); }
   void clear(void* what, size_t bytes) {
     add([=] { std::memset(what, 0, bytes); });
   }
@@ -238,35 +243,52 @@ class emulated_machine {
     return took;
   }
   void takes(std::vector<std::chrono::nanoseconds> times) { takes_ = std::move(times); }
-  void mark(uint32_t which) { marks_[which] = begun_; }
+  void mark(uint32_t which) { stream_.mark(which); }
   /// Each call runs one more piece of the stream's work. With other ranks, wait instead.
   bool reached(uint32_t which) {
     if (group_) return true;
-    if (done_ < marks_[which]) do_next();
-    return done_ >= marks_[which];
+    if (!stream_.reached(which)) stream_.do_next();
+    return stream_.reached(which);
   }
-  void wait(uint32_t which) {
-    while (done_ < marks_[which]) do_next();
-  }
+  void wait(uint32_t which) { stream_.wait(which); }
   void finish() {
-    while (!stream_.empty()) do_next();
+    while (!stream_.idle()) stream_.do_next();
   }
   /// Drops work that was not waited for.
-  void quiesce() noexcept {
-    stream_.clear();
-    done_ = begun_;
-  }
+  void quiesce() noexcept { stream_.drop(); }
   uint32_t captures() const { return captures_; }
   size_t graphs() const { return graphs_.size(); }
-  bool idle() const { return stream_.empty(); }
+  bool idle() const { return stream_.idle(); }
 
  private:
   using work = std::function<void()>;
 
+  /// Work in its order, which runs when it is waited for.
+  class stream {
+   public:
+    void add(work w) { waiting_.push_back(std::move(w)), ++begun_; }
+    void mark(uint32_t which) { marks_[which] = begun_; }
+    bool reached(uint32_t which) const { return done_ >= marks_[which]; }
+    void wait(uint32_t which) {
+      while (!reached(which)) do_next();
+    }
+    void do_next() {
+      const work next = std::move(waiting_.front());
+      waiting_.pop_front();
+      ++done_;
+      next();
+    }
+    void drop() noexcept { waiting_.clear(), done_ = begun_; }
+    bool idle() const { return waiting_.empty(); }
+
+   private:
+    std::deque<work> waiting_;
+    uint64_t begun_ = 0, done_ = 0, marks_[2] = {};
+  };
+
   void add(work w) {
     if (recording_ != nullptr) return recording_->push_back(std::move(w));
-    stream_.push_back(std::move(w));
-    ++begun_;
+    stream_.add(std::move(w));
   }
   /// Bound to the current workspace: a graph keeps the address, even if the workspace is freed.
   void work_in_room(work w) {
@@ -275,12 +297,6 @@ class emulated_machine {
       if (!room) throw std::logic_error("it works in memory that was given back");
       room->use(w);
     });
-  }
-  void do_next() {
-    const work next = std::move(stream_.front());
-    stream_.pop_front();
-    ++done_;
-    next();
   }
   void copy(void* to, const void* from, size_t bytes) {
     add([=] { std::memcpy(to, from, bytes); });
@@ -291,8 +307,7 @@ class emulated_machine {
   std::shared_ptr<workspace> room_;
   std::shared_ptr<emulated_group> group_;
   uint32_t rank_ = 0;
-  std::deque<work> stream_;
-  uint64_t begun_ = 0, done_ = 0, marks_[2] = {};
+  stream stream_, copies_;
   std::map<uint32_t, std::vector<work>> graphs_;
   std::vector<work>* recording_ = nullptr;  // the graph in capture
   uint32_t captures_ = 0;

@@ -41,6 +41,23 @@ TEST_CASE("emulated machine: work runs only when it is waited for, in order") {
   CHECK(to == 0);
 }
 
+TEST_CASE("emulated machine: copies beside the stream are done when they are waited for") {
+  emulated_machine machine;
+  int from[3] = {1, 2, 3}, to[3] = {};
+  machine.begin_copy(0, to, from, sizeof *from);
+  machine.begin_copy(1, to + 1, from + 1, sizeof *from);
+  machine.finish();
+  CHECK(to[0] == 0);
+  from[0] = 4;  // too early
+  machine.finish_copy(0);
+  CHECK(to[0] == 4);
+  CHECK(to[1] == 0);
+  machine.begin_copy(0, to + 2, from + 2, sizeof *from);
+  machine.finish_copy(0);
+  CHECK(to[1] == 2);
+  CHECK(to[2] == 3);
+}
+
 TEST_CASE("emulated machine: a graph replays the recorded work until it is dropped") {
   emulated_machine machine;
   const int one = 1, two = 2;

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "gpu/kernels/cuda/device_group.hpp"
+#include "gpu/llm/image_library.hpp"
 #include "tests/gpu/llm/golden_sequences.hpp"
 
 using namespace troupe;
@@ -22,16 +23,17 @@ bool there_are(int gpus) {
   return enough;
 }
 
-void check_sequences(element weights, uint32_t gpus) {
+void check_sequences(element weights, uint32_t gpus, std::shared_ptr<image_library> library = {}) {
   if (!there_are(static_cast<int>(gpus))) return;
-  check_golden_sequences(on_cuda({.folder = golden_folder(),
-                                  .weights = weights,
-                                  .kv_bytes = 1 << 20,
-                                  .block_tokens = 16,
-                                  .gpus = gpus,
-                                  .adapter_slots = 2,
-                                  .adapter_bytes = 1 << 30}),
-                         {.max_sequences = 6, .prefill_chunk = 16});
+  cuda_engine_options options{.folder = golden_folder(),
+                              .weights = weights,
+                              .kv_bytes = 1 << 20,
+                              .block_tokens = 16,
+                              .gpus = gpus,
+                              .adapter_slots = 2,
+                              .adapter_bytes = 1 << 30};
+  if (library) options.images = [=] { return library->open(golden_folder(), weights, 1); };
+  check_golden_sequences(on_cuda(std::move(options)), {.max_sequences = 6, .prefill_chunk = 16});
 }
 
 }  // namespace
@@ -39,6 +41,11 @@ void check_sequences(element weights, uint32_t gpus) {
 TEST_CASE("cuda engine: golden sequences of several adapters, batched, on a GPU") {
   check_sequences(element::bf16, 1);
   check_sequences(element::f16, 1);
+}
+
+TEST_CASE("cuda engine: golden sequences of several adapters, on a GPU that gets its weights from images") {
+  const auto library = std::make_shared<image_library>(heap_image_memory, nullptr, image_layout::row_major);
+  for (const auto type : {element::bf16, element::f16}) check_sequences(type, 1, library);
 }
 
 TEST_CASE("cuda engine: golden sequences of several adapters, batched, on two GPUs that share the model") {
