@@ -111,7 +111,9 @@ std::unique_ptr<llm::engine_device> make_device(
     case device_kind::cuda: break;
   }
 #ifdef TROUPE_CUDA
-  return std::make_unique<llm::cuda_engine_device>(time, std::move(ready), cuda(m, gpu));
+  auto o = cuda(m, gpu);
+  o.images = images;
+  return std::make_unique<llm::cuda_engine_device>(time, std::move(ready), std::move(o));
 #else
   throw model_error("a build without CUDA has no GPU for the model " + m.name);  // the file is rejected
 #endif

@@ -13,10 +13,21 @@ namespace {
 
 uint64_t rounded_up(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * to; }
 
-/// Size of a model's images on CPUs, in one piece.
+/// Emulated engines have no weights, and tensor-parallel ones load their shards themselves.
+bool has_images(const llm_spec& m) {
+  return m.scales &&
+         (m.device == device_kind::cpu || (m.device == device_kind::cuda && m.tensor_parallel == 1));
+}
+
+llm::image_layout layout_of(const llm_spec& m) {
+  return m.device == device_kind::cuda ? llm::image_layout::row_major : llm::image_layout::packed;
+}
+
+/// Size of a model's images, in one piece.
 uint64_t image_bytes_of(const llm_spec& m) {
   llm::checkpoint files(m.path);
-  const llm::image_format format{element_of(m.type), files.view(0).find("embed_tokens.weight")->type};
+  const llm::image_format format{element_of(m.type), files.view(0).find("embed_tokens.weight")->type,
+                                 layout_of(m)};
   uint64_t out = 0;
   for (const auto bytes : llm::image_bytes(files.config(), format))
     out += rounded_up(bytes, llm::image_alignment);
@@ -40,11 +51,11 @@ node_images::node_images(const cluster_spec& cluster, node_id self) : cluster_(c
   };
   for (uint32_t i = 0; i < cluster.llms.size(); ++i) {
     const auto& m = cluster.llms[i];
-    if (!m.scales || m.device != device_kind::cpu) continue;
+    if (!has_images(m)) continue;
     if (!has_place(llm_id{i}) && !cluster.nodes[self.value].schedules()) continue;
     auto& own = models_[llm_id{i}];
     own.bytes = image_bytes_of(m);
-    own.library = std::make_shared<llm::image_library>(llm::heap_image_memory, lower_priority);
+    own.library = std::make_shared<llm::image_library>(llm::heap_image_memory, lower_priority, layout_of(m));
     if (has_place(llm_id{i})) capacity_ += rounded_up(own.bytes, large_blocks::alignment);
   }
   if (const auto given = cluster.nodes[self.value].parameter_bytes;
