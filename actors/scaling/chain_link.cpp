@@ -84,6 +84,7 @@ void chain_link::begin(link& l, node_id from) {
   l.failing_since = never;
   l.waits = false;
   l.from = from;
+  rates_[from].begin();
   l.sources[++l.follow] = {from};
   send(on_node(from, role::parameter_shard), follow_chunks{l.model, l.follow, l.transfer->ready()});
   tell_shard(l);
@@ -110,6 +111,7 @@ void chain_link::on_pulled(const pulled& p, time_point now) {
               ? chunk_outcome::good
               : chunk_outcome::damaged;
   l.transfer->ended(chunk, how);
+  if (p.status == pull_status::ok) measure(ended.mapped(), (*l.transfer)[chunk].bytes, l.pulls == 0, now);
   if (how == chunk_outcome::good) log_progress(l, chunk, now);
   if (how == chunk_outcome::good) {
     l.failing_since = never;
@@ -120,6 +122,12 @@ void chain_link::on_pulled(const pulled& p, time_point now) {
     if (l.from && now - l.failing_since >= patience) lose_source(l);
   }
   end_if_done(l);
+}
+
+void chain_link::measure(const pull& p, uint64_t bytes, bool alone, time_point now) {
+  auto& rate = rates_[p.from];
+  if (rate.add(bytes, p.posted, now, alone))
+    send(on_node(self_.node, role::parameter_shard), rate_measured{p.from, rate.gbit_per_s()});
 }
 
 void chain_link::log_progress(const link& l, uint32_t chunk, time_point now) const {
@@ -197,7 +205,7 @@ void chain_link::start_pulls(link& l, time_point now) {
     }
     l.first_pull = std::min(l.first_pull, now);
     const auto token = ++last_token_;
-    pulls_[token] = {l.model, *chunk, l.follow};
+    pulls_[token] = {l.model, *chunk, l.follow, *l.from, now};
     ++l.pulls;
     ++l.sources.at(l.follow).pulls;
     const auto at = planted(bug::same_offset) ? (*l.transfer)[*chunk].offset : l.images->offset_of(*chunk);

@@ -33,6 +33,10 @@ void parameter_shard::on(envelope& e, time_point now) {
                        },
                        [&](unfollow_chunks& u) { followers_.unfollow(e.from, u); },
                        [&](link_changed& l) { on_link(l); },
+                       [&](rate_measured& r) {
+                         rates_.on_measured({r.from, r.gbit_per_s});
+                         changed_ = true;
+                       },
                        [&](images_changed&) { changed_ = true; },
                        [&](model_change& m) { on_deployment(m.line); },
                        [&](node_up& n) {
@@ -168,6 +172,7 @@ void parameter_shard::drop(weights_id model) {
   if (found == holdings_.end()) return;
   if (auto& w = writers_[model]; w.link_busy) send(link_of(model), end_link{model, ++w.order});
   holdings_.erase(found);
+  rates_.on_no_reading(model);
   followers_.drop(model);
   changed_ = true;
 }
@@ -204,7 +209,7 @@ image_state parameter_shard::state_of(weights_id model, const holding& h) const 
 }
 
 shard_inventory parameter_shard::inventory() const {
-  shard_inventory out{self_.node, store_.capacity(), {}, term_};
+  shard_inventory out{self_.node, store_.capacity(), {}, term_, rates_.peers(), rates_.disk_gbit_per_s()};
   for (const auto& [model, h] : holdings_) out.images.push_back(state_of(model, h));
   return out;
 }
@@ -216,6 +221,11 @@ void parameter_shard::on_time(time_point now) {
       h.reading = h.read_next = false;
       forget_images(model, h);
     }
+  for (const auto& [model, h] : holdings_)
+    if (h.images && h.reading)
+      rates_.on_reading(model, h.images->chunks(), h.images->chunks_ready(), now);
+    else
+      rates_.on_no_reading(model);
   settle_files(now);
   for (auto& [link, news] : followers_.news(now)) send(link, std::move(news));
   if (!changed_ || now < sent_at_ + options_.inventory_interval) return;

@@ -1,6 +1,7 @@
 // parameter_shard keeps the images of models in its node's memory: it gets and drops them as the parameter
 // pool orders, has them filled by a chain link or by a reader of the disk, announces their chunks to the
-// chain links of other nodes, and reports its inventory to the pools of all leader candidates.
+// chain links of other nodes, and reports its inventory to the pools of all leader candidates, with the rates
+// at which weights came to the node.
 //
 // Files of tensor models are wanted, and dropped, by the deployment log: the deployer loads a model once they
 // have come. If they cannot, or there is no progress for `patience`, it loads from the node's disk.
@@ -17,6 +18,7 @@
 #include "actors/scaling/image_followers.hpp"
 #include "gpu/llm/image_store.hpp"
 #include "messages/scaling/commands.hpp"
+#include "policies/scaling/node_rates.hpp"
 #include "policies/scaling/wanted_files.hpp"
 
 namespace troupe {
@@ -90,6 +92,7 @@ class parameter_shard final : public actor {
   wanted_files wanted_;
   std::map<weights_id, writer_state> writers_;
   image_followers followers_;
+  node_rates rates_;
   term_id term_;  ///< the latest one, of an order or a leader
   bool changed_ = true;
   time_point sent_at_ = long_ago;

@@ -35,6 +35,13 @@ struct link_changed {
   TROUPE_MESSAGE(link_changed, model, order, busy, linked, from, pulled, repeated)
 };
 
+/// chain_link → parameter_shard: what flows from a peer reach, after each sample of their pulls.
+struct rate_measured {
+  node_id from;
+  double gbit_per_s = 0;
+  TROUPE_MESSAGE(rate_measured, from, gbit_per_s)
+};
+
 /// To the parameter_shard: chunks of some images have become ready.
 struct images_changed {
   TROUPE_MESSAGE(images_changed)
@@ -47,6 +54,7 @@ struct files_settled {
   TROUPE_MESSAGE(files_settled, model)
 };
 
-using scaling_events = type_list<begin_link, end_link, link_changed, images_changed, files_settled>;
+using scaling_events =
+    type_list<begin_link, end_link, link_changed, rate_measured, images_changed, files_settled>;
 
 }  // namespace troupe

@@ -36,14 +36,24 @@ struct image_state {
   bool operator==(const image_state&) const = default;
 };
 
-/// parameter_shard → parameter_pool: all images of its node. Sent when a node comes up and after changes, at
-/// most every 50 ms.
+/// What one flow of chunks from a peer has reached.
+struct peer_rate {
+  node_id from;
+  double gbit_per_s = 0;
+  TROUPE_MESSAGE(peer_rate, from, gbit_per_s)
+  bool operator==(const peer_rate&) const = default;
+};
+
+/// parameter_shard → parameter_pool: all images of its node, and the rates at which weights came to it. Sent
+/// when a node comes up and after changes, at most every 50 ms.
 struct shard_inventory {
   node_id node;
   uint64_t capacity = 0;  ///< bytes for images
   std::vector<image_state> images;
-  term_id term = {};  ///< it obeys no order of an earlier one any more
-  TROUPE_MESSAGE(shard_inventory, node, capacity, images, term)
+  term_id term = {};                  ///< it obeys no order of an earlier one any more
+  std::vector<peer_rate> rates = {};  ///< measured by this process, the latest of each peer, by node
+  double disk_gbit_per_s = 0;         ///< of weights that it has read; 0: too few to say
+  TROUPE_MESSAGE(shard_inventory, node, capacity, images, term, rates, disk_gbit_per_s)
   bool operator==(const shard_inventory&) const = default;
 };
 

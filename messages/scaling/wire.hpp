@@ -12,4 +12,4 @@
   MESSAGE(46, want_instance, WantInstance)     \
   MESSAGE(47, unfollow_chunks, UnfollowChunks)
 
-#define TROUPE_SCALING_PARTS(PART) PART(image_state, ImageState)
+#define TROUPE_SCALING_PARTS(PART) PART(image_state, ImageState) PART(peer_rate, PeerRate)

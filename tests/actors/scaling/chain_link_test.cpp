@@ -106,3 +106,39 @@ TEST_CASE("chain_link: without memory of the machine it pulls nothing, and the i
   CHECK(!told.linked);
   CHECK(!told.busy);
 }
+
+TEST_CASE("chain link: it measures what its sources reach, from pulls that end, and tells the shard") {
+  constexpr auto layer = std::to_array<uint64_t>({3 * measured_rate::sample_bytes});
+  link_stage s;
+  s.store.forget({0});
+  s.store.layer_bytes = layer;
+  s.store.chunk_bytes = measured_rate::sample_bytes / 2;
+  s.images = s.store.create({0}, 0);
+  const auto gbit_per_s = [&](duration chunk) {
+    return static_cast<double>(s.store.chunk_bytes) * 8 / static_cast<double>(chunk.count());
+  };
+  const auto measured = [&] { return s.out.take_addressed<rate_measured>(); };
+  s.pull_time = 4ms;
+  const auto number = s.follow(first_source);
+  s.run_until(s.now + 1s);  // it has nothing to give
+  s.announce(first_source, number, 0, 1);
+  s.end_pull();
+  CHECK(measured().empty());
+  s.run_until(s.now + 1s);
+  s.announce(first_source, number, 1, 3);
+  s.end_pull();
+  CHECK(measured().empty());  // the other one may end together with it
+  s.end_pull(0, pull_status::ok, true);
+  const auto told = measured();
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].first == address{worker_node, {}, role::parameter_shard, 0});
+  CHECK(told[0].second.from == first_source);
+  CHECK(told[0].second.gbit_per_s == doctest::Approx(gbit_per_s(4ms)));
+  s.pull_time = 1ms;
+  s.announce(second_source, s.follow(second_source, 2), 2, 6);
+  s.end_all_pulls();
+  const auto later = measured();
+  REQUIRE(later.size() == 2);
+  CHECK(later[0].second.from == second_source);
+  CHECK(later[1].second.gbit_per_s == doctest::Approx(gbit_per_s(1ms)));
+}

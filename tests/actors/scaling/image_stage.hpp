@@ -57,9 +57,8 @@ class tiny_image_store final : public llm::image_store {
     if (full) throw std::bad_alloc();
     if (!problem.empty()) throw std::runtime_error(problem);
     const auto files = std::array{bytes};
-    const auto layers = are_model_files(model) ? std::span<const uint64_t>(files) : tiny_layer_bytes;
-    auto images =
-        std::make_shared<llm::image_set>(layers, llm::image_format{}, allocator(), tiny_chunk_bytes);
+    const auto layers = are_model_files(model) ? std::span<const uint64_t>(files) : layer_bytes;
+    auto images = std::make_shared<llm::image_set>(layers, llm::image_format{}, allocator(), chunk_bytes);
     images_[model] = images;
     created_.push_back(images);
     return images;
@@ -84,6 +83,8 @@ class tiny_image_store final : public llm::image_store {
 
   void locate(weights_id, const std::string& path) override { located.push_back(path); }
 
+  std::span<const uint64_t> layer_bytes = tiny_layer_bytes;  ///< of language models
+  uint64_t chunk_bytes = tiny_chunk_bytes;
   std::vector<std::string> located;
   uint64_t bytes_on_disk = 0;  ///< of files of tensor models
   bool full = false, in_arena = true, machine_has_memory = true;
@@ -94,7 +95,7 @@ class tiny_image_store final : public llm::image_store {
   llm::image_allocator allocator() {
     return [this](uint64_t bytes) {
       auto memory = llm::heap_image_memory(bytes);
-      if (in_arena) memory.offset = next_offset_ += 1000;
+      if (in_arena) memory.offset = next_offset_ += 1000 + bytes;
       memory.make_present = [this](std::span<std::byte>) { return machine_has_memory; };
       return memory;
     };

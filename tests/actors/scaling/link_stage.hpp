@@ -59,6 +59,7 @@ struct link_stage : link_parts, stage<chain_link> {
   }
   void end_pull(size_t which = 0, pull_status status = pull_status::ok, bool damaged = false) {
     REQUIRE(which < memory.byte_pulls.size());
+    now += pull_time;
     const auto p = memory.byte_pulls[which];
     memory.byte_pulls.erase(memory.byte_pulls.begin() + static_cast<int64_t>(which));
     for (size_t i = 0; status == pull_status::ok && i < p.into.size(); ++i)
@@ -99,6 +100,7 @@ struct link_stage : link_parts, stage<chain_link> {
 
   std::shared_ptr<llm::image_set> images = store.create({0}, 0);
   uint64_t order = 0;
+  duration pull_time{};  ///< after which a pull ends
 };
 
 using chunk_numbers = std::vector<uint32_t>;

@@ -248,3 +248,40 @@ TEST_CASE("parameter shard: orders of former leaders are ignored as soon as it h
   s.drop(5);
   CHECK(s.state().models == 0);
 }
+
+TEST_CASE("parameter shard: the inventory has the latest rate of each peer") {
+  shard_stage s;
+  s.deliver(rate_measured{second_source, 20});
+  s.deliver(rate_measured{first_source, 10});
+  s.deliver(rate_measured{first_source, 12});
+  const std::vector<peer_rate> rates{{first_source, 12}, {second_source, 20}};
+  CHECK(s.inventory().rates == rates);
+  s.deliver(node_up{other_pool, {60}});  // it may lead later
+  const auto told = s.out.take_addressed<shard_inventory>();
+  CHECK(told.empty());
+  CHECK(s.inventory().rates == rates);
+}
+
+TEST_CASE("parameter shard: the inventory has the rate at which the reader fills images") {
+  constexpr auto layer = std::to_array<uint64_t>({4 * measured_rate::sample_bytes});
+  shard_stage s;
+  s.store.layer_bytes = layer;
+  s.store.chunk_bytes = measured_rate::sample_bytes;
+  s.place(worker_node);
+  CHECK(s.inventory().disk_gbit_per_s == 0);
+  const auto began = s.now - 50ms;
+  s.run_until(began + 100ms);
+  s.write_chunk(*s.images());
+  const auto rate = static_cast<double>(measured_rate::sample_bytes) * 8 / 1e8;
+  CHECK(s.inventory().disk_gbit_per_s == doctest::Approx(rate));
+  s.drop();
+  s.store.reads.clear();
+  s.run_until(s.now + 10s);
+  CHECK(s.inventory().disk_gbit_per_s == doctest::Approx(rate));
+  s.place(first_source);  // the link fills the next images
+  const auto order = s.begun(first_source);
+  s.run_until(s.now + 1s);
+  s.write_chunk(*s.images());
+  s.say(order, true, true, first_source);
+  CHECK(s.inventory().disk_gbit_per_s == doctest::Approx(rate));
+}
