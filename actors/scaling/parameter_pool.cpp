@@ -49,6 +49,7 @@ void parameter_pool::on(envelope& e, time_point now) {
   dispatch(e.body, overloaded{
                        [&](engine_status& s) { on_status(s, now); },
                        [&](shard_inventory& i) {
+                         rates_.learn(i.node, i.rates, i.disk_gbit_per_s);
                          shards_[i.node] = std::move(i);
                          changed_ = true;
                        },

@@ -71,7 +71,7 @@ class parameter_pool final : public actor {
 
   const cluster_spec& cluster_;
   weights_names names_;
-  const link_rates rates_;
+  link_rates rates_;
   std::vector<scaled> models_;
   peers_up nodes_up_;
   std::vector<node_id> leaving_;

@@ -12,6 +12,12 @@ namespace {
 
 constexpr uint32_t planned_chunks = 32;  // of a transfer, for predictions
 
+/// Of the images that one node reads and others pull from it chunk by chunk; the slower of both has to deal
+/// with all chunks, and the other one with one more.
+duration behind(duration reading, duration chain) {
+  return std::max(reading + chain / planned_chunks, chain + reading / planned_chunks);
+}
+
 /// Bytes of images on a node.
 struct node_bytes {
   uint64_t taken = 0;     ///< by images that are there or are placed by this plan
@@ -164,13 +170,21 @@ class model_copies {
     if (targets.empty()) return;
     auto sources = free_sources(true);
     if (sources.empty()) sources = free_sources(false);
+    duration reading{};
     if (sources.empty()) {  // nobody has them: one reads, the others follow it
-      if (!can_read(targets.front())) return;
-      out.places.push_back({targets.front(), model_.id, targets.front()});
-      sources.push_back(targets.front());
+      const auto reader = targets.front();
+      if (!can_read(reader)) return;
+      reading = reading_time(reader);
+      out.places.push_back({reader, model_.id, reader, reading});
+      sources.push_back(reader);
       targets.erase(targets.begin());
     }
-    if (!targets.empty()) add_chains(sources, targets, out);
+    if (!targets.empty()) add_chains(sources, targets, reading, out);
+  }
+  /// Of all images from the node's disk; 0: unknown.
+  duration reading_time(node_id n) const {
+    const auto rate = rates_.disk_gbit_per_s(n);
+    return duration{rate > 0 ? static_cast<int64_t>(static_cast<double>(model_.bytes) * 8 / rate) : 0};
   }
   /// Nodes that feed no one, and have all or get it.
   std::vector<node_id> free_sources(bool complete) const {
@@ -186,7 +200,8 @@ class model_copies {
            std::ranges::any_of(found->second, [&](weights_id m) { return m != model_.id; });
   }
 
-  void add_chains(const std::vector<node_id>& sources, const std::vector<node_id>& targets,
+  /// `reading`: time until the only source has read all images; 0: it does not read, or that is unknown.
+  void add_chains(const std::vector<node_id>& sources, const std::vector<node_id>& targets, duration reading,
                   copy_plan& out) const {
     multicast_problem p;
     p.bytes = static_cast<double>(model_.bytes);
@@ -201,10 +216,13 @@ class model_copies {
     for (const auto from : nodes)
       for (const auto to : nodes) p.gbit_per_s.push_back(from == to ? 0 : rates_.between(from, to));
     const auto plan = plan_multicast(p);
-    const bool known = has(sources.front());  // otherwise they wait for their own sources
+    const auto finish = [&](uint32_t to) {
+      if (has(sources.front())) return plan.finish[to];
+      return reading > duration{} ? behind(reading, plan.finish[to]) : duration{};
+    };
     const auto add = [&](uint32_t to, uint32_t from) {
-      out.places.push_back({nodes[to], model_.id, nodes[from], known ? plan.finish[to] : duration{},
-                            are_model_files(model_.id) ? model_.bytes : 0});
+      out.places.push_back(
+          {nodes[to], model_.id, nodes[from], finish(to), are_model_files(model_.id) ? model_.bytes : 0});
     };
     for (const auto& c : plan.chains) {
       auto from = c.source;

@@ -15,7 +15,7 @@ struct copy_place {
   node_id node;
   weights_id model;
   node_id from;        ///< the node itself: it reads the checkpoint
-  duration finish{};   ///< predicted time until all has arrived; 0: unknown
+  duration finish{};   ///< predicted time until all has arrived; 0: unknown, as a rate is
   uint64_t bytes = 0;  ///< of files of a tensor model that come from another node
   bool operator==(const copy_place&) const = default;
 };

@@ -24,7 +24,8 @@ link_spec link_of(const scaling_setup& t, std::string_view policy, uint32_t plac
   link_spec out;
   out.gbit_per_s = t.gpus * (t.network_gbit_per_s > 0 ? t.network_gbit_per_s : 10);
   out.host_to_device_gbit_per_s = t.gpus * t.host_gbit_per_s;
-  out.ssd_gbit_per_s = t.gpus * t.ssd_gbit_per_s;
+  const bool reads_host_memory = policy == "host" || (policy == "serverless" && is_near(t, place));
+  out.ssd_gbit_per_s = reads_host_memory ? 0 : t.gpus * t.ssd_gbit_per_s;  // the leader would predict by it
   if (!uses_domains(policy)) return out;
   out.scale_up_domain = policy == "scale_up" ? "all" : fmt::format("domain{}", place / t.per_domain);
   out.scale_up_gbit_per_s = t.gpus * t.scale_up_gbit_per_s;

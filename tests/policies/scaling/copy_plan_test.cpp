@@ -91,6 +91,25 @@ TEST_CASE("copy plan: the time of a transfer is known when its source has all") 
   CHECK(p.places[1].finish == 8250us);
 }
 
+TEST_CASE("copy plan: the time of a reader is known by the rate of its disk, and that of those behind it") {
+  small_view v(3);
+  cluster_spec c;
+  c.nodes.resize(3);
+  link_rates rates(c);
+  const auto times = [&] {
+    std::vector<duration> out;
+    for (const auto& p : plan_copies(v.view, {to_node(1), to_node(2)}, rates).places) out.push_back(p.finish);
+    return out;
+  };
+  CHECK(times() == std::vector<duration>{0ms, 0ms});
+  rates.learn(node_id{2}, {}, 1);  // another node's disk
+  CHECK(times() == std::vector<duration>{0ms, 0ms});
+  rates.learn(node_id{1}, {}, 1);
+  CHECK(times() == std::vector<duration>{80ms, 80250us});  // 10 MB, a chunk of which takes 250 us to travel
+  rates.learn(node_id{1}, {}, 100);
+  CHECK(times() == std::vector<duration>{800us, 8025us});
+}
+
 TEST_CASE("copy plan: members of a scale-up domain form a chain behind the one that has the images") {
   cluster_spec c;
   c.nodes.resize(5);

@@ -47,6 +47,8 @@ TEST_CASE("scaling measure: weights arrive at the rate of their source, and come
     CHECK(m.at("line_s") == doctest::Approx(seconds));
     CHECK(m.at("weights_s") > 0.999 * seconds);
     CHECK(m.at("weights_s") < 1.1 * seconds + 0.1);  // orders and inventories
+    CHECK(m.contains("planned_s") == (policy != "host"));
+    if (policy != "host") CHECK(m.at("planned_s") == doctest::Approx(seconds).epsilon(0.01));
     CHECK(m.at("ready_s") >= m.at("weights_s"));
     CHECK(m.at("ready_s") < m.at("weights_s") + 0.15);
     for (const auto* way : {"network_gb", "scale_up_gb", "host_gb", "ssd_gb"})
