@@ -107,6 +107,11 @@ parameter_pool_state parameter_pool::describe() const {
                           : i.from == node ? are_model_files(i.model) ? "disk" : "checkpoint"
                                            : node_name(cluster_, i.from),
                           i.bytes, i.pulled, i.repeated, i.problem});
+  for (const auto& [from, to, rate] : rates_.measured_links())
+    s.links.push_back({node_name(cluster_, from), node_name(cluster_, to), rate});
+  for (uint32_t n = 0; n < cluster_.nodes.size(); ++n)
+    if (const auto rate = rates_.measured_disk_gbit_per_s({n}); rate > 0)
+      s.disks.push_back({cluster_.nodes[n].name, rate});
   return s;
 }
 
@@ -128,6 +133,11 @@ void parameter_pool::report(std::vector<metric>& out) const {
     out.push_back(
         {"troupe_instances_wanted", {{"model", name}}, static_cast<double>(m.wanted.value_or(0)), gauge});
   }
+  const auto measured = describe();
+  for (const auto& l : measured.links)
+    out.push_back({"troupe_link_gbit_per_s", {{"from", l.from}, {"to", l.to}}, l.gbit_per_s, gauge});
+  for (const auto& d : measured.disks)
+    out.push_back({"troupe_disk_gbit_per_s", {{"node", d.node}}, d.gbit_per_s, gauge});
   out.push_back({"troupe_copies_placed_total", {}, static_cast<double>(placed_), counter});
   out.push_back({"troupe_copies_dropped_total", {}, static_cast<double>(dropped_), counter});
   out.push_back({"troupe_copies_relinked_total", {}, static_cast<double>(relinked_), counter});

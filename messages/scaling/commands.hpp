@@ -36,6 +36,16 @@ struct wanted_instances {
   uint32_t instances = 0;
   TROUPE_MESSAGE(wanted_instances, model, instances)
 };
+struct measured_link {
+  std::string from, to;
+  double gbit_per_s = 0;  ///< of one flow, as `to` has pulled weights
+  TROUPE_MESSAGE(measured_link, from, to, gbit_per_s)
+};
+struct measured_disk {
+  std::string node;
+  double gbit_per_s = 0;  ///< of weights that it has read and packed
+  TROUPE_MESSAGE(measured_disk, node, gbit_per_s)
+};
 struct parameter_pool_state {
   bool leads = false;                    ///< its node is the leader; else it only listens
   std::vector<wanted_instances> wanted;  ///< of models whose number it knows
@@ -44,8 +54,10 @@ struct parameter_pool_state {
   uint64_t copies_placed = 0;  ///< orders of this process
   uint64_t copies_dropped = 0;
   uint64_t relinked = 0;  ///< copies that were ordered from another node before they were complete
+  std::vector<measured_link> links;
+  std::vector<measured_disk> disks;
   TROUPE_MESSAGE(parameter_pool_state, leads, wanted, instances, copies, copies_placed, copies_dropped,
-                 relinked)
+                 relinked, links, disks)
 };
 
 struct scale_model {
@@ -58,7 +70,8 @@ struct scale_model {
 struct predicted_instance {
   uint32_t engine = 0;
   std::string node;
-  double predicted_s = 0;  ///< until its weights have arrived, by the rates of links; 0: they are there
+  double predicted_s = 0;  ///< until its weights have arrived, by the rates of links and disks; 0: they are
+                           ///< there, or there is no rate
   TROUPE_MESSAGE(predicted_instance, engine, node, predicted_s)
 };
 struct chain_state {

@@ -107,6 +107,43 @@ class Scaling(ClusterTest):
             self.check(streams)
 
 
+class MeasuredRates(ClusterTest):
+    """Over links without a rate in the cluster file."""
+
+    def test_the_first_transfer_is_measured_and_the_next_one_predicted_by_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            model = Path(folder, "model")
+            random_llama.make(model, TASKS / "base", max(80, ASKED.megabytes))
+            with scaling(model=model, env=MEASURED) as c:
+                c.start()
+                self.measure(c)
+
+    def measure(self, c):
+        before = parameters(c)
+        self.assertEqual(before["links"], [])
+        (copy,) = before["copies"]
+        (disk,) = before["disks"]
+        self.assertEqual(disk["node"], copy["node"])
+        self.assertGreater(disk["gbit_per_s"], 0)
+        bits = 8e-9 * copy["bytes"]  # in Gbit
+        (assumed,) = scale(c, 2, "--dry-run")["predicted_s"].values()
+        self.assertAlmostEqual(assumed * 10 / bits, 1, places=3)
+        scale(c, 2)
+        scale(c, 1)
+        self.assertTrue(eventually(lambda: len(parameters(c)["copies"]) == 1))
+        (link,) = parameters(c)["links"]
+        self.assertEqual((link["from"], link["to"]), ("first", "second"))
+        self.assertGreater(link["gbit_per_s"], 0)
+        planned = scale(c, 2, "--dry-run")
+        (predicted,) = planned["predicted_s"].values()
+        self.assertAlmostEqual(predicted * link["gbit_per_s"] / bits, 1, places=3)
+        page = c.metric("troupe_link_gbit_per_s", **{"from": "first", "to": "second"})
+        self.assertAlmostEqual(page / link["gbit_per_s"], 1, places=3)
+        code, out, err = run("parameters", c.file)
+        self.assertEqual(code, 0, err)
+        self.assertRegex(out, r"first +second +[0-9.]+\n")
+
+
 class LargeModel(ClusterTest):
     """Over links that are paced so that a transfer takes a few seconds."""
 

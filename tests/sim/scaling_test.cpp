@@ -57,6 +57,27 @@ TEST_CASE("scaling: the same seed gives the same run") {
   CHECK(one.trace_hash == two.trace_hash);
 }
 
+TEST_CASE("scaling: nodes measure the links that the cluster file does not have, and their disks") {
+  auto c = scaling_cluster();
+  c.links.clear();
+  c.scaling.chunk_bytes = 4 << 20;
+  constexpr uint64_t layer = 16 << 20;
+  const auto measure = [&](uint64_t seed) {
+    auto r = run(c, llm_workload(10), {.seed = seed, .images = {{{std::vector<uint64_t>(5, layer)}}}});
+    check_sequences(r, seed);
+    return r;
+  };
+  const auto one = measure(3), two = measure(3);
+  REQUIRE(!one.pool.links.empty());
+  for (const auto& l : one.pool.links) CHECK(l.gbit_per_s == doctest::Approx(10).epsilon(0.1));
+  REQUIRE(!one.pool.disks.empty());
+  for (const auto& d : one.pool.disks) CHECK(d.gbit_per_s == doctest::Approx(layer * 8 / 5e6).epsilon(0.1));
+  CHECK(one.trace_hash == two.trace_hash);
+  REQUIRE(one.pool.links.size() == two.pool.links.size());
+  for (size_t i = 0; i < one.pool.links.size(); ++i)
+    CHECK(one.pool.links[i].gbit_per_s == two.pool.links[i].gbit_per_s);
+}
+
 TEST_CASE("scaling: a model without instances starts with its first request") {
   auto c = scaling_cluster();
   c.llms[0].instances = c.llms[0].min_instances = 0;

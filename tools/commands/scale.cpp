@@ -174,6 +174,10 @@ int list_parameters(const cluster_spec& cluster, const std::string& model, bool 
   nlohmann::json doc{{"instances", instances_of(*state, model)}, {"copies", nlohmann::json::array()}};
   for (const auto& c : state->copies)
     if (model.empty() || c.model == model) doc["copies"].push_back(to_json(c));
+  doc["links"] = nlohmann::json::array();
+  for (const auto& l : state->links) doc["links"].push_back(to_json(l));
+  doc["disks"] = nlohmann::json::array();
+  for (const auto& d : state->disks) doc["disks"].push_back(to_json(d));
   if (json) {
     fmt::print("{}\n", json_text(doc));
     return exit_done;
@@ -187,6 +191,10 @@ int list_parameters(const cluster_spec& cluster, const std::string& model, bool 
     if (model.empty() || c.model == model)
       fmt::print("{:<16} {:<12} {:>14} {:>12} {:<12} {}\n", c.model, c.node,
                  fmt::format("{} of {}", c.ready, c.chunks), c.bytes, c.from, c.problem);
+  if (!state->links.empty() || !state->disks.empty())
+    fmt::print("\n{:<16} {:<12} {:>14}\n", "measured from", "to", "Gbit/s");
+  for (const auto& l : state->links) fmt::print("{:<16} {:<12} {:>14.3f}\n", l.from, l.to, l.gbit_per_s);
+  for (const auto& d : state->disks) fmt::print("{:<16} {:<12} {:>14.3f}\n", "disk", d.node, d.gbit_per_s);
   return exit_done;
 }
 

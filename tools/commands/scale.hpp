@@ -21,7 +21,8 @@ struct scale_options {
 int scale_instances(const cluster_spec& cluster, const scale_options& options);
 
 /// Prints the copies of a model's weights, or of all models' (`model` empty): their node, its instances, and
-/// how much is there. Returns 0, 1 if no leader answers, 2 for an unknown model.
+/// how much is there; and the measured rates of links and disks. Returns 0, 1 if no leader answers, 2 for an
+/// unknown model.
 int list_parameters(const cluster_spec& cluster, const std::string& model, bool json);
 
 }  // namespace troupe

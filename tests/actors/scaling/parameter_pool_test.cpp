@@ -310,3 +310,33 @@ TEST_CASE("parameter pool: a leader plans without shards that may still obey a f
   s.run_until(s.now + 200ms);
   CHECK(s.orders() == "d<d");  // the others stay away for too long
 }
+
+TEST_CASE(
+    "parameter pool: predictions are by the rates that nodes have measured, also those of a new leader") {
+  pool_stage s(true);
+  for (const uint32_t n : {1, 2, 3, 4}) s.bring_up(n);
+  s.set(1, serving);
+  s.workers[2].rates = {{node_id{1}, 40}};
+  s.workers[2].disk_gbit_per_s = 3;
+  s.report(2);
+  s.deliver(leadership{{7}, pool_standby, {50}});
+  s.lead(8);
+  s.run_until(s.now + 100ms);
+  const auto plan = s.scale(2, true);
+  REQUIRE(plan.starts.size() == 1);
+  CHECK(plan.starts[0].node == "b");
+  CHECK(plan.starts[0].predicted_s == doctest::Approx(pool_image_bytes * 8 / 40e9));
+  const auto state = s.state();
+  REQUIRE(state.links.size() == 1);
+  CHECK(state.links[0].from == "a");
+  CHECK(state.links[0].to == "b");
+  CHECK(state.links[0].gbit_per_s == 40);
+  REQUIRE(state.disks.size() == 1);
+  CHECK(state.disks[0].node == "b");
+  CHECK(state.disks[0].gbit_per_s == 3);
+  CHECK(s.value_of("troupe_link_gbit_per_s") == 40);
+  CHECK(s.value_of("troupe_disk_gbit_per_s") == 3);
+  s.kill(2);
+  s.bring_up(2);  // it has measured nothing yet
+  CHECK(s.state().links.size() == 1);
+}

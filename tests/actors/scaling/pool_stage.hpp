@@ -53,6 +53,8 @@ struct pool_stage : pool_parts, stage<parameter_pool> {
     std::string problem;
     std::vector<image_state> images;
     uint64_t capacity = 1000;
+    std::vector<peer_rate> rates = {};
+    double disk_gbit_per_s = 0;
   };
   void lead(uint64_t its_term) {
     deliver(leadership{{its_term}, scheduler_node, {10}});
@@ -83,7 +85,7 @@ struct pool_stage : pool_parts, stage<parameter_pool> {
     s.ready = w.stage == instance_stage::serving;
     s.problem = w.problem;
     note(s, {node_id{n}, {w.incarnation}, role::llm_engine, n - 1});
-    deliver(shard_inventory{{n}, w.capacity, w.images, {term}},
+    deliver(shard_inventory{{n}, w.capacity, w.images, {term}, w.rates, w.disk_gbit_per_s},
             {node_id{n}, {w.incarnation}, role::parameter_shard, 0});
   }
   /// Gives a worker images and a stage, and reports them.
