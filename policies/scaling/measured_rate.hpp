@@ -1,5 +1,5 @@
-// Estimates the rate that bytes reach on their way to a node: of one flow from a peer, by its pulls, or of the
-// disk.
+// Estimates the rate that bytes reach on their way to a node: of one flow from a peer, by its pulls, or of
+// the disk.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -10,10 +10,11 @@
 
 namespace troupe {
 
-/// Pulls make up samples of `sample_bytes` at least. The time of a sample is that in which any of its pulls was
-/// under way, so waiting for a source that has nothing to give does not count. The rate is the median of the
-/// latest samples. A best one would be too high, as the first sample after a delayed notice may be credited
-/// with bytes that came before; an exponential average keeps a trace of every process that was suspended.
+/// Pulls make up samples of `sample_bytes` at least. The time of a sample is that in which any of its pulls
+/// was under way, so waiting for a source that has nothing to give does not count. The rate is the median of
+/// the latest samples. A best one would be too high, as the first sample after a delayed notice may be
+/// credited with bytes that came before; an exponential average keeps a trace of every process that was
+/// suspended.
 class measured_rate {
  public:
   static constexpr uint64_t sample_bytes = 32 << 20;  ///< eight usual chunks, two usual windows of pulls

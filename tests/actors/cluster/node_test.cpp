@@ -16,7 +16,7 @@ using namespace troupe;
 
 namespace {
 
-constexpr node_id head_node{0}, door_node{1}, spare_node{2};
+constexpr node_id head_node{0}, door_node{1}, standby_node{2};
 constexpr incarnation_id head_incarnation{10}, frontend_incarnation{20};
 
 cluster_spec head_and_door() {
@@ -31,7 +31,7 @@ cluster_spec head_and_door() {
 cluster_spec with_standby() {
   auto c = head_and_door();
   c.nodes.emplace_back().name = "spare";
-  c.nodes[spare_node.value].roles = {node_role::standby};
+  c.nodes[standby_node.value].roles = {node_role::standby};
   return c;
 }
 
@@ -178,7 +178,7 @@ TEST_CASE("node: messages to another incarnation of it are discarded") {
 
 TEST_CASE("node: a hello to another incarnation of it teaches no leader") {
   lone_gateway n(with_standby());
-  const leadership isolated{{8}, spare_node, {7}}, leads{{6}, head_node, head_incarnation};
+  const leadership isolated{{8}, standby_node, {7}}, leads{{6}, head_node, head_incarnation};
   for (const auto former : {incarnation_id{}, incarnation_id{frontend_incarnation.value - 1}})
     n.receive_hello(former, isolated);
   CHECK(n.events.empty());
