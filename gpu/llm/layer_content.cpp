@@ -66,4 +66,14 @@ void layer_content::write(image_part& to) const {
   to.write(to.end(), {});  // the gap before the next part's piece
 }
 
+void layer_content::write(std::span<std::byte> whole) const {
+  constexpr size_t part_bytes = 1 << 20;
+#pragma omp parallel for schedule(static)
+  for (size_t at = 0; at < whole.size(); at += part_bytes) {
+    image_part part(whole.subspan(at, std::min(part_bytes, whole.size() - at)), at);
+    write(part);
+    part.finish();
+  }
+}
+
 }  // namespace troupe::llm

@@ -24,6 +24,8 @@ class layer_content {
 
   /// Writes a part of the image, whole: bytes without a piece are zero.
   void write(image_part& to) const;
+  /// Writes the whole image.
+  void write(std::span<std::byte> whole) const;
 
  private:
   struct rounded {

@@ -187,14 +187,7 @@ layer_content layer_images::content(uint32_t layer, const layer_view& from) cons
 
 void layer_images::write(uint32_t layer, const layer_view& from, std::span<std::byte> to) const {
   assert(bytes(layer) == to.size());
-  constexpr size_t part_bytes = 1 << 20;
-  const auto all = content(layer, from);
-#pragma omp parallel for schedule(static)
-  for (size_t at = 0; at < to.size(); at += part_bytes) {
-    image_part part(to.subspan(at, std::min(part_bytes, to.size() - at)), at);
-    all.write(part);
-    part.finish();
-  }
+  content(layer, from).write(to);
 }
 
 embedding_layer layer_images::embedding(const std::byte* image) const {

@@ -23,7 +23,6 @@
 #include "gpu/llm/cuda/resident_adapters.hpp"
 #include "gpu/llm/cuda/staging_buffers.hpp"
 #include "gpu/llm/cuda/step_buffers.hpp"
-#include "gpu/llm/image_part.hpp"
 #include "gpu/llm/image_set.hpp"
 #include "gpu/llm/row_major_image.hpp"
 #include "gpu/llm/sampling_arguments.hpp"
@@ -79,9 +78,7 @@ class cuda_decoder final : public llm::step_model {
   uint64_t load(uint32_t layer, const llm::layer_parameters& parameters) override {
     const llm::row_major_image image(llm::shapes_of(parameters), E);
     std::vector<std::byte> bytes(image.bytes());
-    llm::image_part whole(bytes);
-    image.content(parameters.views()).write(whole);
-    whole.finish();
+    image.content(parameters.views()).write(bytes);
     return place(layer, image, bytes);
   }
   /// Copies the image to the device. Requires: it is row-major, of type E.

@@ -20,9 +20,7 @@ checkpoint random_model(const std::string& name) { return checkpoint(fixtures / 
 /// An image in memory that held `before`.
 std::vector<std::byte> filled(const row_major_image& image, const layer_view& from, std::byte before) {
   std::vector<std::byte> out(image.bytes(), before);
-  image_part whole(out);
-  image.content(from).write(whole);
-  whole.finish();
+  image.content(from).write(out);
   return out;
 }
 

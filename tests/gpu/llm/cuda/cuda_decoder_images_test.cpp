@@ -25,15 +25,16 @@ namespace {
 
 constexpr size_t staging_bytes = 1000;
 
-/// Without images it reads the checkpoint.
+/// Without images it reads the checkpoint, and copies each layer at once.
 llm::computing_options emulated_gpu_with(std::shared_ptr<image_set> images,
                                          const std::filesystem::path& folder = llm::llama / "base") {
   llm::computing_options out;
   out.folder = folder;
-  out.make = [](const llm::model_config& config) -> std::unique_ptr<llm::step_model> {
+  const size_t staging = images ? staging_bytes : 4 << 20;
+  out.make = [staging](const llm::model_config& config) -> std::unique_ptr<llm::step_model> {
     return std::make_unique<cuda_decoder<emulated_machine, element::bf16>>(
         std::make_unique<emulated_machine>(3), config,
-        cuda_decoder_options{.kv_bytes = 1 << 20, .block_tokens = 4, .staging_bytes = staging_bytes});
+        cuda_decoder_options{.kv_bytes = 1 << 20, .block_tokens = 4, .staging_bytes = staging});
   };
   if (images) out.images = [images] { return images; };
   return out;
