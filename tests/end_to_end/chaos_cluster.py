@@ -115,6 +115,7 @@ timeout_s = {LLM_TIMEOUT_S}
                     if process.child.pid not in self.killed:
                         self.ended.append((node, process.child.returncode))
                         self.log(f"{node} ended with exit code {process.child.returncode}")
+                    self.killed.discard(process.child.pid)  # the kernel may give it to another process
                     process.wait()
                     self.keep_output(node)
                     self.start(node)
