@@ -84,7 +84,7 @@ void chain_link::begin(link& l, node_id from) {
   l.failing_since = never;
   l.waits = false;
   l.from = from;
-  rates_[from].begin();
+  if (auto& flow = flows_[from]; flow.pulls == 0) flow.rate.begin();
   l.sources[++l.follow] = {from};
   send(on_node(from, role::parameter_shard), follow_chunks{l.model, l.follow, l.transfer->ready()});
   tell_shard(l);
@@ -111,7 +111,7 @@ void chain_link::on_pulled(const pulled& p, time_point now) {
               ? chunk_outcome::good
               : chunk_outcome::damaged;
   l.transfer->ended(chunk, how);
-  if (p.status == pull_status::ok) measure(ended.mapped(), (*l.transfer)[chunk].bytes, l.pulls == 0, now);
+  measure(ended.mapped(), p.status == pull_status::ok ? (*l.transfer)[chunk].bytes : 0, now);
   if (how == chunk_outcome::good) log_progress(l, chunk, now);
   if (how == chunk_outcome::good) {
     l.failing_since = never;
@@ -124,10 +124,11 @@ void chain_link::on_pulled(const pulled& p, time_point now) {
   end_if_done(l);
 }
 
-void chain_link::measure(const pull& p, uint64_t bytes, bool alone, time_point now) {
-  auto& rate = rates_[p.from];
-  if (rate.add(bytes, p.posted, now, alone))
-    send(on_node(self_.node, role::parameter_shard), rate_measured{p.from, rate.gbit_per_s()});
+void chain_link::measure(const pull& p, uint64_t bytes, time_point now) {
+  auto& flow = flows_.at(p.from);
+  --flow.pulls;
+  if (bytes > 0 && flow.rate.add(bytes, p.posted, now, flow.pulls == 0))
+    send(on_node(self_.node, role::parameter_shard), rate_measured{p.from, flow.rate.gbit_per_s()});
 }
 
 void chain_link::log_progress(const link& l, uint32_t chunk, time_point now) const {
@@ -154,7 +155,7 @@ void chain_link::lose_source(link& l) {
   end_if_done(l);
 }
 
-/// Those from which nothing is pulled any more may give back the memory.
+/// Unfollows sources without pulls, so that they can give the memory back.
 void chain_link::leave_sources(link& l) {
   std::erase_if(l.sources, [&](const auto& s) {
     const auto& [follow, from] = s;
@@ -208,6 +209,7 @@ void chain_link::start_pulls(link& l, time_point now) {
     pulls_[token] = {l.model, *chunk, l.follow, *l.from, now};
     ++l.pulls;
     ++l.sources.at(l.follow).pulls;
+    ++flows_.at(*l.from).pulls;
     const auto at = planted(bug::same_offset) ? (*l.transfer)[*chunk].offset : l.images->offset_of(*chunk);
     memory_.pull(*l.from, l.source_offset + at, l.images->chunk_memory(*chunk), self_, token);
   }

@@ -1,7 +1,7 @@
 // chain_link pulls images of models to its node, chunk by chunk as they become ready at the node before it in
 // the chain (BlitzScale §4.2). It writes them into the node's images, from which its shard announces them to
 // the next node. A chain may break anywhere: the link then waits for another source, and goes on from the
-// first chunk that it lacks. It measures what flows from its sources reach.
+// first chunk that it lacks. It measures the rate of the flow from each source.
 //
 // Every chunk is verified by its hash, which comes with the announcement. The memory that it is pulled into
 // stays the link's until the pull has ended; so does that of the source, which is told then.
@@ -81,10 +81,16 @@ class chain_link final : public actor {
     time_point posted;
   };
 
+  /// Pulls of all models from a source.
+  struct source_flow {
+    measured_rate rate;
+    uint32_t pulls = 0;  ///< under way
+  };
+
   void begin(link& l, node_id from);
   void on_chunks(link& l, const chunks_ready& c);
   void on_pulled(const pulled& p, time_point now);
-  void measure(const pull& p, uint64_t bytes, bool alone, time_point now);
+  void measure(const pull& p, uint64_t bytes, time_point now);
   void lose_source(link& l);
   void leave_sources(link& l);
   void finish_chunks(link& l);
@@ -101,7 +107,7 @@ class chain_link final : public actor {
   peers_up nodes_up_;
   weights_names names_;
   std::map<weights_id, link> links_;
-  std::map<node_id, measured_rate> rates_;    ///< of sources
+  std::map<node_id, source_flow> flows_;      ///< by source
   std::unordered_map<uint64_t, pull> pulls_;  ///< by token
   uint64_t last_token_ = 0;
 };

@@ -121,6 +121,7 @@ void parameter_shard::place(const place_copy& order) {
 void parameter_shard::forget_images(weights_id model, holding& h) {
   h.let_go();
   h.from.reset();
+  rates_.on_no_reading(model);
   followers_.drop(model);
 }
 

@@ -1,12 +1,10 @@
 // XXH3, 64 bit: a checksum of large blocks against damage and mix-ups, not against attackers. Faster than
 // memory.
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
-
-struct XXH3_state_s;
 
 namespace troupe {
 
@@ -20,10 +18,7 @@ class fast_hasher {
   uint64_t hash() const;
 
  private:
-  struct free_state {
-    void operator()(XXH3_state_s* s) const;
-  };
-  std::unique_ptr<XXH3_state_s, free_state> state_;
+  alignas(64) std::array<std::byte, 640> state_;  ///< XXH3_state_t
 };
 
 }  // namespace troupe

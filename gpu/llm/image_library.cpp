@@ -5,7 +5,9 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <system_error>
 #include <utility>
@@ -37,23 +39,34 @@ bool is_aligned(const layer_view& layer) {
   });
 }
 
-/// Writes the chunks of the layer that is loading, on all threads.
+/// Writes the chunks of the layer that is loading, on all threads, up to the first that cannot be written.
 void write_chunks(image_set& images, const layer_content& content) {
   const auto first = images.chunks_ready();
   const auto& chunks = images.chunks();
   auto end = first;
   while (end < chunks.size() && chunks[end].layer == chunks[first].layer) ++end;
+  std::atomic<bool> over{false};
+  std::exception_ptr thrown;  // none may leave the parallel loop
+  const auto attempt = [&](const auto& step) {
+    try {
+      if (!over) step();
+    } catch (...) {
+      if (!over.exchange(true)) thrown = std::current_exception();
+    }
+  };
 #pragma omp parallel for schedule(dynamic) ordered
   for (auto c = first; c < end; ++c) {
     uint64_t hash = 0;
-    if (images.make_present(c)) {
+    attempt([&] {
+      if (!images.make_present(c)) return over.store(true);
       image_part part(images.chunk_memory(c), chunks[c].offset);
       content.write(part);
       hash = part.finish();
-    }
+    });
 #pragma omp ordered
-    if (!images.failed()) images.finish_chunk(hash);
+    attempt([&] { images.finish_chunk(hash); });
   }
+  if (thrown) std::rethrow_exception(thrown);
 }
 
 }  // namespace

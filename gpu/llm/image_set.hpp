@@ -56,7 +56,8 @@ class image_set {
   /// Why writing has failed.
   std::string problem() const;
 
-  // By the one writer.
+  // By the one writer. Its threads may call make_present and chunk_memory at once, and finish chunks in
+  // turns.
 
   /// Takes memory of the machine for a chunk, before it is written. False: there is none, and the images have
   /// failed.
@@ -73,7 +74,7 @@ class image_set {
   /// No further chunk will be ready.
   void fail(std::string problem);
 
-  /// `changed` is called after each change, from the writer's thread, until `forget` returns.
+  /// `changed` is called after each change, from a thread of the writer, until `forget` returns.
   uint64_t listen(std::function<void()> changed);
   void forget(uint64_t listener);
 

@@ -1,4 +1,4 @@
-// What is in the image of a layer: the numbers of a checkpoint, in pieces of which any part of the image can
+// The content of a layer's image: the numbers of a checkpoint, in pieces of which any part of the image can
 // be made.
 #pragma once
 #include <cstddef>

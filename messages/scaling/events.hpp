@@ -35,7 +35,7 @@ struct link_changed {
   TROUPE_MESSAGE(link_changed, model, order, busy, linked, from, pulled, repeated)
 };
 
-/// chain_link → parameter_shard: what flows from a peer reach, after each sample of their pulls.
+/// chain_link → parameter_shard: the measured rate of the flow from a peer, after each sample of its pulls.
 struct rate_measured {
   node_id from;
   double gbit_per_s = 0;

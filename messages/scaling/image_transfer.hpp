@@ -36,7 +36,7 @@ struct image_state {
   bool operator==(const image_state&) const = default;
 };
 
-/// What one flow of chunks from a peer has reached.
+/// The measured rate of one flow of chunks from a peer.
 struct peer_rate {
   node_id from;
   double gbit_per_s = 0;

@@ -1,5 +1,4 @@
-// Estimates the rate that bytes reach on their way to a node: of one flow from a peer, by its pulls, or of
-// the disk.
+// Estimates the rate of transfers to a node: of the flow from a peer, by its pulls, or of the disk.
 #pragma once
 #include <algorithm>
 #include <array>

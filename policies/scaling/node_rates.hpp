@@ -17,10 +17,10 @@ class node_rates {
  public:
   void on_measured(const peer_rate& r) { peers_[r.from] = r.gbit_per_s; }
 
-  /// Images of a model are being read, and their chunks [0, ready) are here. Told at the beginning and when
-  /// others are.
+  /// Images of a model are being read, and their chunks [0, ready) are here. Called at the start, and when
+  /// more chunks are ready.
   void on_reading(weights_id model, const std::vector<image_chunk>& chunks, uint32_t ready, time_point now);
-  /// They are not read, or nobody looks any more.
+  /// They are not being read, or were dropped.
   void on_no_reading(weights_id model) { readings_.erase(model); }
 
   /// The latest rate of each peer, by node.

@@ -216,6 +216,7 @@ void link::send(std::vector<std::byte> frame) {
 }
 
 void link::drain() {
+  end_copies();  // the peer may give the memory back once it is connected anew
   (new flush(*this, [](link& l) { l.drained_ = true; }))->start();
 }
 
