@@ -130,6 +130,7 @@ class ModelFiles(FilesTest):
             self.assert_pulled(c, fixture.name, size)
             migrate(c, fixture.name, "west")  # and back
             self.assert_served(c, fixture)
+            self.assertTrue(eventually(lambda: list(copies(c, fixture.name)) == ["first"]), copies(c, fixture.name))
             (node, copy), = copies(c, fixture.name).items()
             self.assertEqual((node, copy["pulled"]), ("first", copy["bytes"]))
             code, out, err = run("parameters", c.file, fixture.name)
