@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <vector>
+
 using namespace troupe;
 using namespace troupe::sim;
 
@@ -76,4 +78,17 @@ TEST_CASE(
   s.check.ended(worker);
   s.deliver(place_copy{{1}, {1}, {4}}, 2);
   CHECK(s.reports({1}) == 0);
+}
+
+TEST_CASE("shard order check: a shard may carry out several orders in one turn, and only then") {
+  shard_orders_stage s;
+  s.deliver(place_copy{{3}, {0}, {4}});
+  s.deliver(place_copy{{3}, {0}, {5}});
+  const address shard{worker, {1}, role::parameter_shard, 0}, link{worker, {}, role::chain_link, 0};
+  const std::vector<envelope> turn{{shard, link, begin_link{{0}, {4}, 1}},
+                                   {shard, link, begin_link{{0}, {5}, 2}}};
+  s.check.sent(worker, turn);
+  CHECK(s.broken.count() == 0);
+  CHECK(s.sends(begin_link{{0}, {4}, 3}) == 1);
+  CHECK(s.sends(begin_link{{0}, {5}, 3}) == 0);
 }

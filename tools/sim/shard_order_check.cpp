@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "actors/runtime/actor.hpp"
@@ -23,7 +24,9 @@ void shard_order_check::delivered(node_id at, const envelope& e) {
   if (!s.filter.passes(e)) return;
   std::visit(overloaded{
                  [&](const place_copy& o) {
-                   if (accepts(s, o.term)) s.placed[o.model] = o.from;
+                   if (!accepts(s, o.term)) return;
+                   s.placed[o.model] = o.from;
+                   s.named.emplace(o.model, o.from);
                  },
                  [&](const drop_copy& o) {
                    if (accepts(s, o.term)) s.placed.erase(o.model);
@@ -38,11 +41,12 @@ void shard_order_check::sent(node_id by, std::span<const envelope> together) {
   const auto found = shards_.find(by);
   if (found == shards_.end()) return;
   const auto& placed = found->second.placed;
+  const auto named = std::exchange(found->second.named, {});
   for (const auto& e : together) {
     if (e.from.kind != role::parameter_shard) continue;
     if (const auto* b = std::get_if<begin_link>(&e.body)) {
       const auto order = placed.find(b->model);
-      if (order == placed.end() || order->second != b->from)
+      if ((order == placed.end() || order->second != b->from) && !named.contains({b->model, b->from}))
         violations_.add("term", fmt::format("node {} is to pull model {} from node {}, which no order of the "
                                             "latest term says",
                                             by.value, b->model.value, b->from.value));

@@ -4,7 +4,9 @@
 #pragma once
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
+#include <utility>
 
 #include "actors/runtime/events.hpp"
 #include "tools/sim/group_filter.hpp"
@@ -33,6 +35,8 @@ class shard_order_check {
     group_filter filter;
     term_id term;
     std::map<weights_id, node_id> placed;  ///< with their sources
+    /// Sources of all orders since it last sent something: it may carry out several in one turn.
+    std::set<std::pair<weights_id, node_id>> named;
   };
   /// Whether an order of this term is to be carried out.
   bool accepts(shard& s, term_id term);
