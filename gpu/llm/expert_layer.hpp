@@ -3,6 +3,7 @@
 #pragma once
 #include <vector>
 
+#include "gpu/checkpoint/model_config.hpp"
 #include "gpu/llm/expert_routes.hpp"
 #include "gpu/llm/kernel_timer.hpp"
 #include "gpu/llm/linear.hpp"
