@@ -240,6 +240,12 @@ domain = "west"
 
 class Kills(FilesTest):
     def test_a_source_that_is_killed_while_files_travel_is_replaced(self):
+        self.lose_the_source(signal.SIGKILL)
+
+    def test_a_source_that_is_suspended_while_files_travel_is_replaced(self):
+        self.lose_the_source(signal.SIGSTOP)
+
+    def lose_the_source(self, how):
         megabytes, chunk = 24, 1 << 20
         fixture, source = Fixture("mlp"), self.folder / "large.onnx"
         larger(fixture.path, megabytes, source)
@@ -260,8 +266,13 @@ class Kills(FilesTest):
             self.assertTrue(eventually(half_way), copies(c, "large"))
             victim = copies(c, "large")["second"]["from"]
             self.assertIn(victim, ("first", "other"))
-            os.kill(up.pid_of(victim), signal.SIGKILL)
-            moving.join()
+            pid = up.pid_of(victim)
+            os.kill(pid, how)
+            try:
+                moving.join()
+            finally:
+                if how == signal.SIGSTOP:
+                    os.kill(pid, signal.SIGCONT)
             self.assertEqual(len(moved), 1)
             self.assert_served(c, fixture, "large")
             for node in ("second", "third"):
