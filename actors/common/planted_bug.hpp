@@ -41,9 +41,10 @@ enum class bug : uint8_t {
   zombie_engine,   ///< an engine serves on although it was told to be idle
   busy_source,     ///< a parameter pool has images sent over a link that sends another model
   two_successors,  ///< a parameter pool has one node send the same images twice
-  old_orders       ///< a parameter shard obeys the orders of former leaders
+  old_orders,      ///< a parameter shard obeys the orders of former leaders
+  forget_suspects  ///< a gateway does not tell a new leader which requests may have crashed a worker
 };
-inline constexpr uint8_t bug_count = 36;
+inline constexpr uint8_t bug_count = 37;
 
 #ifdef TROUPE_PLANTED_BUGS
 inline bug planted_bug = bug::none;

@@ -30,6 +30,7 @@ void gateway::on(envelope& e, time_point now) {
                [&](drops& d) {
                  if (!scheduler_.outdated(e.from)) on_drops(d, now);
                },
+               [&](suspects& s) { on_suspects(s); },
                [&](completion& c) {
                  if (!scheduler_.outdated(e.from)) on_completion(e.from, c, now);
                },
@@ -95,6 +96,13 @@ void gateway::on_drops(const drops& d, time_point now) {
   }
 }
 
+/// A later leader has not seen the loss: it learns of it with the request.
+void gateway::on_suspects(const suspects& s) {
+  if (planted(bug::forget_suspects)) return;
+  for (const auto id : s.requests)
+    if (auto* f = in_flight_.find(id)) f->asked.last_loss = s.loss;
+}
+
 void gateway::on_completion(const address& worker, const completion& c, time_point now) {
   bool counted = c.times.finished_at == never;  // the batch never ran
   for (const auto& r : c.results) {
@@ -119,6 +127,7 @@ void gateway::on_completion(const address& worker, const completion& c, time_poi
 void gateway::on_result(in_flight_request& f, const completion& c, const result& r, time_point now) {
   if (r.error == failure::none && r.output.size > 0 && r.output.size <= options_.max_output_bytes) {
     f.output = r.output;
+    f.asked.last_loss = worker_loss::none;  // its worker has outlived it
     f.batch_rows = c.batch_rows;
     submits_.erase_later(r.id);
     return pulls_.add(r.id);

@@ -83,6 +83,7 @@ class gateway final : public actor {
  private:
   void accept(const request& r, time_point now);
   void on_drops(const drops& d, time_point now);
+  void on_suspects(const suspects& s);
   void on_completion(const address& worker, const completion& c, time_point now);
   /// The first result counts, of any attempt: results are a function of the inputs.
   void on_result(in_flight_request& f, const completion& c, const result& r, time_point now);

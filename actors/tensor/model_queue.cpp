@@ -119,7 +119,8 @@ void model_queue::take(const request& r, time_point now) {
     default: return;
   }
   ++received_;
-  requests_.queue_up(requests_.keep(r, now), now);
+  const auto handle = requests_.keep(r, now);
+  r.last_loss == worker_loss::none ? requests_.queue_up(handle, now) : requests_.queue_alone(handle, now);
 }
 
 /// Handles all cancellations of a turn at once, because thousands of clients may disconnect together.
@@ -269,7 +270,8 @@ void model_queue::on_node_down(const node_down& d, time_point now) {
       poisoned_ += verdict->why == failure::poison;
       send(verdict->what.gateway, failed(verdict->what, verdict->why, id, verdict->what.rows));
     } else {
-      if (!planted(bug::trust_everybody)) note_loss(requests_, batch, loss);
+      if (!planted(bug::trust_everybody))
+        for (auto& [gateway, of_it] : note_loss(requests_, batch, loss)) send(gateway, std::move(of_it));
       resubmitted_ += resubmit_batch(requests_, batch, options_.max_attempts, now);
     }
   }
@@ -319,6 +321,7 @@ void model_queue::adopt(const handover& h, time_point now) {
   });
   in_flight_batch batch;
   batch.worker = h.worker;
+  batch.alone = running.size() == 1 && running.front().last_loss != worker_loss::none;
   for (const auto& r : running) batch.handles.push_back(requests_.keep(r, now));
   in_flight_.add(h.batch, std::move(batch));
   if (const auto early = leading_.adopt(h)) on_done(*early, now);

@@ -17,4 +17,9 @@ std::string_view to_string(failure f) {
   return names[static_cast<size_t>(f)];
 }
 
+std::string_view to_string(worker_loss l) {
+  constexpr std::array<std::string_view, worker_loss_count> names{"none", "worker_lost", "worker_crashed"};
+  return names[static_cast<size_t>(l)];
+}
+
 }  // namespace troupe

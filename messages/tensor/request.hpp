@@ -40,6 +40,11 @@ enum class failure : uint16_t {
 inline constexpr size_t failure_count = 8;
 std::string_view to_string(failure f);
 
+/// How a worker was lost.
+enum class worker_loss : uint16_t { none, worker_lost, worker_crashed };
+inline constexpr size_t worker_loss_count = 3;
+std::string_view to_string(worker_loss l);
+
 /// A request id from node, low bits of the incarnation, and a counter, so that ids of different gateways or
 /// incarnations differ.
 constexpr request_id make_request_id(node_id gateway, incarnation_id incarnation, uint64_t count) {
@@ -62,8 +67,9 @@ struct request {
   time_point arrival = never;
   time_point deadline = never;
   region_ref input;
+  worker_loss last_loss = worker_loss::none;  ///< how its last worker was lost; `none`: it lost none
 
-  TROUPE_MESSAGE(request, id, attempt, model, rows, tenant, gateway, arrival, deadline, input)
+  TROUPE_MESSAGE(request, id, attempt, model, rows, tenant, gateway, arrival, deadline, input, last_loss)
   bool operator==(const request&) const = default;
 };
 
@@ -94,6 +100,15 @@ struct drops {
   std::vector<dropped_request> requests;
   TROUPE_MESSAGE(drops, requests)
   bool operator==(const drops&) const = default;
+};
+
+/// model_queue → gateway: the worker of these requests was lost, and each of them may have crashed it. They
+/// run again, alone; the gateway tells the queue of a later leader.
+struct suspects {
+  worker_loss loss = worker_loss::none;
+  std::vector<request_id> requests;
+  TROUPE_MESSAGE(suspects, loss, requests)
+  bool operator==(const suspects&) const = default;
 };
 
 struct result {

@@ -10,6 +10,7 @@ enum Failure {
   none @0; timeout @1; workerLost @2; schedulerLost @3; staleMemory @4; deviceError @5; poison @6;
   adapterUnusable @7;
 }
+enum WorkerLoss { none @0; workerLost @1; workerCrashed @2; }
 enum Refusal { none @0; late @1; oldTerm @2; busy @3; unknownModel @4; noMemory @5; preempted @6; }
 enum DataType {
   bool @0; uint8 @1; uint16 @2; uint32 @3; uint64 @4; int8 @5; int16 @6; int32 @7; int64 @8;
@@ -23,11 +24,13 @@ enum ImageLayout { nchw @0; nhwc @1; }
 struct Request {
   id @0 :UInt64; attempt @1 :UInt32; model @2 :UInt32; rows @3 :UInt32; tenant @4 :UInt32;
   gateway @5 :Address; arrival @6 :Int64; deadline @7 :Int64; input @8 :RegionRef;
+  lastLoss @9 :WorkerLoss;
 }
 struct Submit { requests @0 :List(Request); }
 struct Cancel { id @0 :UInt64; }
 struct DroppedRequest { id @0 :UInt64; attempt @1 :UInt32; reason @2 :DropReason; }
 struct Drops { requests @0 :List(DroppedRequest); }
+struct Suspects { loss @0 :WorkerLoss; requests @1 :List(UInt64); }
 struct Result {
   id @0 :UInt64; attempt @1 :UInt32; error @2 :Failure; output @3 :RegionRef; detail @4 :Text;
 }

@@ -19,7 +19,8 @@
   MESSAGE(7, occupied, Occupied)        \
   MESSAGE(8, batch_order, BatchOrder)   \
   MESSAGE(9, batch_done, BatchDone)     \
-  MESSAGE(28, handover, Handover)
+  MESSAGE(28, handover, Handover)       \
+  MESSAGE(48, suspects, Suspects)
 
 #define TROUPE_TENSOR_PARTS(PART)       \
   PART(request, Request)                \
@@ -36,6 +37,7 @@
 #define TROUPE_TENSOR_ENUMS(ENUM) \
   ENUM(drop_reason)               \
   ENUM(failure)                   \
+  ENUM(worker_loss)               \
   ENUM(refusal)                   \
   ENUM(data_type)                 \
   ENUM(model_engine)              \

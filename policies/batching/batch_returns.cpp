@@ -1,5 +1,7 @@
 #include "policies/batching/batch_returns.hpp"
 
+#include <algorithm>
+
 namespace troupe {
 namespace {
 
@@ -42,7 +44,7 @@ uint64_t resubmit_batch(request_queue& queue, const in_flight_batch& batch, uint
     ++e.what.attempt;
     if (++e.returned >= max_attempts)
       queue.give_up(handle, drop_reason::no_capacity, {drop_rule::attempts}, now);
-    else if (e.last_loss != worker_loss::none)
+    else if (e.what.last_loss != worker_loss::none)
       queue.queue_alone(handle, now);
     else
       queue.queue_up(handle, now);
@@ -65,7 +67,7 @@ uint64_t run_batch_again(request_queue& queue, const in_flight_batch& batch, tim
     const auto end = now + times.alone(r, queue.policy().latency());
     if (queue.slots() == 0) {
       queue.give_up(handle, drop_reason::no_capacity, {drop_rule::no_worker}, now);
-    } else if (e.last_loss != worker_loss::none) {
+    } else if (r.last_loss != worker_loss::none) {
       queue.queue_alone(handle, now);
     } else if (end > times.planned_deadline(r)) {
       queue.count_lost(r.rows, now);
@@ -95,8 +97,18 @@ uint64_t forget_gateway(request_queue& queue, node_id node, incarnation_id incar
   return forgotten;
 }
 
-void note_loss(request_queue& queue, const in_flight_batch& batch, worker_loss loss) {
-  for (const auto handle : batch.handles) queue.table().all_of(handle).last_loss = loss;
+std::vector<std::pair<address, suspects>> note_loss(request_queue& queue, const in_flight_batch& batch,
+                                                    worker_loss loss) {
+  std::vector<std::pair<address, suspects>> out;
+  for (const auto handle : batch.handles) {
+    auto& r = queue.table()[handle];
+    r.last_loss = loss;
+    if (gateway_is_gone(r)) continue;
+    auto of = std::find_if(out.begin(), out.end(), [&](const auto& o) { return o.first == r.gateway; });
+    if (of == out.end()) of = out.insert(of, {r.gateway, {loss, {}}});
+    of->second.requests.push_back(r.id);
+  }
+  return out;
 }
 
 std::optional<failed_request> judge_poison_retry(request_queue& queue, const in_flight_batch& batch,
@@ -104,7 +116,7 @@ std::optional<failed_request> judge_poison_retry(request_queue& queue, const in_
   const auto handle = batch.handles.front();
   const auto& e = queue.table().all_of(handle);
   std::optional<failed_request> out;
-  if (!gateway_is_gone(e.what)) out = failed_request{e.what, poison_verdict(e.last_loss, loss)};
+  if (!gateway_is_gone(e.what)) out = failed_request{e.what, poison_verdict(e.what.last_loss, loss)};
   queue.table().release(handle);
   return out;
 }

@@ -4,6 +4,8 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "messages/tensor/scheduling.hpp"
 #include "policies/batching/in_flight_batches.hpp"
@@ -33,8 +35,10 @@ void release_batch(request_queue& queue, const in_flight_batch& batch);
 /// batch returns. Returns the number of these requests.
 uint64_t forget_gateway(request_queue& queue, node_id node, incarnation_id incarnation);
 
-/// The worker of the batch died: `resubmit_batch` will queue its requests as poison retries.
-void note_loss(request_queue& queue, const in_flight_batch& batch, worker_loss loss);
+/// The worker of the batch died: its requests are suspects now, which `resubmit_batch` will queue as poison
+/// retries. Returns them by gateway, in the order of the first request of each.
+std::vector<std::pair<address, suspects>> note_loss(request_queue& queue, const in_flight_batch& batch,
+                                                    worker_loss loss);
 
 /// A failed request, to be reported to its gateway.
 struct failed_request {

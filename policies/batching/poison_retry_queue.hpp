@@ -18,9 +18,6 @@
 
 namespace troupe {
 
-/// How the worker of a request was lost.
-enum class worker_loss : uint8_t { none, worker_lost, worker_crashed };
-
 /// The failure of a request that lost two workers, the second one while it ran alone.
 constexpr failure poison_verdict(worker_loss first, worker_loss alone) {
   return first == worker_loss::worker_crashed && alone == worker_loss::worker_crashed ? failure::poison

@@ -16,11 +16,10 @@ namespace troupe {
 class request_table {
  public:
   struct entry {
-    request what;                               ///< id 0: the gateway is gone
-    time_point taken_at{};                      ///< arrival at the queue
-    uint32_t rows_ahead = 0;                    ///< queued at its arrival
-    uint32_t returned = 0;                      ///< number of returns from workers
-    worker_loss last_loss = worker_loss::none;  ///< how its last worker was lost
+    request what;             ///< id 0: the gateway is gone
+    time_point taken_at{};    ///< arrival at the queue
+    uint32_t rows_ahead = 0;  ///< queued at its arrival
+    uint32_t returned = 0;    ///< number of returns from workers
   };
 
   uint32_t add(const entry& e) {

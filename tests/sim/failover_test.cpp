@@ -1,20 +1,12 @@
-#include "policies/common/random.hpp"
-#include "tests/sim/small_cluster.hpp"
+#include "tests/sim/leader_deaths.hpp"
 
 using namespace troupe;
 using namespace troupe::sim;
 
 namespace {
 
-constexpr node_id standby{4}, other_standby{5};
-
 double share(const world_result& r, client_outcome f) {
   return static_cast<double>(r.total.of(f)) / static_cast<double>(r.total.offered);
-}
-
-duration drawn(uint64_t seed, duration min, duration max) {
-  random_stream r(seed, "failover test");
-  return min + duration{static_cast<int64_t>(r.uniform() * static_cast<double>((max - min).count()))};
 }
 
 }  // namespace
@@ -58,7 +50,7 @@ TEST_CASE("failover: no worker obeys a deposed scheduler after its freeze, over 
     const bool both = seed % 3 == 0;  // possibly at once: then no node schedules
     if (both)
       w.faults.push_back({fault_kind::freeze, drawn(seed + 2000, 100ms, 900ms),
-                          drawn(seed + 3000, 20ms, 500ms), standby, standby});
+                          drawn(seed + 3000, 20ms, 500ms), first_standby, first_standby});
     const auto r = run(c, w, {.seed = seed});
     check(r, seed);
     hit += r.hits[static_cast<size_t>(fault_kind::freeze)];
@@ -75,7 +67,7 @@ TEST_CASE("failover: the cluster serves while schedulers die and return one afte
     const auto c = standby_cluster(2);
     auto w = small_workload(c, 3s);
     for (auto& m : w.models) m.slo = 1s;
-    for (const auto node : {head, standby, other_standby})
+    for (const auto node : {head, first_standby, second_standby})
       w.faults.push_back(
           {fault_kind::restart,
            300ms + 700ms * (node.value == 0 ? 0 : node.value - 3) + drawn(seed + node.value, 0ms, 100ms),
@@ -90,7 +82,7 @@ TEST_CASE("failover: the cluster serves while schedulers die and return one afte
 TEST_CASE("failover: without a standby left, requests fail as before") {
   const auto c = standby_cluster();
   auto w = small_workload(c, 2s);
-  w.faults.push_back({fault_kind::crash, 300ms, {}, standby, standby});
+  w.faults.push_back({fault_kind::crash, 300ms, {}, first_standby, first_standby});
   w.faults.push_back({fault_kind::crash, 1s, {}, head, head});
   const auto r = run(c, w, {.seed = 1});
   check(r, 1);
@@ -111,6 +103,17 @@ TEST_CASE("failover: a scheduler that is drained hands over, and no request is l
   }
 }
 
+TEST_CASE("failover: schedulers that die one after the other know a poison request, over 100 seeds") {
+  uint64_t poisoned = 0;
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    const auto c = standby_cluster(2);
+    const auto r = run(c, poison_and_leader_deaths(c, seed), {.seed = seed});
+    check(r, seed);
+    poisoned += r.total.of(client_outcome::failed);
+  }
+  CHECK(poisoned > 50);
+}
+
 TEST_CASE("failover: deployments and undeployments during a failover take effect") {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     const auto c = standby_cluster();
@@ -122,7 +125,8 @@ TEST_CASE("failover: deployments and undeployments during a failover take effect
       w.changes.push_back({change_event::kind::redeploy, at + 200ms, slow, {}, {}});
     }
     w.faults.push_back({fault_kind::restart, drawn(seed, 200ms, 900ms), 300ms, head, head});
-    w.faults.push_back({fault_kind::restart, drawn(seed + 50, 1200ms, 1800ms), 300ms, standby, standby});
+    w.faults.push_back(
+        {fault_kind::restart, drawn(seed + 50, 1200ms, 1800ms), 300ms, first_standby, first_standby});
     check(run(c, w, {.seed = seed}), seed);
   }
 }
@@ -132,10 +136,7 @@ TEST_CASE("failover: all invariants hold under faults, over two hundred seeds") 
     const auto c = standby_cluster(1 + seed % 2);
     auto w = small_workload(c);
     w.random_faults.count = 4;
-    // A new scheduler does not know the poison suspects: poison has its own tests.
-    for (size_t k = 0; k < fault_kind_count; ++k)
-      if (static_cast<fault_kind>(k) != fault_kind::poison)
-        w.random_faults.kinds.push_back(static_cast<fault_kind>(k));
+    for (size_t k = 0; k < fault_kind_count; ++k) w.random_faults.kinds.push_back(static_cast<fault_kind>(k));
     check(run(c, w, {.seed = seed, .hang_up = 0.02}), seed);
   }
 }

@@ -1,6 +1,7 @@
 #include <set>
 
 #include "actors/common/planted_bug.hpp"
+#include "tests/sim/leader_deaths.hpp"
 #include "tests/sim/small_cluster.hpp"
 
 using namespace troupe;
@@ -75,6 +76,12 @@ world_result poisonous(uint64_t seed) {
     w.faults.push_back({fault_kind::poison, at, {}, frontend_node, frontend_node});
   w.faults.push_back({fault_kind::poison, 110ms, {}, head, head});
   return run(c, w, {.seed = seed});
+}
+
+/// Schedulers die one after the other while a poison request crashes workers.
+world_result poison_and_failover(uint64_t seed) {
+  const auto c = standby_cluster(2);
+  return run(c, poison_and_leader_deaths(c, seed), {.seed = seed});
 }
 
 /// A model is retired while batches run without waiting clients: all clients hang up.
@@ -197,6 +204,7 @@ HOLDS_WITHOUT_A_BUG(overloaded_run)
 HOLDS_WITHOUT_A_BUG(distant_reader)
 HOLDS_WITHOUT_A_BUG(lost_answers)
 HOLDS_WITHOUT_A_BUG(poisonous)
+HOLDS_WITHOUT_A_BUG(poison_and_failover)
 HOLDS_WITHOUT_A_BUG(retiring_unwatched)
 HOLDS_WITHOUT_A_BUG(impatient_tenant)
 HOLDS_WITHOUT_A_BUG(leaving_scheduler)
@@ -237,6 +245,9 @@ TEST_CASE("the invariants detect a slot that is never released") { CHECK(breaks(
 
 TEST_CASE("the invariants detect a queue that lets poison kill worker after worker") {
   CHECK(breaks(bug::trust_everybody, "poison", poisonous));
+}
+TEST_CASE("the invariants detect a gateway that does not tell a new leader of suspects") {
+  CHECK(breaks(bug::forget_suspects, "poison", poison_and_failover));
 }
 
 TEST_CASE("the invariants detect an actor that throws, and its process ends") {

@@ -144,10 +144,12 @@ void memory_check::at_end(node_id node, size_t slots, uint64_t bytes) {
                     fmt::format("node {} still holds {} slots, {} bytes", node.value, slots, bytes));
 }
 
-void poison_check::killed(request_id id, node_id worker) {
-  if (++killed_[id] > 2)
-    violations_.add(
-        "poison", fmt::format("request {:x} killed a third worker, that of node {}", id.value, worker.value));
+void poison_check::killed(request_id id, node_id worker, term_id term) {
+  auto& of_it = poisons_[id];
+  if (of_it.heard >= 2 || of_it.untold == term)
+    violations_.add("poison", fmt::format("request {:x} killed one worker too many, that of node {}",
+                                          id.value, worker.value));
+  of_it.untold = term;
 }
 
 void poison_check::failed(request_id id, failure why) {

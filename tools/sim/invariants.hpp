@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -98,21 +99,31 @@ class memory_check {
   violations& violations_;
 };
 
-/// A poison request crashes at most two workers. No other request fails as poison, unless processes crash or
-/// connections break for other reasons, which a queue cannot distinguish.
+/// A poison request crashes at most two workers of which its gateway hears, and one more in each term whose
+/// leader ends before it says so. No other request fails as poison, unless processes crash or connections
+/// break for other reasons, which a queue cannot distinguish.
 class poison_check {
  public:
   poison_check(violations& v, bool crashes_distinguished)
       : violations_(v), crashes_distinguished_(crashes_distinguished) {}
-  void sent(request_id id) { killed_[id] = 0; }
-  bool is_poison(request_id id) const { return killed_.contains(id); }
-  void killed(request_id id, node_id worker);
+  void sent(request_id id) { poisons_[id] = {}; }
+  bool is_poison(request_id id) const { return poisons_.contains(id); }
+  /// A batch of this term crashed the worker.
+  void killed(request_id id, node_id worker, term_id term);
+  /// Its queue sends that it is a suspect.
+  void told(request_id id) { poisons_[id].untold.reset(); }
+  /// Its gateway hears that it is a suspect.
+  void heard(request_id id) { ++poisons_[id].heard; }
   void failed(request_id id, failure why);
 
  private:
   violations& violations_;
   const bool crashes_distinguished_;
-  std::unordered_map<request_id, uint32_t> killed_;  ///< workers, by poison request
+  struct kills {
+    uint32_t heard = 0;
+    std::optional<term_id> untold;  ///< term of the latest
+  };
+  std::unordered_map<request_id, kills> poisons_;
 };
 
 /// A device runs only loaded models; a running model is not unloaded.

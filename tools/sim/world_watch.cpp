@@ -4,6 +4,7 @@
 #include <caf/send.hpp>
 #include <iterator>
 #include <optional>
+#include <variant>
 
 #include "tools/common/decision_story.hpp"
 #include "tools/sim/world_state.hpp"
@@ -27,6 +28,9 @@ void world::state::delivered(node_id at, role group, const envelope& e) {
     for (const auto& r : order->requests)
       if (auto* asked = asking.find(r.id); asked != nullptr) asked->workers.push_back(at);
   }
+  if (const auto* of_it = std::get_if<suspects>(&e.body))
+    for (const auto id : of_it->requests)
+      if (checks.poisons.is_poison(id)) checks.poisons.heard(id);
   if (const auto* d = std::get_if<drop_copy>(&e.body)) check_drop(at, d->model);
   if (const auto* s = std::get_if<engine_status>(&e.body); s != nullptr && e.to.kind == role::llm_router)
     engine_reported(*s);
@@ -42,6 +46,11 @@ void world::state::delivered(node_id at, role group, const envelope& e) {
 void world::state::sent(node_id by, std::span<const envelope> together) {
   checks.plans.sent(by, together);
   checks.shard_orders.sent(by, together);
+  for (const auto& e : together) {
+    if (const auto* s = std::get_if<suspects>(&e.body))
+      for (const auto id : s->requests)
+        if (checks.poisons.is_poison(id)) checks.poisons.told(id);
+  }
 }
 
 void world::state::batch_started(slot_id slot, const batch_work& work, time_point now) {
@@ -55,7 +64,7 @@ void world::state::batch_started(slot_id slot, const batch_work& work, time_poin
   for (size_t i = 0; i < order->requests.size(); ++i)
     if (checks.poisons.is_poison(order->requests[i]) &&
         std::find(inputs.begin(), inputs.end(), order->inputs[i]) != inputs.end()) {
-      checks.poisons.killed(order->requests[i], worker);
+      checks.poisons.killed(order->requests[i], worker, order->term);
       die(worker);
     }
   checks.starts.started(slot, *order, now);

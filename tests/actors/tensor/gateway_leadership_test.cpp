@@ -1,4 +1,6 @@
 // A gateway when the leader changes.
+#include <map>
+
 #include "tests/actors/leaders.hpp"
 #include "tests/actors/tensor/gateway_stage.hpp"
 
@@ -79,6 +81,22 @@ TEST_CASE(
   CHECK(g.outcome_of(3).reason == drop_reason::shed);
   g.complete(4);  // a worker's completion counts under any leader
   CHECK(g.open(4));
+}
+
+TEST_CASE("leadership, gateway: a new scheduler learns which requests may have crashed a worker") {
+  gateway_of_line g;
+  g.both_up();
+  for (uint64_t id = 1; id <= 4; ++id) g.arrive(id);
+  g.deliver(suspects{worker_loss::worker_crashed, {request_id{2}, request_id{4}, request_id{9}}}, the_queue);
+  g.complete(4);  // a worker has outlived it
+  g.out.forget();
+  g.deliver(second);
+  g.end_pull(pull_status::lost);  // 4 runs again
+  std::map<uint64_t, worker_loss> told;
+  for (const auto& s : g.out.take<submit>())
+    for (const auto& r : s.requests) told[r.id.value] = r.last_loss;
+  using enum worker_loss;
+  CHECK(told == std::map<uint64_t, worker_loss>{{1, none}, {2, worker_crashed}, {3, none}, {4, none}});
 }
 
 TEST_CASE("leadership, gateway: without a candidate requests fail, and new ones are refused") {

@@ -75,6 +75,29 @@ TEST_CASE("leadership, model_queue: handed-over requests are not ordered again u
   }
 }
 
+TEST_CASE("leadership, model_queue: a suspect of the last leader runs alone, and crashes no third worker") {
+  queue_of_line q;
+  q.deliver(second);
+  q.deliver(ready(1, 20));
+  q.out.forget();
+  auto suspect = q.a_request(1);
+  suspect.last_loss = worker_loss::worker_crashed;
+  SUBCASE("that waits") {
+    q.deliver(submit{{suspect, q.a_request(2)}}, the_gateway);
+    const auto asked = q.out.take<candidate>();
+    CHECK(std::count_if(asked.begin(), asked.end(), [](const auto& c) { return c.alone; }) == 1);
+    q.deliver(grant{model_id{0}, 1, slot_id{0}, worker_of(0), q.now, true}, standby_arbiter);
+    CHECK(ids(q.out.one<batch_order>()) == std::vector<uint64_t>{1});
+  }
+  SUBCASE("that its worker hands over") {
+    q.deliver(handover{slot_id{0}, worker_of(0), second.term, {7}, model_id{0}, {suspect}}, standby_arbiter);
+  }
+  q.deliver(node_down{worker_node, {12}, true});
+  const auto verdict = q.out.one<completion>();
+  CHECK(verdict.results.front().id == request_id{1});
+  CHECK(verdict.results.front().error == failure::poison);
+}
+
 TEST_CASE("leadership, model_queue: a late handover is kept apart from the batches of this term") {
   queue_of_line earlier(the_queue), q;
   earlier.arrive(1);

@@ -31,6 +31,10 @@ TEST_CASE(
     "model_queue: requests of a dead worker run again, each alone, and its late messages change nothing") {
   poison_retry_stage q;
   CHECK(q.actor.unfinished() == 3);
+  const auto told = q.out.take_addressed<suspects>();
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].first == the_gateway);
+  CHECK(told[0].second == suspects{worker_loss::worker_crashed, {request_id{1}, request_id{2}}});
   q.end(q.lost);
   CHECK(q.actor.unfinished() == 3);
   const auto asked = q.out.take<candidate>();

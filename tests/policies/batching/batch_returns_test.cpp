@@ -95,6 +95,22 @@ TEST_CASE("resubmit_batch: requests of a worker that died wait for their poison 
   }
 }
 
+TEST_CASE("note_loss: the requests of a lost batch are suspects, by gateway") {
+  constexpr address other_gateway{node_id{2}, {12}, role::gateway, 0},
+      gone{node_id{3}, {13}, role::gateway, 0};
+  a_request_queue q;
+  for (const auto& [id, gateway] :
+       {std::pair{1, first_gateway}, {2, other_gateway}, {3, gone}, {4, first_gateway}})
+    q.arrive(a_request(id, 0, 1, gateway), 0);
+  const auto lost = q.leave(7, 0).in_flight;
+  forget_gateway(q, gone.node, gone.incarnation);
+  using enum worker_loss;
+  const std::vector<std::pair<address, suspects>> expected = {
+      {first_gateway, {worker_crashed, {request_id{1}, request_id{4}}}},
+      {other_gateway, {worker_crashed, {request_id{2}}}}};
+  CHECK(note_loss(q, lost, worker_crashed) == expected);
+}
+
 TEST_CASE("run_batch_again: a stopped batch is queued again any number of times") {
   returning_queue q;
   for (int times = 0; times < 5; ++times) {
