@@ -77,8 +77,8 @@ class endpoint_actor final : public caf::event_based_actor {
       dial(to, std::move(frame));
   }
 
-  /// The dialler blocks as long as the kernel's connect, minutes if a host has no power. So another thread
-  /// probes the port first.
+  /// The dialler dials one peer at a time, and takes seconds if a host has no power. So another thread probes
+  /// the port first.
   void dial(node_id to, control_frame frame) {
     auto& p = peers_[to.value];
     if (p.dialling) return;

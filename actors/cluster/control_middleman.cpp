@@ -15,6 +15,7 @@
 
 #include "actors/cluster/control_connection.hpp"
 #include "actors/cluster/refused_connections.hpp"
+#include "transport/common/tcp_connect.hpp"
 #include "transport/tls/tls_handshaker.hpp"
 
 namespace troupe {
@@ -23,9 +24,9 @@ namespace {
 namespace network = caf::io::network;
 using session_ptr = std::unique_ptr<tls_session>;
 
-/// Timeout of an outgoing handshake. It should be below `node_timeout_ms`: a frozen host that still accepts
-/// connections delays the dialling of all others by it.
-constexpr duration handshake_limit = 2s;
+/// Timeouts of an outgoing connection and of its handshake. They should be below `node_timeout_ms`: a host
+/// that is cut off or frozen delays the dialling of all others, and the end of this process, by them.
+constexpr duration connect_limit = 2s, handshake_limit = 2s;
 
 /// Listens at the control port. With TLS, CAF gets a connection only after its handshake.
 class acceptor final : public network::doorman_impl {
@@ -134,19 +135,20 @@ class dialling final : public caf::event_based_actor {
 
  private:
   caf::expected<caf::io::scribe_ptr> dial(const std::string& host, uint16_t port) {
-    auto socket = network::new_tcp_connection(host, port);
-    if (!socket) return std::move(socket.error());
-    network::nonblocking(*socket, true);
+    const auto reached = connect_tcp(host, port, connect_limit);
+    if (reached.socket < 0)
+      return caf::make_error(reached.refused ? control_middleman::refused : caf::sec::connection_timeout,
+                             reached.problem);
     session_ptr session;
     if (end_.tls) {
-      session = std::make_unique<tls_session>(*end_.tls, *socket, host);
-      if (!session->handshake_within(*socket, end_.time, handshake_limit)) {
+      session = std::make_unique<tls_session>(*end_.tls, reached.socket, host);
+      if (!session->handshake_within(reached.socket, end_.time, handshake_limit)) {
         spdlog::warn("event=control_connection_failed to={}:{} reason=\"{}\"", host, port, session->error());
-        network::close_socket(*socket);
-        return caf::sec::cannot_connect_to_node;
+        network::close_socket(reached.socket);
+        return caf::sec::disconnect_during_handshake;
       }
     }
-    return make_control_connection(loop_of(system()), *socket, std::move(session), end_.connections);
+    return make_control_connection(loop_of(system()), reached.socket, std::move(session), end_.connections);
   }
 
   const caf::actor broker_;

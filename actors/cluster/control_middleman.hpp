@@ -6,6 +6,7 @@
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
 #include <caf/io/middleman_actor.hpp>
+#include <caf/sec.hpp>
 #include <memory>
 #include <thread>
 
@@ -19,6 +20,10 @@ void prepare_control_lane(caf::actor_system_config& config);
 
 class control_middleman {
  public:
+  /// The dialler's error if the host is there and nothing listens at the port. Other errors say less: the
+  /// host is out of reach, or who listens is frozen or no node.
+  static constexpr caf::sec refused = caf::sec::cannot_connect_to_node;
+
   /// `tls` null: plain TCP. `system` and `time` outlive it.
   control_middleman(caf::actor_system& system, std::shared_ptr<const tls_context> tls, const clock& time);
   ~control_middleman();
@@ -28,7 +33,7 @@ class control_middleman {
   /// Takes CAF's messages to publish and to unpublish an actor.
   const caf::io::middleman_actor& listener() const { return listener_; }
   /// Takes (connect_atom, host, port) and answers like CAF's middleman: node, published actor, its types. It
-  /// handles one request at a time and blocks as long as the kernel's connect. Every request makes a new
+  /// handles one request at a time, for some seconds if the host does not answer. Every request makes a new
   /// connection, so callers keep the answer.
   const caf::actor& dialler() const { return dialler_; }
 

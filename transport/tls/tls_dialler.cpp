@@ -1,37 +1,16 @@
 #include "transport/tls/tls_dialler.hpp"
 
 #include <fmt/core.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
 #include <exception>
 #include <system_error>
 #include <utility>
 
+#include "transport/common/tcp_connect.hpp"
+
 namespace troupe {
-namespace {
-
-/// 0, or the error. Waits for at most `limit`.
-int connect_within(int socket, const addrinfo& at, duration limit) {
-  if (::connect(socket, at.ai_addr, at.ai_addrlen) == 0) return 0;
-  if (errno != EINPROGRESS) return errno;
-  pollfd p{socket, POLLOUT, 0};
-  const auto ms = std::chrono::ceil<std::chrono::milliseconds>(limit).count();
-  if (::poll(&p, 1, static_cast<int>(ms)) != 1) return ETIMEDOUT;
-  int error = 0;
-  socklen_t size = sizeof error;
-  ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size);
-  return error;
-}
-
-}  // namespace
-
 tls_dialler::~tls_dialler() {
   {
     const std::lock_guard lock(mutex_);
@@ -99,25 +78,8 @@ tls_dialler::connection tls_dialler::reach(attempt& a, const std::string& host, 
 }
 
 tls_dialler::connection tls_dialler::connect(attempt& a, const std::string& host, uint16_t port) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const int unknown = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
-  if (unknown != 0) return {-1, nullptr, ::gai_strerror(unknown), unknown != EAI_AGAIN};
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owned(found, &freeaddrinfo);
-  int error = 0;
-  for (const auto* at = found; at != nullptr; at = at->ai_next) {
-    const int socket = ::socket(at->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (socket < 0) {
-      error = errno;
-      continue;
-    }
-    error = begin(a, socket) ? connect_within(socket, *at, options_.attempt) : ECANCELED;
-    if (error == 0) return {socket, nullptr, {}, false};
-    begin(a, -1);
-    ::close(socket);
-  }
-  return {-1, nullptr, std::strerror(error), error == ECONNREFUSED};
+  auto to = connect_tcp(host, port, options_.attempt, [&](int socket) { return begin(a, socket); });
+  return {to.socket, nullptr, std::move(to.problem), to.refused || to.unknown};
 }
 
 /// Notes the socket, or that there is none. False if the dialler is being destroyed; likewise `pause`.
