@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Models are deployed and undeployed while others are served; nodes drain while they are needed."""
+import concurrent.futures
 import json
 import os
+import select
 import signal
 import subprocess
 import threading
@@ -184,6 +186,17 @@ class Deploy(ClusterTest):
 
 
 class Drain(ClusterTest):
+    def end_of(self, pid):
+        """The time at which the process ends, as a future."""
+        future, handle = concurrent.futures.Future(), os.pidfd_open(pid)
+
+        def wait():
+            select.select([handle], [], [])
+            future.set_result(time.monotonic())
+            os.close(handle)
+        threading.Thread(target=wait, daemon=True).start()
+        return future
+
     def test_a_node_that_is_drained_under_load_loses_nothing(self):
         mlp = Fixture("mlp")
         with Cluster(("mlp",), limits="drain_timeout_ms = 60000\nnode_timeout_ms = 20000") as c:
@@ -193,7 +206,10 @@ class Drain(ClusterTest):
                 for node in ("worker", "second"):
                     load.wait_finished(50)
                     pid = up.pid_of(node)
+                    ended_at = self.end_of(pid)
                     self.assertTrue(troupe(c, "drain", node, *WAIT)["complete"])
+                    # at once, not after the timeout of a command to a node that has gone
+                    self.assertLess(time.monotonic() - ended_at.result(PATIENCE), 2)
                     end = time.monotonic() + PATIENCE
                     while Path(f"/proc/{pid}").exists():
                         self.assertLess(time.monotonic(), end)

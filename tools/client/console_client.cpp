@@ -6,7 +6,7 @@ namespace troupe {
 
 console_client::console_client(const cluster_spec& cluster) : cluster_(cluster), lane_(cluster) {}
 
-command_reply console_client::send(node_id node, const std::string& verb, const std::string& argument) {
+console_reply console_client::send(node_id node, const std::string& verb, const std::string& argument) {
   return lane_.ask(cluster_.nodes[node.value], command{1, verb, argument});
 }
 
@@ -17,7 +17,7 @@ nlohmann::json console_client::query(node_id node, const std::string& verb) {
   return {{"node", node_name(cluster_, node)}, {"error", r.ok ? "not JSON" : r.body}};
 }
 
-command_reply console_client::order(node_id via, const std::string& verb, const std::string& actor,
+console_reply console_client::order(node_id via, const std::string& verb, const std::string& actor,
                                     const std::string& type, const nlohmann::json& fields) {
   return send(via, verb, nlohmann::json{{"actor", actor}, {"type", type}, {"fields", fields}}.dump());
 }

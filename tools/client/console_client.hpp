@@ -16,13 +16,13 @@ class console_client {
   explicit console_client(const cluster_spec& cluster);
 
   /// The console's answer. If not `ok`, `body` says why; also if there is no answer in 3 s.
-  command_reply send(node_id node, const std::string& verb, const std::string& argument = {});
+  console_reply send(node_id node, const std::string& verb, const std::string& argument = {});
 
   /// The answer as JSON, or {"node", "error"}.
   nlohmann::json query(node_id node, const std::string& verb);
 
   /// Sends command `type` with `fields` to the actor, through the console of `via`. `verb`: "ask" or "tell".
-  command_reply order(node_id via, const std::string& verb, const std::string& actor, const std::string& type,
+  console_reply order(node_id via, const std::string& verb, const std::string& actor, const std::string& type,
                       const nlohmann::json& fields);
 
   /// The first node of the file that answers; the number of nodes if none does.

@@ -10,17 +10,18 @@
 
 namespace troupe {
 
-command_reply leading_pool::ask(node_id node, const std::string& type, const nlohmann::json& fields) {
+console_reply leading_pool::ask(node_id node, const std::string& type, const nlohmann::json& fields) {
   return consoles_.order(node, "ask", fmt::format("parameter_pool@{}", node_name(cluster_, node)), type,
                          fields);
 }
 
-command_reply leading_pool::order(const scale_model& order) {
-  command_reply last{0, false, "no node of the cluster answers; start it with troupe up"};
+console_reply leading_pool::order(const scale_model& order) {
+  console_reply last{{0, false, "no node of the cluster answers; start it with troupe up"},
+                     delivery_state::absent};
   for (const auto node : leader_candidates(cluster_)) {
     auto said = ask(node, std::string(scale_model::type_name), to_json(order));
     const bool follows = !said.ok && said.body.ends_with("is not the leader");
-    if (said.ok || !(follows || said.body.starts_with("no node answers"))) return said;
+    if (said.ok || !(follows || said.not_delivered())) return said;
     last = std::move(said);
   }
   return last;

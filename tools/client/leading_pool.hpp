@@ -17,12 +17,12 @@ class leading_pool {
       : cluster_(cluster), consoles_(consoles) {}
 
   /// The leader's answer, or why there is none.
-  command_reply order(const scale_model& order);
+  console_reply order(const scale_model& order);
   /// Nothing if no leader answers.
   std::optional<parameter_pool_state> state();
 
  private:
-  command_reply ask(node_id node, const std::string& type, const nlohmann::json& fields);
+  console_reply ask(node_id node, const std::string& type, const nlohmann::json& fields);
 
   const cluster_spec& cluster_;
   console_client& consoles_;

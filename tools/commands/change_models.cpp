@@ -96,16 +96,16 @@ int drain_one(const cluster_spec& cluster, const std::string& node, const change
   const auto r = from_json<change_reply>(nlohmann::json::parse(said.body));
   if (!r.ok || options.wait_s <= 0) return tell_outcome(r.ok, false, 0, r.detail, options.json);
   const auto end = std::chrono::steady_clock::now() + as_duration(options.wait_s);
-  const auto is_there = [&] {  // it may have been started again since
-    const auto now = status();
-    if (!now.ok) return !now.body.starts_with("no node answers");
-    return !drained.ok || incarnation_in(now.body) == incarnation_in(drained.body);
+  const auto has_left = [&](const console_reply& now) {  // it may have been started again since
+    if (!now.ok) return now.how == delivery_state::absent;
+    return drained.ok && incarnation_in(now.body) != incarnation_in(drained.body);
   };
-  while (is_there()) {
-    if (std::chrono::steady_clock::now() > end)
-      return tell_outcome(false, false, 0,
-                          fmt::format("{}; it still runs after {} s", r.detail, options.wait_s),
+  for (auto now = status(); !has_left(now); now = status()) {
+    if (std::chrono::steady_clock::now() > end) {
+      const auto seen = now.ok ? "it still runs" : now.body + ", and may still run,";
+      return tell_outcome(false, false, 0, fmt::format("{}; {} after {} s", r.detail, seen, options.wait_s),
                           options.json);
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
   return tell_outcome(true, true, 0, fmt::format("node '{}' has left", node), options.json);

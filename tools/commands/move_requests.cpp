@@ -33,12 +33,13 @@ class routers {
 
   /// The first answer, or why there is none.
   template <class Command>
-  command_reply order(const Command& c) {
-    command_reply said{0, false, "no node of the cluster answers; start it with troupe up"};
+  console_reply order(const Command& c) {
+    console_reply said{{0, false, "no node of the cluster answers; start it with troupe up"},
+                       delivery_state::absent};
     for (const auto node : leader_candidates(cluster_)) {
       const auto name = fmt::format("llm_router/{}@{}", model_.value, node_name(cluster_, node));
       said = consoles_.order(node, "ask", name, std::string(Command::type_name), to_json(c));
-      if (said.ok || !said.body.starts_with("no node answers")) break;
+      if (said.ok || !said.not_delivered()) break;
     }
     return said;
   }

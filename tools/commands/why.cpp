@@ -71,7 +71,8 @@ int why(const cluster_spec& cluster, const why_options& o) {
     return fail(exit_failed, o.model.empty()
                                  ? "no model queue answers" + silent
                                  : fmt::format("there is no queue of a model '{}'{}", o.model, silent));
-  const asker ask = [&](const address& to, const std::string& type, const nlohmann::json& fields) {
+  const asker ask = [&](const address& to, const std::string& type,
+                        const nlohmann::json& fields) -> command_reply {
     if (to.node.value >= cluster.nodes.size()) return command_reply{};  // an id can name any node
     return consoles.order(to.node, "ask", actor_name(cluster, to), type, fields);
   };
