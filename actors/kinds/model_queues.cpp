@@ -53,6 +53,8 @@ std::unique_ptr<actor> model_queues::make(const deployment& line, outbox& out) c
   o.margin = cluster_.policy.margin;
   o.first_batch = (line.revision << 32) + 1;
   o.slot_domains = slot_domains(cluster_);
+  for (const auto& s : cluster_.slots) o.slot_nodes.push_back(s.node);
+  o.join_timeout = cluster_.limits.join_timeout();
   for (const auto& d : cluster_.domains) o.domain_names.push_back(d.name);
   if (line.wanted == deployment_state::deployed) o.leaving = line.leaving;
   o.revision = line.revision;

@@ -49,7 +49,7 @@ model_queue::model_queue(address self, outbox& out, const options& o, std::uniqu
     : actor(self, out),
       options_(o),
       requests_(request_options(o), std::move(policy)),
-      placements_(o.slot_domains, o.arbiter.index),
+      placements_(o.slot_domains, o.arbiter.index, o.slot_nodes),
       leading_(o.elected, o.term, o.first_batch, o.max_queued_rows) {
   if (o.leaving != no_domain) move_.begin(o.revision, o.leaving);
 }
@@ -145,6 +145,7 @@ void model_queue::on_time(time_point now) {
   if (ended_) return send_drops(now);
   if (placements_.changed()) apply_placements();
   give_up_cancelled(now);
+  requests_.place_waiting(now);
   requests_.policy().update(now, long_ago);
   requests_.give_up_late_retries(now);
   send_candidates(now);
@@ -161,8 +162,8 @@ void model_queue::on_time(time_point now) {
 
 time_point model_queue::next_wakeup() const {
   const auto& policy = requests_.policy();
-  return std::min(
-      {policy.wake_at(), requests_.retries().wake_at(policy.latency()), requests_.ends().load.due_at()});
+  return std::min({policy.wake_at(), requests_.retries().wake_at(policy.latency()), requests_.waiting_due(),
+                   requests_.ends().load.due_at()});
 }
 
 /// Drops the waiting requests. Batches in flight go on: their workers answer the gateways, or refuse them.
@@ -306,6 +307,8 @@ void model_queue::on_leadership(const leadership& latest, time_point now) {
   leading_.begin_term(latest.term, latest.scheduler == self_.node && latest.incarnation == self_.incarnation);
   const auto held = leading_.take_held();
   if (!leading_.leads()) return;
+  placements_.await(now + options_.join_timeout);
+  apply_placements();
   for (const auto& r : held) take(r, now);
 }
 

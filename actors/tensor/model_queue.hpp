@@ -46,6 +46,8 @@ class model_queue final : public actor {
     duration max_learned_latency{};  ///< not zero: with `latency_given`, learnt from its batches, up to this
     /// Scheduling domains; the model's domain is the arbiter's index.
     std::vector<uint32_t> slot_domains;     ///< by slot; empty: all are in one
+    std::vector<node_id> slot_nodes;        ///< by slot: the node that a new leader may not have heard of yet
+    duration join_timeout{};                ///< from an election until such nodes count as dead
     std::vector<std::string> domain_names;  ///< empty: there is one for all
     uint32_t leaving = no_domain;           ///< of the deployment line that it starts with
     uint64_t revision = 0;                  ///< likewise
@@ -66,7 +68,8 @@ class model_queue final : public actor {
   command_reply on_command(const command& c, time_point now) override;
   std::string_view state() const override;
   size_t unfinished() const override {
-    return requests_.policy().queued_requests() + requests_.retries().size() + in_flight_.size();
+    return requests_.policy().queued_requests() + requests_.retries().size() + requests_.waiting_for_slot() +
+           in_flight_.size();
   }
   void busy_with(std::vector<node_id>& out) const override { in_flight_.append_nodes(out); }
 

@@ -104,7 +104,7 @@ queue_state model_queue::describe(time_point now) const {
   queue_state s;
   s.model = options_.name;
   s.state = state();
-  s.queued_requests = policy.queued_requests();
+  s.queued_requests = policy.queued_requests() + requests_.waiting_for_slot();
   s.queued_rows = policy.queued_rows();
   s.running_batches = in_flight_.size();
   s.slots = placements_.summary().in_service;
@@ -142,7 +142,8 @@ void model_queue::report(std::vector<metric>& out) const {
     out.push_back({name, std::move(more), value, kind});
   };
   using enum metric::kind;
-  add("troupe_queue_requests", static_cast<double>(requests_.policy().queued_requests()), gauge);
+  add("troupe_queue_requests",
+      static_cast<double>(requests_.policy().queued_requests() + requests_.waiting_for_slot()), gauge);
   add("troupe_queue_rows", requests_.policy().queued_rows(), gauge);
   add("troupe_queue_running_batches", static_cast<double>(in_flight_.size()), gauge);
   add("troupe_queue_slots", leading_.leads() ? requests_.slots() : 0, gauge);

@@ -12,12 +12,18 @@ constexpr drop_grounds no_worker{drop_rule::no_worker};
 
 /// Removes the waiting requests for which `leaves` holds and returns their handles.
 std::vector<uint32_t> take_out(batching_policy& policy, poison_retry_queue& retries,
-                               const request_table& table, const request_queue::condition& leaves) {
+                               std::vector<uint32_t>& unplaced, const request_table& table,
+                               const request_queue::condition& leaves) {
   std::vector<queued_request> removed;
   policy.remove_if([&](const queued_request& t) { return leaves(table[t.handle]); }, removed);
   std::vector<uint32_t> handles;
   for (const auto& t : removed) handles.push_back(t.handle);
   retries.remove_if([&](uint32_t handle) { return leaves(table[handle]); }, handles);
+  std::erase_if(unplaced, [&](uint32_t handle) {
+    const bool gone = leaves(table[handle]);
+    if (gone) handles.push_back(handle);
+    return gone;
+  });
   return handles;
 }
 
@@ -34,6 +40,7 @@ request_queue::request_queue(const options& o, std::unique_ptr<batching_policy> 
 }
 
 void request_queue::queue_up(uint32_t handle, time_point now) {
+  if (wait_for_slot(handle, now)) return;
   if (learned_) {
     learned_->arrive();
     policy_->set_latency(learned_->latency());
@@ -64,9 +71,37 @@ void request_queue::queue_again(uint32_t handle, time_point now) {
 }
 
 void request_queue::queue_alone(uint32_t handle, time_point now) {
+  if (wait_for_slot(handle, now)) return;
   if (slots_ == 0) return give_up(handle, drop_reason::no_capacity, no_worker, now);
   const auto& r = table_[handle];
   retries_.add({handle, r.id, r.rows, r.deadline}, policy_->latency());
+}
+
+/// False: no slot is expected, or there is one.
+bool request_queue::wait_for_slot(uint32_t handle, time_point now) {
+  if (slots_ > 0 || now >= expected_until_) return false;
+  if (unplaced_.size() >= options_.max_queued_rows) {
+    give_up(handle, drop_reason::queue_full, {drop_rule::queue_bound, options_.max_queued_rows}, now);
+  } else {
+    unplaced_due_ = std::min(unplaced_due_, table_[handle].deadline);
+    unplaced_.push_back(handle);
+  }
+  return true;
+}
+
+void request_queue::place_waiting(time_point now) {
+  if (unplaced_.empty() || (slots_ == 0 && now < waiting_due())) return;
+  const auto waited = std::exchange(unplaced_, {});
+  unplaced_due_ = never;
+  for (const auto handle : waited) {
+    const auto& known = table_.all_of(handle);
+    if (slots_ == 0 && now < expected_until_ && known.what.deadline <= now)
+      give_up(handle, drop_reason::late, no_worker, now);
+    else if (known.last_loss != worker_loss::none)
+      queue_alone(handle, now);
+    else
+      queue_up(handle, now);
+  }
 }
 
 void request_queue::give_up(uint32_t handle, drop_reason why, const drop_grounds& g, time_point now) {
@@ -82,11 +117,12 @@ void request_queue::drop(const request& r, drop_reason why) {
 
 void request_queue::give_up_if(const condition& leaves, drop_reason why, const drop_grounds& g,
                                time_point now) {
-  for (const auto handle : take_out(*policy_, retries_, table_, leaves)) give_up(handle, why, g, now);
+  for (const auto handle : take_out(*policy_, retries_, unplaced_, table_, leaves))
+    give_up(handle, why, g, now);
 }
 
 size_t request_queue::release_if(const condition& leaves) {
-  const auto handles = take_out(*policy_, retries_, table_, leaves);
+  const auto handles = take_out(*policy_, retries_, unplaced_, table_, leaves);
   for (const auto handle : handles) table_.release(handle);
   return handles.size();
 }
@@ -139,7 +175,7 @@ void request_queue::give_up_shed(time_point now) {
 }
 
 void request_queue::forget_all() {
-  take_out(*policy_, retries_, table_, [](const request&) { return true; });
+  take_out(*policy_, retries_, unplaced_, table_, [](const request&) { return true; });
   policy_->take_dropped(dropped_);
   table_.release_all();
   retries_.clear();
@@ -164,6 +200,7 @@ void request_queue::learn(const in_flight_batch& b, duration took) {
 
 void request_queue::set_slots(const model_slots& s) {
   slots_ = s.here;
+  expected_until_ = s.expected_until;
   if (s.replaced) admission_ = {};
   if (slots_ == 0) return;
   policy_->set_slots(std::max<uint32_t>(1, s.in_service));

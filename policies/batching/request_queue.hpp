@@ -1,5 +1,6 @@
 // The requests of one model, from admission to the end of their batch or their drop.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -51,7 +52,8 @@ class request_queue {
 
   /// Adds a request to the table and returns its handle.
   uint32_t keep(const request& r, time_point now) { return table_.add({r, now, policy_->queued_rows()}); }
-  /// Queues a request, or drops it if there are no slots, if it is infeasible, or if the queue is full.
+  /// Queues a request, or drops it if there are no slots, if it is infeasible, or if the queue is full. While
+  /// slots are expected (model_slots::expected_until), requests wait for the first one instead.
   void queue_up(uint32_t handle, time_point now);
   /// Queues a request that was admitted before: no bound applies.
   void queue_again(uint32_t handle, time_point now);
@@ -76,6 +78,8 @@ class request_queue {
   batch take_poison_retry(batch_id id);
   /// Drops the poison retries that can no longer start in time.
   void give_up_late_retries(time_point now);
+  /// Queues the requests that wait for a slot, if there is one, and drops those that wait in vain.
+  void place_waiting(time_point now);
   /// Calls `send(gateway, drops)` for the requests dropped since the last call.
   template <class F>
   void flush_drops(time_point now, F&& send) {
@@ -105,9 +109,16 @@ class request_queue {
   const request_times& times() const { return options_.times; }
   /// Number of slots in the model's domain.
   uint32_t slots() const { return slots_; }
+  /// Number of requests that wait for the first slot.
+  size_t waiting_for_slot() const { return unplaced_.size(); }
+  /// When to call `place_waiting` next, unless slots are set before.
+  time_point waiting_due() const {
+    return unplaced_.empty() ? never : std::min(unplaced_due_, expected_until_);
+  }
 
  private:
   void give_up_shed(time_point now);
+  bool wait_for_slot(uint32_t handle, time_point now);
 
   options options_;
   std::unique_ptr<batching_policy> policy_;
@@ -117,6 +128,9 @@ class request_queue {
   std::optional<learned_latency> learned_;
   request_ends ends_;
   uint32_t slots_ = 0;
+  time_point expected_until_ = long_ago;  // while there are no slots
+  std::vector<uint32_t> unplaced_;        // in the order of their arrival
+  time_point unplaced_due_ = never;       // their first deadline, or earlier
   uint32_t last_batch_rows_ = 1;
   std::vector<queued_request> batch_;            // reused
   std::vector<dropped_queued_request> dropped_;  // reused

@@ -79,7 +79,10 @@ bool request_router::close(engine_id id, bool closed) {
 }
 
 void request_router::on_route(const address& gateway, const route& r) {
-  if (r.all) lose_gateway(gateway.node);
+  if (r.all) {
+    lose_gateway(gateway.node);
+    began_ = never;
+  }
   for (const auto& asked : r.requests) {
     const bool preempted = preempted_.contains(asked.id);
     if (const auto known = requests_.find(asked.id); known != requests_.end()) forget(known);

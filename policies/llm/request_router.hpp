@@ -34,7 +34,8 @@ class request_router {
  public:
   struct options {
     std::vector<engine_id> engines;  ///< ascending
-    /// Time in which engines may still appear; until then no request is refused for lack of one.
+    /// Time in which engines may still appear, at first and after a gateway has come over from another
+    /// router; until then no request is refused for lack of one.
     duration patience = 2s;
     uint32_t max_waiting = 1024;  ///< requests; beyond, the last of the queue is refused
     /// Maximum age of a status; a request placed since may not be in it.
@@ -165,7 +166,7 @@ class request_router {
   std::vector<engine_load> loads_;
   counts counts_;
   rate_meter ends_;           // of requests that had an engine
-  time_point began_ = never;  // the first `decide` of this incarnation
+  time_point began_ = never;  // the `decide` from which on engines may still appear
   bool wants_instance_ = false;
   time_point cold_due_ = never;  // when the first request stops waiting for an engine to be started
   bool warm_up_over_ = false;

@@ -79,6 +79,28 @@ TEST_CASE("failover: the cluster serves while schedulers die and return one afte
   }
 }
 
+TEST_CASE("failover: requests wait for workers that a new leader has not heard yet") {
+  uint64_t waited = 0;
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    const auto c = standby_cluster();
+    auto w = small_workload(c, 2s);
+    for (auto& m : w.models) m.slo = 1s;
+    // The standby comes back, and leads before it reaches the workers.
+    w.faults.push_back({fault_kind::restart, 300ms, 20ms, standby, standby});
+    for (const auto worker : {left, right})
+      w.faults.push_back(
+          {fault_kind::stall, 310ms, drawn(seed + worker.value, 350ms, 450ms), worker, standby});
+    w.faults.push_back({fault_kind::crash, drawn(seed, 450ms, 500ms), {}, head, head});
+    const auto r = run(c, w, {.seed = seed});
+    check(r, seed);
+    CAPTURE(seed);
+    CHECK(r.total.no_capacity == 0);
+    CHECK(share(r, client_outcome::finished) > 0.95);
+    waited += r.total.latency.quantile(0.99) > 150ms;
+  }
+  CHECK(waited > 50);
+}
+
 TEST_CASE("failover: without a standby left, requests fail as before") {
   const auto c = standby_cluster();
   auto w = small_workload(c, 2s);

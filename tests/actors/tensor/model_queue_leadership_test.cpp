@@ -168,6 +168,49 @@ TEST_CASE("leadership, model_queue: a new queue keeps requests until the leader 
   }
 }
 
+TEST_CASE("leadership, model_queue: a new leader awaits workers that it has not heard, and no others") {
+  auto o = queue_of_line::options();
+  o.slot_nodes = {worker_node};
+  o.join_timeout = 10ms;
+  basic_queue_stage<> q(o, "eager", "timeout", standby_queue);
+  q.deliver(second);
+  q.arrive(1);
+  CHECK(q.actor.unfinished() == 1);
+  CHECK(q.out.take<drops>().empty());
+  SUBCASE("one reports its slot") {
+    q.out.forget();
+    q.now += 2ms;
+    q.deliver(ready(0));
+    CHECK(q.out.take<candidate>().size() == 1);
+    q.grant_slot();
+    CHECK(ids(q.out.one<batch_order>()) == std::vector<uint64_t>{1});
+  }
+  SUBCASE("it goes down") {
+    q.deliver(node_down{worker_node, {12}, true});
+    CHECK(q.out.one<drops>().requests.at(0).reason == drop_reason::no_capacity);
+  }
+  SUBCASE("none comes in time") {
+    q.run_until(q.now + 9ms);
+    CHECK(q.out.take<drops>().empty());
+    q.run_until(q.now + 1ms);
+    CHECK(q.out.one<drops>().requests.at(0).reason == drop_reason::no_capacity);
+    q.arrive(2);
+    CHECK(q.out.one<drops>().requests.at(0).reason == drop_reason::no_capacity);
+  }
+  SUBCASE("a batch of the last leader has the request") {
+    const handover h{slot_id{0}, worker_of(0), second.term, {7}, model_id{0}, {q.a_request(1)}};
+    q.note(ready(0));
+    q.deliver(h, standby_arbiter);
+    CHECK(q.actor.unfinished() == 1);
+    CHECK(q.out.take<drops>().empty());
+  }
+  SUBCASE("another leader follows") {
+    q.deliver(leadership{{300}, scheduler_node, {10}});
+    CHECK(q.actor.unfinished() == 0);
+    CHECK(q.out.take<drops>().empty());
+  }
+}
+
 TEST_CASE("leadership, model_queue: a deposed queue drops its requests and sends nothing") {
   queue_of_line q;
   q.deliver(second);

@@ -84,3 +84,38 @@ TEST_CASE("model_placements: in another domain its slots count, and all of them 
   CHECK(s.slowest == steep);
   CHECK(s.replaced);
 }
+
+TEST_CASE("model_placements: slots that no worker has reported are expected for a while") {
+  model_placements p({0, 0, 1}, 0, {node_id{1}, node_id{2}, node_id{3}});
+  const time_point until{5s};
+  CHECK(p.summary().expected_until == long_ago);  // nobody awaits them
+  p.set(slot_id{0}, worker_in(1), {});
+  p.await(until);
+  CHECK(p.changed());
+  CHECK(p.take_summary().expected_until == until);
+  SUBCASE("until they are reported, with the model or without it") {
+    p.set(slot_id{1}, worker_in(1, 2), {});
+    CHECK(p.summary().expected_until == long_ago);
+    p.go_over_to(1);
+    CHECK(p.summary().expected_until == until);  // slot 2
+  }
+  SUBCASE("until their node goes down") {
+    p.forget(node_id{2}, {1});
+    CHECK(p.summary().expected_until == long_ago);
+  }
+  SUBCASE("and not for the loss of a node that has reported") {
+    p.set(slot_id{1}, worker_in(7, 2), fast);
+    p.forget(node_id{2}, {7});
+    CHECK(p.summary().expected_until == long_ago);
+    p.await(until);  // by the next leader
+    CHECK(p.summary().expected_until == until);
+    p.set(slot_id{1}, worker_in(9, 2), fast);
+    p.forget(node_id{2}, {8});  // an earlier incarnation
+    p.await(until);
+    CHECK(p.summary().expected_until == long_ago);
+  }
+  SUBCASE("until this node begins a new incarnation") {
+    p.clear();
+    CHECK(p.summary().expected_until == long_ago);
+  }
+}

@@ -190,3 +190,97 @@ TEST_CASE("request queue: a slow request does not make the queue refuse all othe
   for (int i = 0; i < 62; ++i) CHECK_FALSE(admitted());
   CHECK(admitted());
 }
+
+namespace {
+
+/// A queue without slots, which expects some until 10 ms.
+struct expecting_queue : a_request_queue {
+  explicit expecting_queue(uint32_t max_queued_rows = 100) : a_request_queue(max_queued_rows) {
+    model_slots none;
+    none.expected_until = ms(10);
+    set_slots(none);
+  }
+  void place(double at) { place_waiting(ms(at)); }
+};
+
+}  // namespace
+
+TEST_CASE("a request_queue that expects slots lets requests wait for the first one") {
+  expecting_queue q;
+  q.arrive(a_request(1, 0), 0);
+  q.arrive(a_request(2, 1), 1);
+  q.place(1);
+  CHECK(q.waiting_for_slot() == 2);
+  CHECK(q.waiting_due() == ms(10));
+  CHECK(q.policy().queued_requests() == 0);
+  q.set_slots({1, 1, {1ms, 5ms}, true});
+  q.place(3);
+  CHECK(q.waiting_for_slot() == 0);
+  CHECK(q.waiting_due() == never);
+  CHECK(ids_of(q.leave(7, 3).requests) == ids{1, 2});
+  CHECK(q.flushed(3).empty());
+}
+
+TEST_CASE("a request_queue drops requests that wait for a slot in vain") {
+  SUBCASE("no slot comes") {
+    expecting_queue q;
+    q.arrive(a_request(1, 0), 0);
+    q.place(9.9);
+    CHECK(q.flushed(9.9).empty());
+    q.place(10);
+    CHECK(q.flushed(10) == drop_list{{1, drop_reason::no_capacity}});
+  }
+  SUBCASE("no slot is expected any more") {
+    expecting_queue q;
+    q.arrive(a_request(1, 0), 0);
+    q.set_slots({});
+    q.place(1);
+    CHECK(q.flushed(1) == drop_list{{1, drop_reason::no_capacity}});
+  }
+  SUBCASE("the deadline passes") {
+    expecting_queue q;
+    auto hasty = a_request(1, 0);
+    hasty.deadline = ms(4);
+    q.arrive(hasty, 0);
+    q.arrive(a_request(2, 0), 0);
+    CHECK(q.waiting_due() == ms(4));
+    q.place(4);
+    CHECK(q.flushed(4) == drop_list{{1, drop_reason::late}});
+    CHECK(q.waiting_due() == ms(10));
+  }
+  SUBCASE("a slot comes too late") {
+    expecting_queue q;
+    q.arrive(a_request(1, 0), 0);
+    q.set_slots({1, 1, {1ms, 5ms}, true});
+    q.place(6.5);
+    q.policy().update(ms(6.5), long_ago);
+    CHECK(q.flushed(6.5) == drop_list{{1, drop_reason::late}});
+  }
+  SUBCASE("too many wait") {
+    expecting_queue q(2);
+    for (uint64_t id = 1; id <= 3; ++id) q.arrive(a_request(id, 0), 0);
+    CHECK(q.flushed(0) == drop_list{{3, drop_reason::queue_full}});
+  }
+  SUBCASE("they are cancelled, or their gateway has gone") {
+    expecting_queue q;
+    for (uint64_t id = 1; id <= 3; ++id) q.arrive(a_request(id, 0), 0);
+    q.give_up_if([](const request& r) { return r.id == request_id{1}; }, drop_reason::cancelled,
+                 {drop_rule::cancelled}, ms(1));
+    CHECK(q.release_if([](const request& r) { return r.id == request_id{2}; }) == 1);
+    CHECK(q.flushed(1) == drop_list{{1, drop_reason::cancelled}});
+    CHECK(q.waiting_for_slot() == 1);
+    q.forget_all();
+    CHECK(q.waiting_for_slot() == 0);
+  }
+}
+
+TEST_CASE("a request_queue that expects slots keeps a request back that may have killed its worker") {
+  expecting_queue q;
+  const auto handle = q.keep(a_request(1, 0), ms(0));
+  q.table().all_of(handle).last_loss = worker_loss::worker_crashed;
+  q.queue_alone(handle, ms(0));
+  q.set_slots({1, 1, {1ms, 5ms}, true});
+  q.place(1);
+  CHECK(q.policy().queued_requests() == 0);
+  CHECK(q.retries().size() == 1);
+}

@@ -151,6 +151,26 @@ TEST_CASE("request router: requests of a dead engine have no engine until their 
   CHECK(s.decide() == "1>0");
 }
 
+TEST_CASE("request router: a gateway that comes over waits for engines that were never heard, for a while") {
+  router_stage s(2);
+  s.router.clear();
+  s.decide();
+  s.now += 5s;
+  s.add(1);
+  CHECK(s.decide() == "1!no_capacity");
+  s.router.on_route(gateway_address, {{}, true, {s.request(2), s.request(3)}});
+  CHECK(s.decide().empty());
+  CHECK(s.router.next_due() == s.now + 2s);
+  s.now += 1s;
+  s.say(1);
+  CHECK(s.decide() == "2>1 3>1");
+  s.router.lose_engine({1});  // it was heard, and engine 0 may still come
+  s.add(4);
+  CHECK(s.decide().empty());
+  s.now += 1s;
+  CHECK(s.decide() == "4!no_capacity");
+}
+
 TEST_CASE("request router: a full update replaces a gateway's requests, and its loss removes them") {
   router_stage s(2);
   auto there = s.request(1);
