@@ -1,6 +1,7 @@
 #include "actors/scaling/chain_link.hpp"
 
 #include <algorithm>
+#include <memory>
 
 #include "actors/kinds/actor_kind.hpp"
 
@@ -15,16 +16,17 @@ bool may_run_chain_link(const cluster_spec& cluster, node_id node, uint32_t inde
                              [&](const engine_spec& e) { return e.node == node && e.model == llm_id{llm}; });
 }
 
-/// They share a thread of their own: they hash what they pull.
+/// They share a thread of their own, because they hash what they pull, and the measurement of their sources.
 void spawn_chain_links(const spawn_context& node) {
   auto* images = node.env.devices.images;
+  const auto flows = std::make_shared<source_flows>();
   for (uint32_t i = 0; images != nullptr && i <= files_link(node.cluster); ++i)
     if (may_run_chain_link(node.cluster, node.self, i))
       node.hosts.shared(role::chain_link)
           .direct(false)
           .low_priority()
           .add<chain_link>(node.name(role::chain_link, i), node.cluster.scaling.window, node.cluster,
-                           node.memory, *images);
+                           node.memory, *images, flows);
 }
 
 }  // namespace

@@ -84,7 +84,7 @@ void chain_link::begin(link& l, node_id from) {
   l.failing_since = never;
   l.waits = false;
   l.from = from;
-  if (auto& flow = flows_[from]; flow.pulls == 0) flow.rate.begin();
+  flows_->begin(from);
   l.sources[++l.follow] = {from};
   send(on_node(from, role::parameter_shard), follow_chunks{l.model, l.follow, l.transfer->ready()});
   tell_shard(l);
@@ -125,10 +125,8 @@ void chain_link::on_pulled(const pulled& p, time_point now) {
 }
 
 void chain_link::measure(const pull& p, uint64_t bytes, time_point now) {
-  auto& flow = flows_.at(p.from);
-  --flow.pulls;
-  if (bytes > 0 && flow.rate.add(bytes, p.posted, now, flow.pulls == 0))
-    send(on_node(self_.node, role::parameter_shard), rate_measured{p.from, flow.rate.gbit_per_s()});
+  if (const auto rate = flows_->end(p.from, bytes, p.posted, now))
+    send(on_node(self_.node, role::parameter_shard), rate_measured{p.from, *rate});
 }
 
 void chain_link::log_progress(const link& l, uint32_t chunk, time_point now) const {
@@ -209,7 +207,7 @@ void chain_link::start_pulls(link& l, time_point now) {
     pulls_[token] = {l.model, *chunk, l.follow, *l.from, now};
     ++l.pulls;
     ++l.sources.at(l.follow).pulls;
-    ++flows_.at(*l.from).pulls;
+    flows_->post(*l.from);
     const auto at = planted(bug::same_offset) ? (*l.transfer)[*chunk].offset : l.images->offset_of(*chunk);
     memory_.pull(*l.from, l.source_offset + at, l.images->chunk_memory(*chunk), self_, token);
   }

@@ -1,7 +1,7 @@
 // chain_link pulls images of models to its node, chunk by chunk as they become ready at the node before it in
 // the chain (BlitzScale §4.2). It writes them into the node's images, from which its shard announces them to
 // the next node. A chain may break anywhere: the link then waits for another source, and goes on from the
-// first chunk that it lacks. It measures the rate of the flow from each source.
+// first chunk that it lacks. The links of a node measure together the rate of the flow from each source.
 //
 // Every chunk is verified by its hash, which comes with the announcement. The memory that it is pulled into
 // stays the link's until the pull has ended; so does that of the source, which is told then.
@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "actors/runtime/actor.hpp"
@@ -21,20 +22,22 @@
 #include "messages/cluster/cluster.hpp"
 #include "messages/scaling/commands.hpp"
 #include "policies/scaling/chunk_transfer.hpp"
-#include "policies/scaling/measured_rate.hpp"
+#include "policies/scaling/source_flows.hpp"
 
 namespace troupe {
 
 class chain_link final : public actor {
  public:
-  /// `window`: pulls under way at once, of a model. The references outlive the actor.
+  /// `window`: pulls under way at once, of a model. `flows`: of all links of the node, which have one thread.
+  /// The references outlive the actor.
   chain_link(address self, outbox& out, uint32_t window, const cluster_spec& cluster, memory_port& memory,
-             llm::image_store& store)
+             llm::image_store& store, std::shared_ptr<source_flows> flows)
       : actor(self, out),
         window_(window),
         cluster_(cluster),
         memory_(memory),
         store_(store),
+        flows_(std::move(flows)),
         names_(cluster) {}
 
   void on(envelope& e, time_point now) override;
@@ -81,12 +84,6 @@ class chain_link final : public actor {
     time_point posted;
   };
 
-  /// Pulls of all models from a source.
-  struct source_flow {
-    measured_rate rate;
-    uint32_t pulls = 0;  ///< under way
-  };
-
   void begin(link& l, node_id from);
   void on_chunks(link& l, const chunks_ready& c);
   void on_pulled(const pulled& p, time_point now);
@@ -104,10 +101,10 @@ class chain_link final : public actor {
   const cluster_spec& cluster_;
   memory_port& memory_;
   llm::image_store& store_;
+  const std::shared_ptr<source_flows> flows_;
   peers_up nodes_up_;
   weights_names names_;
   std::map<weights_id, link> links_;
-  std::map<node_id, source_flow> flows_;      ///< by source
   std::unordered_map<uint64_t, pull> pulls_;  ///< by token
   uint64_t last_token_ = 0;
 };

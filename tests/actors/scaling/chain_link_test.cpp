@@ -142,3 +142,28 @@ TEST_CASE("chain link: it measures what its sources reach, from pulls that end, 
   CHECK(later[0].second.from == second_source);
   CHECK(later[1].second.gbit_per_s == doctest::Approx(gbit_per_s(1ms)));
 }
+
+TEST_CASE("chain link: two models that come from one source share its link, and are measured together") {
+  constexpr auto layer = std::to_array<uint64_t>({2 * measured_rate::sample_bytes});
+  const auto flows = std::make_shared<source_flows>();
+  link_stage one(2, flows), other(2, flows);
+  std::vector<double> rates;
+  for (auto* s : {&one, &other}) {
+    s->store.forget({0});
+    s->store.layer_bytes = layer;
+    s->store.chunk_bytes = measured_rate::sample_bytes / 4;
+    s->images = s->store.create({0}, 0);
+    s->announce(first_source, s->follow(first_source), 0, 8);
+  }
+  // A chunk of one, and then a chunk of the other: each takes 4 ms of the link.
+  for (int chunk = 0; chunk < 16; ++chunk) {
+    auto &s = chunk % 2 == 0 ? one : other, &idle = chunk % 2 == 0 ? other : one;
+    s.pull_time = 4ms;
+    s.end_pull();
+    idle.now = s.now;
+    for (const auto& [_, m] : s.out.take_addressed<rate_measured>()) rates.push_back(m.gbit_per_s);
+  }
+  CHECK(rates.size() == 4);
+  for (const auto rate : rates)
+    CHECK(rate == doctest::Approx(static_cast<double>(one.store.chunk_bytes) * 8 / 4e6));
+}

@@ -26,8 +26,10 @@ struct link_parts {
 
 /// A link whose node has empty images of the model, with two sources that are up.
 struct link_stage : link_parts, stage<chain_link> {
-  explicit link_stage(uint32_t window = 2)
-      : stage({worker_node, {12}, role::chain_link, 0}, window, cluster, memory, store) {
+  /// `flows`: of other links of the node.
+  explicit link_stage(uint32_t window = 2,
+                      const std::shared_ptr<source_flows>& flows = std::make_shared<source_flows>())
+      : stage({worker_node, {12}, role::chain_link, 0}, window, cluster, memory, store, flows) {
     deliver(node_up{first_source, {40}});
     deliver(node_up{second_source, {50}});
   }

@@ -26,7 +26,8 @@ struct chain_node {
       : incarnation(incarnation_),
         memory(id),
         shard({id, incarnation_, role::parameter_shard, 0}, out, options(std::move(notify)), store),
-        link({id, incarnation_, role::chain_link, 0}, out, 2, cluster, memory, store) {}
+        link({id, incarnation_, role::chain_link, 0}, out, 2, cluster, memory, store,
+             std::make_shared<source_flows>()) {}
   static parameter_shard::options options(std::function<void()> notify) {
     parameter_shard::options o;
     o.pools = {chain_pool};
