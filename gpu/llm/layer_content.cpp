@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "gpu/kernels/conversion.hpp"
+
 namespace troupe::llm {
 namespace {
 
@@ -44,8 +46,8 @@ void layer_content::write(const rounded& r, uint64_t at, image_part& to) {
   auto first = to.begin() > at ? (to.begin() - at) / size : 0;
   while (first < count && at + first * size < to.end()) {
     const auto n = std::min(some.size() / size, count - first);
-    for (size_t i = 0; i < n; ++i)
-      set_element(some.data(), r.to, i, element_at(r.numbers.data(), r.from, first + i));
+    const auto* numbers = r.numbers.data() + first * element_bytes(r.from);
+    kernels::conversion({numbers, r.from, some.data(), r.to, n});
     to.write(at + first * size, std::span(some).first(n * size));
     first += n;
   }

@@ -4,6 +4,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "gpu/kernels/conversion.hpp"
 #include "gpu/kernels/cpu/simd.hpp"
 #include "gpu/kernels/weight_blocks.hpp"
 
@@ -17,6 +18,12 @@ constexpr size_t cache_line = 64;
 template <class To>
 using block_rows = To[panel_width][weight_blocks::block_inputs];
 
+/// The element that a type stores.
+template <class T>
+constexpr element element_of = std::is_same_v<T, half>     ? element::f16
+                               : std::is_same_v<T, bfloat> ? element::bf16
+                                                           : element::f32;
+
 /// Inputs [first, first + n) of a row. Fetches those of the block after the next one into the second cache:
 /// the rows are more streams than the processor recognises.
 template <class To, class From>
@@ -27,7 +34,7 @@ void convert(const From* row, size_t first, size_t n, To* to) {
   if constexpr (std::is_same_v<To, From>)
     std::memcpy(to, from, n * sizeof(To));
   else
-    for (size_t k = 0; k < n; ++k) to[k] = To(static_cast<float>(from[k]));
+    conversion({from, element_of<From>, to, element_of<To>, n});
 }
 
 template <class To>
