@@ -189,6 +189,7 @@ void parameter_shard::on_link(const link_changed& l) {
   if (held == holdings_.end()) return;
   auto& h = held->second;
   h.from = l.linked ? std::optional(l.from) : std::nullopt;
+  if (!l.busy && h.images && h.images->complete()) sent_at_ = long_ago;  // the last chunk counts: no waiting
   if (h.read_next && !w.link_busy) read(l.model, h);
 }
 
@@ -196,12 +197,16 @@ image_state parameter_shard::state_of(weights_id model, const holding& h) const 
   image_state s;
   s.model = model;
   s.problem = h.problem;
-  if (const auto w = writers_.find(model); w != writers_.end())
+  const auto w = writers_.find(model);
+  if (w != writers_.end())
     s.pulled = w->second.pulled - h.pulled_before, s.repeated = w->second.repeated - h.repeated_before;
   if (are_model_files(model)) s.on_disk = store_.bytes(model);
   if (!h.images) return s;
   s.chunks = static_cast<uint32_t>(h.images->chunks().size());
   s.ready = h.images->chunks_ready();
+  // Images say at once that their last chunk is ready, and the link a moment later how many bytes it pulled.
+  // The chunk counts with these.
+  if (s.complete() && w != writers_.end() && w->second.link_busy) --s.ready;
   s.bytes = h.images->bytes();
   if (h.images->failed()) s.problem = h.images->problem();
   s.filling = !s.complete() && s.problem.empty() && (h.reading || h.read_next || h.from);

@@ -126,23 +126,15 @@ int scale_instances(const cluster_spec& cluster, const scale_options& options) {
   for (const auto e : plan.stops)
     doc["stops"].push_back(instance_name(options.model, e, node_name(cluster, cluster.engines[e].node)));
 
-  // The count of pulled bytes may come an inventory later than the last chunk.
-  constexpr duration count_delay = 100ms;
-  auto counted_at = began;
-  bool was_there = false;
   bool reached = options.dry_run || options.wait_s <= 0;
   const auto give_up = began + from_ms(1e3 * options.wait_s);
   while (!reached) {
     const auto now = pool.state();
     if (now) {
       const auto p = progress_of(*now, options.model);
-      const bool there = p.serving == options.instances && p.others == 0 && !p.copying;
-      const auto pulled = pulled_bytes(*before, *now, options.model);
-      if (!there || doc.value("pulled_bytes", uint64_t{0}) != pulled) counted_at = time.now();
-      if (!there || !was_there) doc["took_s"] = to_seconds(time.now() - began);
-      doc["pulled_bytes"] = pulled;
-      was_there = there;
-      reached = there && time.now() >= counted_at + count_delay;
+      reached = p.serving == options.instances && p.others == 0 && !p.copying;
+      doc["took_s"] = to_seconds(time.now() - began);
+      doc["pulled_bytes"] = pulled_bytes(*before, *now, options.model);
     }
     if (!reached && time.now() > give_up) break;
     if (!reached) std::this_thread::sleep_for(std::chrono::milliseconds(10));

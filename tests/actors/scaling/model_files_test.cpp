@@ -94,6 +94,8 @@ TEST_CASE("model files: a shard wants those of its models, and the model is load
     CHECK(s.settled().empty());
     s.write_chunk();
   }
+  CHECK(s.settled().empty());  // the link has not said how many bytes came
+  s.deliver(link_changed{files_of_7, orders[0].second.order, false, false, {}, 128, 0});
   CHECK(s.settled() == models{7});
   CHECK(s.told()[0].complete());
   s.assign(7);  // a line with another domain that it leaves or joins

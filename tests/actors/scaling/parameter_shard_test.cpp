@@ -35,6 +35,25 @@ TEST_CASE("parameter shard: images come from a peer over the link, until they ar
   CHECK(s.value_of("troupe_parameter_capacity_bytes") == 1000);
 }
 
+TEST_CASE("parameter shard: images from a peer are complete together with the count of their bytes") {
+  shard_stage s;
+  s.place(first_source);
+  const auto order = s.begun(first_source);
+  s.say(order, true, true, first_source);
+  while (!s.images()->complete()) s.write_chunk(*s.images());
+  auto told = s.told();
+  CHECK_FALSE(told.complete());
+  CHECK(told.ready == tiny_chunks - 1);
+  CHECK(told.filling);
+  CHECK(told.from == first_source);
+  s.deliver(link_changed{{0}, order, false, false, {}, 29, 0});
+  const auto news = s.out.one<shard_inventory>();  // at once
+  REQUIRE(news.images.size() == 1);
+  CHECK(news.images[0].complete());
+  CHECK(news.images[0].pulled == 29);
+  CHECK_FALSE(news.images[0].filling);
+}
+
 TEST_CASE("parameter shard: images come from the own checkpoint") {
   shard_stage s;
   s.place(worker_node);
