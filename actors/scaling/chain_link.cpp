@@ -65,15 +65,16 @@ void chain_link::on(envelope& e, time_point now) {
 
 void chain_link::begin(link& l, node_id from) {
   l.from.reset();
-  const auto images = store_.find(l.model);
-  if (images != l.images && l.pulls > 0) {  // they write to the former images
+  auto images = store_.find(l.model);
+  const bool others = images != l.images.get();
+  if (others && l.pulls > 0) {  // they write to the former images
     l.next = from;
     return;
   }
   l.next.reset();
-  if (images != l.images) {
+  if (others) {
     leave_images(l);
-    l.images = images;
+    l.images = llm::kept_images(std::move(images));
   }
   if (!l.images || l.images->complete() || !nodes_up_.contains(from)) return lose_source(l);
   if (!l.transfer)

@@ -19,6 +19,7 @@
 #include "actors/runtime/peers_up.hpp"
 #include "actors/scaling/weights_names.hpp"
 #include "gpu/llm/image_store.hpp"
+#include "gpu/llm/kept_images.hpp"
 #include "messages/cluster/cluster.hpp"
 #include "messages/scaling/commands.hpp"
 #include "policies/scaling/chunk_transfer.hpp"
@@ -59,7 +60,7 @@ class chain_link final : public actor {
     uint64_t order = 0;           ///< of the shard, the latest
     std::optional<node_id> from;  ///< the source
     std::optional<node_id> next;  ///< that of other images, once pulls write to the former ones no more
-    std::shared_ptr<llm::image_set> images;  ///< also while pulls write to them
+    llm::kept_images images;      ///< also while pulls write to them
     std::optional<chunk_transfer> transfer;  ///< of these images
     std::vector<uint64_t> hashes;            ///< of chunks [0, n), from announcements
     uint64_t source_offset = 0;              ///< of the images in the source's memory

@@ -10,11 +10,13 @@ constexpr uint32_t max_hashes = 4096;  // of an announcement
 
 }  // namespace
 
-void image_followers::follow(const address& link, const follow_chunks& f, images what) {
+void image_followers::follow(const address& link, const follow_chunks& f,
+                             std::shared_ptr<llm::image_set> what) {
   for (auto& [k, former] : all_)
     if (std::get<weights_id>(k) == f.model && std::get<node_id>(k) == link.node) former.told = false;
   if (what && !what->offset()) what.reset();  // they cannot be pulled
-  all_[{f.model, link.node, link.incarnation, f.follow}] = {link, std::move(what), f.first};
+  all_[{f.model, link.node, link.incarnation, f.follow}] =
+      follower{link, llm::kept_images(std::move(what)), f.first};
 }
 
 void image_followers::unfollow(const address& link, const unfollow_chunks& u) {
@@ -87,7 +89,8 @@ uint64_t image_followers::dropped_bytes() const {
   std::set<const llm::image_set*> kept;
   uint64_t bytes = 0;
   for (const auto& [_, f] : all_)
-    if (f.dropped && f.what && kept.insert(f.what.get()).second) bytes += f.what->bytes();
+    if (f.dropped && f.what && !f.what.used() && kept.insert(f.what.get().get()).second)
+      bytes += f.what->bytes();
   return bytes;
 }
 

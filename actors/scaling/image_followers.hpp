@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "gpu/llm/image_store.hpp"
+#include "gpu/llm/kept_images.hpp"
 #include "messages/cluster/events.hpp"
 #include "messages/common/ids.hpp"
 #include "messages/common/time.hpp"
@@ -28,13 +28,12 @@ namespace troupe {
 
 class image_followers {
  public:
-  using images = std::shared_ptr<const llm::image_set>;
   using announcement = std::pair<address, chunks_ready>;
   static constexpr duration max_suspension = 30s;
 
   /// `what`: the images that its node has now; null: none. A node is told news of the latest images of a
   /// model that it follows.
-  void follow(const address& link, const follow_chunks& f, images what);
+  void follow(const address& link, const follow_chunks& f, std::shared_ptr<llm::image_set> what);
   void unfollow(const address& link, const unfollow_chunks& u);
   /// The images of a model are given up.
   void drop(weights_id model);
@@ -49,13 +48,13 @@ class image_followers {
   time_point next_wakeup() const;
 
   uint32_t size() const;           ///< that are told news
-  uint64_t dropped_bytes() const;  ///< of images that followers keep
+  uint64_t dropped_bytes() const;  ///< of images that only followers keep, and then give back
 
  private:
   using key = std::tuple<weights_id, node_id, incarnation_id, uint64_t>;  ///< the last: number of the follow
   struct follower {
     address link;
-    images what;
+    llm::kept_images what;
     uint32_t next = 0;         ///< chunk to announce
     bool told = true;          ///< news
     bool dropped = false;      ///< the images

@@ -79,6 +79,7 @@ class image_set {
   void forget(uint64_t listener);
 
  private:
+  friend class kept_images;
   struct layer_place {
     uint64_t offset = 0, bytes = 0;
   };
@@ -95,6 +96,7 @@ class image_set {
   std::vector<uint64_t> hashes_;  ///< by chunk
   std::atomic<uint32_t> ready_{0}, chunks_ready_{0};
   std::atomic<bool> failed_{false};
+  std::atomic<int64_t> keepers_{0};  ///< kept_images of these
   mutable std::mutex mutex_;  ///< guards the rest
   std::string problem_;
   std::map<uint64_t, std::function<void()>> listeners_;

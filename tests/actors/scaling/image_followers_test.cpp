@@ -185,3 +185,14 @@ TEST_CASE("image followers: a follower that comes up keeps what it follows in th
   s.unfollow(follower_on(first_source, 2), 1);
   CHECK_FALSE(s.keep_dropped());
 }
+
+TEST_CASE("image followers: dropped images that somebody else uses are not given back with them") {
+  followers_stage s;
+  s.follow(follower_on(first_source), 7);
+  s.follow(follower_on(second_source), 3);
+  auto engine = s.images;
+  s.drop();
+  CHECK(s.followers.dropped_bytes() == 0);
+  engine.reset();
+  CHECK(s.followers.dropped_bytes() == 192);
+}

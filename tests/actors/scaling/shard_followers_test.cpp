@@ -1,4 +1,6 @@
 // Followers of the images of a parameter shard.
+#include <string>
+
 #include "tests/actors/scaling/shard_stage.hpp"
 
 using namespace troupe;
@@ -100,6 +102,25 @@ TEST_CASE(
   }
   CHECK(s.images() == nullptr);
   CHECK(s.state().dropped == 0);
+}
+
+TEST_CASE("parameter shard: dropped images that an engine uses make no room") {
+  shard_stage s;
+  s.place(first_source);
+  s.begun(first_source);
+  s.follow(s.link_of(second_source), 7);
+  auto engine = s.images();
+  s.drop();
+  CHECK(s.state().dropped == 0);
+  CHECK(s.value_of("troupe_parameter_dropped_bytes") == 0);
+  s.store.forget({0});
+  s.store.full = true;
+  s.place(first_source);
+  CHECK(s.told().problem.find("raise parameter_mb") != std::string::npos);
+  engine.reset();
+  CHECK(s.state().dropped == 192);
+  s.place(first_source);
+  CHECK(s.told().problem.empty());
 }
 
 TEST_CASE("parameter shard: images wait for the room that dropped ones still take, and have no problem") {
