@@ -4,7 +4,8 @@
 // Images that are dropped stay in memory until no follower can have a pull of them under way. Over shared
 // memory a pull is a copy by a thread of the follower's process: pages that went back to the machine would
 // come back as zeros that take memory, and end that process (SIGBUS) if /dev/shm is full. So a follower keeps
-// the images until its link says that its pulls have ended. A loader of the images goes on until then.
+// the images until its link says that its pulls have ended. It pulls nothing else of them, so a loader need
+// not go on for it.
 //
 // The link of a node that is down says nothing, and its process may be suspended within a copy. Its pulls
 // have ended when the node is up again. Without that, its images go back `max_suspension` after it went down,

@@ -134,7 +134,7 @@ void parameter_shard::get_images(weights_id model, holding& h, uint64_t bytes) {
     if (!h.images) h.images = store_.create(model, bytes);
     h.listener = h.images->listen(options_.notify);
     const auto& w = writers_[model];
-    h.reading = h.images == w.read.lock();
+    h.reading = h.images->being_read();
     h.pulled_before = w.pulled, h.repeated_before = w.repeated;
   } catch (const std::bad_alloc&) {
     if (followers_.dropped_bytes() > 0) return;  // they make room, and the pool repeats its order
@@ -160,7 +160,6 @@ void parameter_shard::fill(weights_id model, holding& h) {
 void parameter_shard::read(weights_id model, holding& h) {
   h.read_next = false;
   h.reading = true;
-  writers_[model].read = h.images;
   try {
     store_.read(model, h.images);
   } catch (const std::exception& e) {

@@ -64,10 +64,9 @@ class parameter_shard final : public actor {
   };
   /// Who may write to images of a model, also to those that were dropped.
   struct writer_state {
-    uint64_t order = 0;                  ///< the latest one to the link
-    bool link_busy = false;              ///< the link may carry it out, or may still pull
-    std::weak_ptr<llm::image_set> read;  ///< the latest ones that the store was told to read
-    uint64_t pulled = 0, repeated = 0;   ///< as the link says
+    uint64_t order = 0;                 ///< the latest one to the link
+    bool link_busy = false;             ///< the link may carry it out, or may still pull
+    uint64_t pulled = 0, repeated = 0;  ///< as the link says
   };
 
   bool obeys(term_id term);

@@ -82,7 +82,7 @@ std::shared_ptr<image_set> image_library::open(const std::filesystem::path& fold
   if (auto images = find_by(key)) return images;
   checkpoint files(folder);
   auto images = add(std::move(key), files, weights, usual_chunk_bytes);
-  begin_loading(std::move(files), images, threads);
+  begin_loading(std::move(files), image_reader(images), threads);
   return images;
 }
 
@@ -96,7 +96,7 @@ std::shared_ptr<image_set> image_library::create(const std::filesystem::path& fo
 void image_library::read(const std::filesystem::path& folder, std::shared_ptr<image_set> images,
                          int threads) {
   const std::scoped_lock lock(mutex_);
-  begin_loading(checkpoint(folder), std::move(images), threads);
+  begin_loading(checkpoint(folder), image_reader(std::move(images)), threads);
 }
 
 void image_library::use(image_allocator allocate) {
@@ -122,7 +122,7 @@ std::shared_ptr<image_set> image_library::add(std::string key, const checkpoint&
   return images;
 }
 
-void image_library::begin_loading(checkpoint files, std::shared_ptr<image_set> images, int threads) {
+void image_library::begin_loading(checkpoint files, image_reader images, int threads) {
   auto& job = loading_.emplace_back();
   auto begin = [this, &job, to = std::move(images), threads,
                 f = std::move(files)](std::stop_token stop) mutable {
@@ -137,8 +137,7 @@ void image_library::begin_loading(checkpoint files, std::shared_ptr<image_set> i
   }
 }
 
-void image_library::load(std::stop_token stop, checkpoint files, std::shared_ptr<image_set> images,
-                         int threads) {
+void image_library::load(std::stop_token stop, checkpoint files, image_reader images, int threads) {
   pthread_setname_np(pthread_self(), "loader");
   if (begin_thread_) begin_thread_();
   omp_set_num_threads(std::max(1, threads));
@@ -160,11 +159,10 @@ void image_library::load(std::stop_token stop, checkpoint files, std::shared_ptr
   }
 }
 
-bool image_library::abandoned(std::shared_ptr<image_set>& images) {
+/// Under the lock, so that `open` finds them before or not at all.
+bool image_library::abandoned(image_reader& images) {
   const std::scoped_lock lock(mutex_);
-  if (images.use_count() > 1) return false;
-  images.reset();
-  return true;
+  return images.abandoned();
 }
 
 }  // namespace troupe::llm

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "gpu/checkpoint/parameters.hpp"
+#include "gpu/llm/image_reader.hpp"
 #include "gpu/llm/image_set.hpp"
 
 namespace troupe::llm {
@@ -55,10 +56,9 @@ class image_library {
   std::shared_ptr<image_set> find_by(const std::string& key);
   std::shared_ptr<image_set> add(std::string key, const checkpoint& files, element weights,
                                  uint64_t chunk_bytes);
-  void begin_loading(checkpoint files, std::shared_ptr<image_set> images, int threads);
-  void load(std::stop_token stop, checkpoint files, std::shared_ptr<image_set> images, int threads);
-  /// Whether nobody but the loader uses the images; then they are forgotten.
-  bool abandoned(std::shared_ptr<image_set>& images);
+  void begin_loading(checkpoint files, image_reader images, int threads);
+  void load(std::stop_token stop, checkpoint files, image_reader images, int threads);
+  bool abandoned(image_reader& images);
 
   const std::function<void()> begin_thread_;
   const image_layout layout_;

@@ -68,6 +68,11 @@ std::string image_set::problem() const {
   return problem_;
 }
 
+bool image_set::being_read() const {
+  const std::scoped_lock lock(mutex_);
+  return being_read_;
+}
+
 uint64_t image_set::listen(std::function<void()> changed) {
   const std::scoped_lock lock(mutex_);
   listeners_.emplace(++last_listener_, std::move(changed));

@@ -55,6 +55,8 @@ class image_set {
   bool failed() const { return failed_.load(std::memory_order_acquire); }
   /// Why writing has failed.
   std::string problem() const;
+  /// Their writer is a loader (gpu/llm/image_reader.hpp), which goes on as long as somebody uses them.
+  bool being_read() const;
 
   // By the one writer. Its threads may call make_present and chunk_memory at once, and finish chunks in
   // turns.
@@ -80,6 +82,7 @@ class image_set {
 
  private:
   friend class kept_images;
+  friend class image_reader;
   struct layer_place {
     uint64_t offset = 0, bytes = 0;
   };
@@ -97,8 +100,9 @@ class image_set {
   std::atomic<uint32_t> ready_{0}, chunks_ready_{0};
   std::atomic<bool> failed_{false};
   std::atomic<int64_t> keepers_{0};  ///< kept_images of these
-  mutable std::mutex mutex_;  ///< guards the rest
+  mutable std::mutex mutex_;         ///< guards the rest
   std::string problem_;
+  bool being_read_ = false;
   std::map<uint64_t, std::function<void()>> listeners_;
   uint64_t last_listener_ = 0;
 };

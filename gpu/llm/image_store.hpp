@@ -21,7 +21,8 @@ class image_store {
   /// store knows those of language models. Requires: `find` is null, or these are other files. Throws
   /// std::bad_alloc if the node has no room for them, model_error if the model's files are unusable.
   virtual std::shared_ptr<image_set> create(weights_id model, uint64_t bytes) = 0;
-  /// Reads what is missing from disk, on another thread, which is the images' writer from now on.
+  /// Reads what is missing from disk, on another thread, which is the images' writer from now on, until
+  /// nobody uses them any more.
   virtual void read(weights_id model, std::shared_ptr<image_set> images) = 0;
   /// Bytes that the images of a model take by its files on this node; 0: they are unusable, or its engines
   /// load it themselves.

@@ -88,7 +88,8 @@ void file_images::read(weights_id files, std::shared_ptr<llm::image_set> images)
   k.pulled = images->chunks_ready() > 0;
   reading_.remove_if([](const reading& r) { return r.ended.load(); });
   auto& job = reading_.emplace_back();
-  auto begin = [this, &job, source = k.source, to = std::move(images)](const std::stop_token& stop) mutable {
+  auto begin = [this, &job, source = k.source,
+                to = llm::image_reader(std::move(images))](const std::stop_token& stop) mutable {
     fill(stop, source, std::move(to));
     job.ended = true;
   };
@@ -100,9 +101,9 @@ void file_images::read(weights_id files, std::shared_ptr<llm::image_set> images)
   }
 }
 
-/// Until nobody else has the images.
+/// Until nobody uses the images.
 void file_images::fill(const std::stop_token& stop, const std::filesystem::path& source,
-                       std::shared_ptr<llm::image_set> images) {
+                       llm::image_reader images) {
   pthread_setname_np(pthread_self(), "file_reader");
   lower_priority();
   try {
@@ -110,7 +111,7 @@ void file_images::fill(const std::stop_token& stop, const std::filesystem::path&
     if (from.bytes() != images->bytes())
       throw model_error(fmt::format("{}: has not the size that other nodes have: copy the same files to all",
                                     source.string()));
-    while (!stop.stop_requested() && images.use_count() > 1 && from.read_next(*images)) {
+    while (!stop.stop_requested() && !images.abandoned() && from.read_next(*images)) {
     }
   } catch (const std::exception& e) {
     images->fail(e.what());

@@ -11,6 +11,7 @@
 #include <string>
 #include <thread>
 
+#include "gpu/llm/image_reader.hpp"
 #include "gpu/llm/image_store.hpp"
 #include "tools/node/memory_folder.hpp"
 
@@ -49,8 +50,7 @@ class file_images {
     std::atomic<bool> ended{false};
     std::jthread thread;
   };
-  void fill(const std::stop_token& stop, const std::filesystem::path& source,
-            std::shared_ptr<llm::image_set> images);
+  void fill(const std::stop_token& stop, const std::filesystem::path& source, llm::image_reader images);
 
   const uint64_t unique_;     ///< names the folders of this process
   mutable std::mutex mutex_;  ///< guards the rest

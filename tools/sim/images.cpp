@@ -115,22 +115,26 @@ std::shared_ptr<llm::image_set> sim_images::create(weights_id model, uint64_t) {
   return images;
 }
 
-/// A layer at a time, until nobody else has the images.
 void sim_images::read(weights_id model, std::shared_ptr<llm::image_set> images) {
-  if (images->complete()) return;
-  const auto layer_bytes = images->memory(images->ready()).size();
+  read_layers(model, std::make_shared<llm::image_reader>(std::move(images)));
+}
+
+/// A layer at a time, until nobody uses the images.
+void sim_images::read_layers(weights_id model, const std::shared_ptr<llm::image_reader>& to) {
+  if ((*to)->complete()) return;
+  const auto layer_bytes = (*to)->memory((*to)->ready()).size();
   const auto from = origin(model);
   const auto takes =
       duration{static_cast<int64_t>(static_cast<double>(read_time(from, layer_bytes).count()) * slowness_)};
-  after_(takes, [this, model, from, layer_bytes, to = std::move(images)]() mutable {
-    if (to->complete() || to.use_count() == 1) return;
-    const auto layer = to->ready();
-    write_layer(model, layer, to->memory(layer));
+  after_(takes, [this, model, from, layer_bytes, to] {
+    if (to->abandoned()) return;
+    auto& images = **to;
+    write_layer(model, images.ready(), images.memory(images.ready()));
     (from == image_origin::host  ? read_.host
      : from == image_origin::ssd ? read_.ssd
                                  : read_.unspecified) += layer_bytes * sizes_.scale;
-    to->finish_layer();
-    read(model, std::move(to));
+    images.finish_layer();
+    read_layers(model, to);
   });
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "gpu/llm/image_reader.hpp"
 #include "gpu/llm/image_store.hpp"
 #include "messages/cluster/cluster.hpp"
 #include "transport/memory/large_blocks.hpp"
@@ -75,6 +76,7 @@ class sim_images final : public llm::image_store {
   std::vector<uint64_t> layer_bytes(weights_id model) const;
   image_origin origin(weights_id model) const;
   duration read_time(image_origin from, uint64_t layer_bytes) const;
+  void read_layers(weights_id model, const std::shared_ptr<llm::image_reader>& to);
 
   const cluster_spec& cluster_;
   const node_id self_;

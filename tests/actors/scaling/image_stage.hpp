@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "gpu/common/fast_hash.hpp"
+#include "gpu/llm/image_reader.hpp"
 #include "gpu/llm/image_store.hpp"
 #include "tests/actors/stage.hpp"
 
@@ -65,7 +66,7 @@ class tiny_image_store final : public llm::image_store {
   }
   void read(weights_id, std::shared_ptr<llm::image_set> images) override {
     if (!problem.empty()) throw std::runtime_error(problem);
-    reads.push_back(std::move(images));
+    reads.emplace_back(std::move(images));
   }
   uint64_t bytes(weights_id model) const override { return are_model_files(model) ? bytes_on_disk : 192; }
   uint64_t capacity() const override { return 1000; }
@@ -89,7 +90,7 @@ class tiny_image_store final : public llm::image_store {
   uint64_t bytes_on_disk = 0;  ///< of files of tensor models
   bool full = false, in_arena = true, machine_has_memory = true;
   std::string problem;
-  std::vector<std::shared_ptr<llm::image_set>> reads;  ///< of these
+  std::vector<llm::image_reader> reads;
 
  private:
   llm::image_allocator allocator() {

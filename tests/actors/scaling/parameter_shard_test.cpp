@@ -58,7 +58,7 @@ TEST_CASE("parameter shard: images come from the own checkpoint") {
   shard_stage s;
   s.place(worker_node);
   REQUIRE(s.store.reads.size() == 1);
-  CHECK(s.store.reads[0] == s.images());
+  CHECK(s.store.reads[0].get() == s.images());
   auto told = s.told();
   CHECK(told.filling);
   CHECK(told.from == worker_node);
@@ -203,7 +203,7 @@ TEST_CASE("parameter shard: images that are still being read are not given to a 
   s.drop();
   s.place(first_source);
   CHECK(s.out.take<begin_link>().empty());
-  CHECK(s.images() == s.store.reads[0]);
+  CHECK(s.images() == s.store.reads[0].get());
   const auto told = s.told();
   CHECK(told.filling);
   CHECK(told.from == worker_node);

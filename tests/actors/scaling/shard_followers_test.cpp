@@ -123,6 +123,25 @@ TEST_CASE("parameter shard: dropped images that an engine uses make no room") {
   CHECK(s.told().problem.empty());
 }
 
+TEST_CASE("parameter shard: dropped images whose reader has given up are read again") {
+  shard_stage s;
+  s.place(worker_node);
+  s.write_chunk(*s.images());
+  s.follow(s.link_of(second_source), 7);
+  CHECK_FALSE(s.store.reads[0].abandoned());
+  s.drop();
+  CHECK(s.store.reads[0].abandoned());
+  s.store.reads.clear();
+  const auto dropped = s.images();
+  CHECK(dropped != nullptr);  // the follower keeps them
+  s.place(worker_node);
+  CHECK(s.images() == dropped);
+  REQUIRE(s.store.reads.size() == 1);
+  write_all_chunks(*s.store.reads[0]);
+  s.deliver(images_changed{});
+  CHECK(s.told().complete());
+}
+
 TEST_CASE("parameter shard: images wait for the room that dropped ones still take, and have no problem") {
   shard_stage s;
   s.place(first_source);

@@ -148,7 +148,7 @@ class chain_world final : public outbox {
   }
   void read_a_chunk(chain_node& node) {
     auto& reads = node.store.reads;
-    std::erase_if(reads, [](const auto& r) { return r->complete() || r.use_count() == 1; });
+    std::erase_if(reads, [](auto& r) { return r->complete() || r.abandoned(); });
     if (!reads.empty()) write_next_chunk(*reads[random_.below(reads.size())]);
   }
   /// A reader and a link never write to the same images, and what is ready is right. No pull reads images

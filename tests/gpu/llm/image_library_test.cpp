@@ -6,8 +6,10 @@
 #include <condition_variable>
 #include <filesystem>
 #include <fstream>
+#include <latch>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "gpu/common/fast_hash.hpp"
 #include "gpu/common/model_error.hpp"
@@ -181,4 +183,32 @@ TEST_CASE("image library: images that a chain began are finished from the checkp
   REQUIRE(begun->complete());
   for (uint32_t l = 0; l < begun->layers(); ++l) CHECK(std::ranges::equal(begun->image(l), whole->image(l)));
   for (uint32_t i = 0; i < begun->chunks().size(); ++i) CHECK(begun->hash(i) == fast_hash(bytes_of(i)));
+}
+
+TEST_CASE("image library: loading stops when images are only kept, and goes on when they are wanted again") {
+  image_library library;
+  std::latch begun(1), go_on(1);
+  bool first = true;
+  library.use([&](uint64_t bytes) {
+    auto memory = heap_image_memory(bytes);
+    memory.make_present = [&](std::span<std::byte>) {
+      if (std::exchange(first, false)) begun.count_down(), go_on.wait();
+      return true;
+    };
+    return memory;
+  });
+  auto images = library.create(small_model, element::f32, 1000);
+  const kept_images kept(images);
+  library.read(small_model, images, 1);
+  begun.wait();
+  images.reset();
+  go_on.count_down();
+  for (int i = 0; i < 4000 && kept->being_read(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  CHECK_FALSE(kept->being_read());
+  CHECK(kept->ready() == 1);  // the layer that it was at
+  images = kept.get();
+  library.read(small_model, images, 1);
+  wait_for(*images);
+  CHECK(images->complete());
 }
