@@ -5,6 +5,7 @@
 
 #include "actors/runtime/actor_of.hpp"
 #include "actors/runtime/supervision.hpp"
+#include "transport/common/low_priority.hpp"
 
 namespace troupe {
 namespace {
@@ -51,6 +52,7 @@ void add_process_metrics(const operator_actors::parts& p, std::vector<metric>& o
   add_metric(out, "troupe_extension_messages_dropped_total", p.runtime.post().dropped(), counter);
   add_metric(out, "troupe_node_restarts_total", p.restarts, counter);
   add_metric(out, "troupe_exceptions_survived_total", survived_exceptions(), counter);
+  out.push_back({"troupe_background_cpu_seconds_total", {}, to_seconds(low_priority_cpu_time()), counter});
   p.report_http(out);
 }
 

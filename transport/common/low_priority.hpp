@@ -1,8 +1,6 @@
 // Priority of threads whose work may wait for everyone else's.
 #pragma once
-#include <pthread.h>
-#include <sys/resource.h>
-#include <unistd.h>
+#include "messages/common/time.hpp"
 
 namespace troupe {
 
@@ -10,12 +8,13 @@ namespace troupe {
 inline thread_local bool has_low_priority = false;
 
 /// Makes the calling thread, and those that it creates, ten steps nicer: on a core that both want, other
-/// threads of its control group come first and get nine tenths. SCHED_IDLE would leave such a thread without
-/// any time on a busy machine.
-inline void lower_priority() {
-  const auto self = static_cast<id_t>(::gettid());  // on Linux these are the priorities of threads
-  ::setpriority(PRIO_PROCESS, self, ::getpriority(PRIO_PROCESS, self) + 10);
-  has_low_priority = true;
-}
+/// threads of its control group come first and get nine tenths. Not SCHED_IDLE: on a busy core such a thread
+/// gets 3 thousandths, also where it holds a lock that others wait for, of this program or of the kernel's
+/// memory management; and without CAP_SYS_NICE it cannot leave that class.
+void lower_priority();
+
+/// CPU time of all threads of this process that called it, ended ones included, but not of those that they
+/// created.
+duration low_priority_cpu_time();
 
 }  // namespace troupe
