@@ -9,6 +9,7 @@
 
 #include "actors/runtime/events.hpp"
 #include "messages/common/memory.hpp"
+#include "transport/fabric/pull_plan.hpp"
 
 namespace troupe {
 
@@ -31,6 +32,11 @@ class memory_port {
   /// Pulls; `pulled{token}` reaches `to` when it has ended. The buffer stays alive and unmoved until then.
   virtual void pull(const region_ref& region, std::span<std::byte> into, const address& to,
                     uint64_t token) = 0;
+  /// Pulls ranges of memory of `lease.node` that the lease vouches for (transport/memory/leased_pull.hpp):
+  /// the status is `stale` if the owner has given it back before all of them were read. Their memory stays
+  /// alive and unmoved until then.
+  virtual void pull_leased(const region_ref& lease, std::vector<pulled_range> ranges, const address& to,
+                           uint64_t token) = 0;
   /// Pulls bytes of a peer's memory that no slot protects: the caller knows their hash. As the other `pull`,
   /// but other work comes first.
   virtual void pull(node_id peer, uint64_t offset, std::span<std::byte> into, const address& to,

@@ -1,5 +1,7 @@
 #include "actors/runtime/node_memory.hpp"
 
+#include <utility>
+
 #include "actors/common/planted_bug.hpp"
 #include "transport/memory/pull_check.hpp"
 
@@ -29,6 +31,11 @@ pull_done node_memory::report_to(const address& to, uint64_t token) {
 void node_memory::pull(const region_ref& region, std::span<std::byte> into, const address& to,
                        uint64_t token) {
   lane_.pull(region, into, report_to(to, token));
+}
+
+void node_memory::pull_leased(const region_ref& lease, std::vector<pulled_range> ranges, const address& to,
+                              uint64_t token) {
+  lane_.pull_leased(lease, std::move(ranges), report_to(to, token));
 }
 
 void node_memory::pull(node_id peer, uint64_t offset, std::span<std::byte> into, const address& to,

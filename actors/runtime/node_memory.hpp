@@ -16,6 +16,8 @@ class node_memory final : public memory_port {
   void give_back(const region_ref& region) override;
   std::vector<std::byte> pull_buffer(const region_ref& region) const override;
   void pull(const region_ref& region, std::span<std::byte> into, const address& to, uint64_t token) override;
+  void pull_leased(const region_ref& lease, std::vector<pulled_range> ranges, const address& to,
+                   uint64_t token) override;
   void pull(node_id peer, uint64_t offset, std::span<std::byte> into, const address& to,
             uint64_t token) override;
   std::optional<std::span<const std::byte>> verify(const region_ref& region,

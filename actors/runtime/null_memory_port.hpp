@@ -11,6 +11,7 @@ class null_memory_port final : public memory_port {
   void give_back(const region_ref&) override {}
   std::vector<std::byte> pull_buffer(const region_ref&) const override { return {}; }
   void pull(const region_ref&, std::span<std::byte>, const address&, uint64_t) override {}
+  void pull_leased(const region_ref&, std::vector<pulled_range>, const address&, uint64_t) override {}
   void pull(node_id, uint64_t, std::span<std::byte>, const address&, uint64_t) override {}
   std::optional<std::span<const std::byte>> verify(const region_ref&,
                                                    std::span<const std::byte>) const override {

@@ -138,6 +138,10 @@ class scripted_memory final : public memory_port {
   void pull(const region_ref& region, std::span<std::byte> into, const address& to, uint64_t token) override {
     pulls.push_back({region, into, to, token});
   }
+  void pull_leased(const region_ref& lease, std::vector<pulled_range> ranges, const address& to,
+                   uint64_t token) override {
+    leased_pulls.push_back({lease, std::move(ranges), to, token});
+  }
   void pull(node_id peer, uint64_t offset, std::span<std::byte> into, const address& to,
             uint64_t token) override {
     byte_pulls.push_back({peer, offset, into, to, token});
@@ -170,8 +174,15 @@ class scripted_memory final : public memory_port {
     address to;
     uint64_t token = 0;
   };
+  struct leased_pull {
+    region_ref lease;
+    std::vector<pulled_range> ranges;
+    address to;
+    uint64_t token = 0;
+  };
   std::vector<pull_under_way> pulls;
-  std::vector<byte_pull> byte_pulls;  ///< ended by the test itself
+  std::vector<byte_pull> byte_pulls;      ///< ended by the test itself
+  std::vector<leased_pull> leased_pulls;  ///< likewise
   uint64_t given_back_again = 0;
 
  private:

@@ -29,9 +29,9 @@ def client_hello():
 def samples():
     """A connection request of UCX with a write to an address of the sender's choice, TLS, and a connection of the fabric."""
     ucx = struct.pack("<QBIQQ", 0xCAFEBABE12345678, 7, 32, 1, 2) + struct.pack("<BIQQI", 6, 20, 0x4141414141, 8, 0) + b"A" * 8
-    hello = struct.pack("<QQQQII", 0x316C746850525401, 1, 1, 2**63, 1, 1)
+    hello = struct.pack("<QQQQII", 0x316C746850525402, 1, 1, 2**63, 1, 1)
     frame = struct.pack("<II", 1, 64) + bytes(64)
-    pull = struct.pack("<IIQQ", 2, 16, 0x4141414141, 1 << 40)
+    pull = struct.pack("<IIIIQQQQ", 2, 40, 1, 1, 0x4141414141, 1 << 40, 0, 16)
     return [ucx, client_hello(), hello + frame + pull, frame * 4]
 
 

@@ -38,9 +38,9 @@ class counting final : public tls::intake_events {
     must(reinterpret_cast<uintptr_t>(frame.data()) % 8 == 0);
     bytes_ += sizeof(tls::head) + frame.size();
   }
-  void on_pull(const pull_range&) override {
-    must(greeted_);
-    bytes_ += sizeof(tls::head) + sizeof(pull_range);
+  void on_pull(pull_request request) override {
+    must(greeted_ && request.early <= max_early_ranges && request.early < request.ranges.size());
+    bytes_ += sizeof(tls::head) + pull_request_head_bytes + request.ranges.size() * sizeof(pull_range);
   }
   size_t bytes() const { return bytes_; }
 
@@ -55,7 +55,7 @@ void connect(std::span<const uint8_t> sent, size_t piece) {
   size_t taken = 0;
   while (!sent.empty()) {
     auto& rest = intake.rest();
-    must(rest.size() <= most_frame_bytes);
+    must(rest.size() <= std::max(most_frame_bytes, max_pull_request_bytes));
     const size_t n = std::min({rest.size(), sent.size(), piece});
     if (n > 0) std::memcpy(rest.data(), sent.data(), n);
     rest = rest.subspan(n);

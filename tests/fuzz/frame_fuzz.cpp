@@ -29,7 +29,7 @@ class null_fabric final : public fabric {
   void disconnect(node_id) override {}
   void renew() override {}
   void send(node_id, std::vector<std::byte>) override {}
-  void pull(node_id, uint64_t, std::span<std::byte>, pull_done done) override { done(pull_status::lost); }
+  void begin_pull(node_id, pull_plan, pull_done done) override { done(pull_status::lost); }
   void post(std::function<void()> job) override { job(); }
 };
 

@@ -2,9 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "tools/sim/timeline.hpp"
+#include "transport/memory/leased_pull.hpp"
 #include "transport/memory/pull_check.hpp"
 #include "transport/memory/slot_pool.hpp"
 
@@ -231,6 +233,60 @@ TEST_CASE("a slot that is reused under a pull can come out mixed, and never veri
   }
   CHECK(mixed > 0);
   CHECK(good > 0);
+}
+
+TEST_CASE("pages that are reused under a leased pull can come out mixed, and are always noticed") {
+  size_t mixed = 0, good = 0;
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    pair_of_nodes n(seed);
+    slot_pool pool(node_b, {1}, n.pool_b);
+    const auto pages = n.fabric_b->allocate(memory_kind::host, 4096);
+    std::ranges::fill(pages.bytes, std::byte{1});
+    const auto lease = pool.take(0)->region;
+    std::vector<std::byte> into(300);
+    std::vector<pulled_range> ranges;
+    for (const uint64_t page : {3, 0, 2})
+      ranges.push_back({pages.offset + page * 1000, std::span(into).subspan(ranges.size() * 100, 100)});
+    std::optional<pull_status> done;
+    pull_leased(*n.fabric_a, lease, ranges, [&](pull_status s) { done = s; });
+    n.run_for(duration{static_cast<int64_t>(20'000 + seed * 500)});
+    pool.give_back(lease);
+    std::ranges::fill(pages.bytes, std::byte{2});
+    n.run_for(50ms);
+    REQUIRE(done);
+    const auto old_bytes = std::ranges::count(into, std::byte{1});
+    mixed += old_bytes > 0 && old_bytes < 300;
+    good += done == pull_status::ok;
+    CHECK(done == (old_bytes == 300 && done == pull_status::ok ? pull_status::ok : pull_status::stale));
+  }
+  CHECK(mixed > 0);
+  CHECK(good > 0);
+}
+
+TEST_CASE("a leased pull takes the time of its bytes, however many ranges they are in") {
+  const auto seconds = [](uint64_t ranges) {
+    pair_of_nodes n(7, 0.1);
+    slot_pool pool(node_b, {1}, n.pool_b);
+    constexpr uint64_t bytes = 8u << 20;
+    const auto pages = n.fabric_b->allocate(memory_kind::host, bytes);
+    const auto lease = pool.take(0)->region;
+    std::vector<std::byte> into(bytes);
+    std::vector<pulled_range> all;
+    for (uint64_t i = 0, each = bytes / ranges; i < ranges; ++i)
+      all.push_back({pages.offset + i * each, std::span(into).subspan(i * each, each)});
+    std::optional<duration> ended;
+    const auto began = n.time.now();
+    pull_leased(*n.fabric_a, lease, all, [&](pull_status s) {
+      CHECK(s == pull_status::ok);
+      ended = n.time.now() - began;
+    });
+    n.run_for(10s);
+    REQUIRE(ended);
+    return to_seconds(*ended);
+  };
+  CHECK(seconds(1) == doctest::Approx((8u << 20) * 8 / 1e8).epsilon(0.01));
+  CHECK(seconds(4096) == doctest::Approx(seconds(1)).epsilon(0.01));
+  CHECK(seconds(512) == seconds(512));
 }
 
 TEST_CASE("a pull beyond the pool is refused, and one from an unknown process is lost") {

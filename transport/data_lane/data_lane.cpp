@@ -5,6 +5,7 @@
 
 #include "messages/wire/codec.hpp"
 #include "messages/wire/shift_times.hpp"
+#include "transport/memory/leased_pull.hpp"
 
 namespace troupe {
 namespace {
@@ -133,6 +134,10 @@ void data_lane::ping_now(node_id node) {
 
 void data_lane::pull(const region_ref& from, std::span<std::byte> into, pull_done done) {
   fabric_.pull(from.node, from.offset, into, std::move(done));
+}
+
+void data_lane::pull_leased(const region_ref& lease, std::vector<pulled_range> ranges, pull_done done) {
+  troupe::pull_leased(fabric_, lease, std::move(ranges), std::move(done));
 }
 
 void data_lane::pull_bulk(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done) {

@@ -92,6 +92,8 @@ class data_lane final : public fabric_events {
   /// Copies the region `from`, with the words around it, into `into` (`transport/memory/pull_check.hpp` gives
   /// its size). `done` is called once, on the fabric's thread; verify the bytes then.
   void pull(const region_ref& from, std::span<std::byte> into, pull_done done);
+  /// Copies ranges of memory of `lease.node` (transport/memory/leased_pull.hpp).
+  void pull_leased(const region_ref& lease, std::vector<pulled_range> ranges, pull_done done);
   /// Copies bytes of a peer's registered memory without any word that vouches for them: verify their hash.
   /// Other work comes first (fabric.hpp).
   void pull_bulk(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done);

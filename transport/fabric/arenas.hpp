@@ -1,6 +1,7 @@
 // Memory of a process that peers may pull from: several arenas in one space of offsets, in the order of their
 // allocation, 2⁴⁸ bytes apart.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "transport/fabric/fabric.hpp"
+#include "transport/fabric/pull_plan.hpp"
 #include "transport/fabric/pull_range.hpp"
 
 namespace troupe {
@@ -50,6 +52,30 @@ class arenas {
     const auto at = place_of(range, sizes_);
     if (!at) return std::nullopt;
     return std::span<const std::byte>(all_[at->arena]).subspan(at->offset, range.size);
+  }
+  /// Nothing if one of the ranges is not there.
+  std::optional<pull_sources> find_all(std::span<const pull_range> ranges) const {
+    pull_sources out;
+    out.reserve(ranges.size());
+    for (const auto& r : ranges)
+      if (const auto found = find(r))
+        out.push_back(*found);
+      else
+        return std::nullopt;
+    return out;
+  }
+  bool has(const pull_plan& plan) const {
+    return std::ranges::all_of(
+        plan.ranges, [&](const pulled_range& r) { return place_of(r.range(), sizes_).has_value(); });
+  }
+  /// A pull from this memory within the process.
+  pull_status pull(const pull_plan& plan) const {
+    if (!has(plan)) return pull_status::refused;
+    pull_sources from;
+    from.reserve(plan.ranges.size());
+    for (const auto& r : plan.ranges) from.push_back(*find(r.range()));
+    copy_pulled(plan, from);
+    return pull_status::ok;
   }
 
  private:

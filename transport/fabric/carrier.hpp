@@ -4,9 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "messages/common/time.hpp"
@@ -35,10 +33,7 @@ class carrier {
   virtual void disconnect(node_id peer) = 0;
   virtual void renew() = 0;
   virtual void send(node_id to, std::vector<std::byte> frame) = 0;
-  virtual void pull(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done) = 0;
-  virtual void pull_bulk(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done) {
-    pull(from, offset, into, std::move(done));
-  }
+  virtual void begin_pull(node_id from, pull_plan plan, pull_done done) = 0;
   /// Breaks every connection.
   virtual void break_all(const char* why) = 0;
 

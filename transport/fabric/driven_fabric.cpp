@@ -76,8 +76,7 @@ class driven_fabric final : public fabric {
   }
   void renew() override;
   void send(node_id to, std::vector<std::byte> frame) override;
-  void pull(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done) override;
-  void pull_bulk(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done) override;
+  void begin_pull(node_id from, pull_plan plan, pull_done done) override;
   void post(std::function<void()> job) override;
 
   fabric_stats stats() const override {
@@ -186,22 +185,15 @@ void driven_fabric::send(node_id to, std::vector<std::byte> frame) {
   });
 }
 
-void driven_fabric::pull(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done) {
+void driven_fabric::begin_pull(node_id from, pull_plan plan, pull_done done) {
   const auto here = [&] {
-    carrier_->pull(from, offset, into, std::move(done));
+    carrier_->begin_pull(from, std::move(plan), std::move(done));
     events_->on_turn_end();
   };
-  if (into.size() <= small_pull && step_in(here)) return;
-  submit([this, from, offset, into, done = std::move(done)](bool stopped) mutable {
+  if (!plan.bulk && plan.bytes() <= small_pull && step_in(here)) return;
+  submit([this, from, plan = std::move(plan), done = std::move(done)](bool stopped) mutable {
     if (stopped) return done(pull_status::lost);
-    carrier_->pull(from, offset, into, std::move(done));
-  });
-}
-
-void driven_fabric::pull_bulk(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done) {
-  submit([this, from, offset, into, done = std::move(done)](bool stopped) mutable {
-    if (stopped) return done(pull_status::lost);
-    carrier_->pull_bulk(from, offset, into, std::move(done));
+    carrier_->begin_pull(from, std::move(plan), std::move(done));
   });
 }
 

@@ -7,11 +7,13 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "messages/common/ids.hpp"
 #include "messages/common/memory.hpp"
 #include "messages/common/time.hpp"
+#include "transport/fabric/pull_plan.hpp"
 
 namespace troupe {
 
@@ -34,7 +36,9 @@ class fabric_events {
   virtual void on_tick(time_point now) = 0;
 };
 
-enum class pull_status { ok, lost, refused };
+/// `lost`: the connection is gone. `refused`: the peer has no such memory. `stale`: the words that vouch for
+/// the bytes are not those expected (transport/memory/leased_pull.hpp).
+enum class pull_status { ok, lost, refused, stale };
 using pull_done = std::function<void(pull_status)>;
 
 /// Memory that peers may pull from: allocated by the fabric (only its own memory is one-sided over shared
@@ -86,16 +90,21 @@ class fabric {
   /// is handled by the failure detector. A frame beyond the size limit or the limits of unsent frames breaks
   /// the connection (`on_lost`), so the frames that arrive are always a prefix of those sent.
   virtual void send(node_id peer, std::vector<std::byte> frame) = 0;
-  /// Copies `into.size()` bytes at `offset` of the peer's registered memory into `into`, which must stay
-  /// valid until `done` is called: exactly once, on the fabric's thread or within this call, with `lost` if
-  /// the fabric has been stopped. The first and the last 16 bytes are read after everything between them, so
-  /// that words there can vouch for it. A pull can succeed although the peer has died: verify the bytes
+  /// Copies the plan's ranges of the peer's registered memory to where their bytes go, which must stay valid
+  /// until `done` is called: exactly once, for all of them, on the fabric's thread or within this call, with
+  /// `lost` if the fabric has been stopped or the peer disconnected. A range outside the peer's memory
+  /// refuses the pull. A pull can succeed although the peer has died: verify the bytes
   /// (transport/memory/pull_check.hpp).
-  virtual void pull(node_id peer, uint64_t offset, std::span<std::byte> into, pull_done done) = 0;
+  virtual void begin_pull(node_id peer, pull_plan plan, pull_done done) = 0;
+  /// Pulls one range, and reads its first and last 16 bytes after everything between them, so that words
+  /// there can vouch for it.
+  void pull(node_id peer, uint64_t offset, std::span<std::byte> into, pull_done done) {
+    begin_pull(peer, plan_with_ends(offset, into), std::move(done));
+  }
   /// The same for bytes that nobody waits for at this moment, such as weights: where this process copies them
   /// itself, its other threads come first.
-  virtual void pull_bulk(node_id peer, uint64_t offset, std::span<std::byte> into, pull_done done) {
-    pull(peer, offset, into, std::move(done));
+  void pull_bulk(node_id peer, uint64_t offset, std::span<std::byte> into, pull_done done) {
+    begin_pull(peer, plan_with_ends(offset, into, true), std::move(done));
   }
   /// Runs `job` on the fabric's thread.
   virtual void post(std::function<void()> job) = 0;

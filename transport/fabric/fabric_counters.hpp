@@ -22,6 +22,11 @@ class counter {
 struct fabric_counters {
   counter frames_out, bytes_out, frames_in, bytes_in, discarded_out, discarded_in, pulls, bytes_pulled;
 
+  /// A pull that ended with `ok`.
+  void add_pull(const pull_plan& plan) {
+    pulls += 1;
+    bytes_pulled += plan.bytes();
+  }
   fabric_stats read() const {
     fabric_stats s;
     s.frames_out = frames_out.get();

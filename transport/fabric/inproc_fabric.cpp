@@ -143,18 +143,18 @@ class inproc_fabric final : public fabric {
     });
   }
 
-  void pull(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done) override {
+  void begin_pull(node_id from, pull_plan plan, pull_done done) override {
     auto shared_done = std::make_shared<pull_done>(std::move(done));
-    const bool posted = inbox_->post([this, from, offset, into, shared_done] {
+    const bool posted = inbox_->post([this, from, plan = std::move(plan), shared_done] {
       const auto found = peers_.find(from);
       if (from != self_ && found == peers_.end()) return (*shared_done)(pull_status::lost);
       const auto& memory = from == self_ ? memory_ : found->second.memory;
-      const auto range = memory->all.find({offset, into.size()});
-      if (!range) return (*shared_done)(pull_status::refused);
-      copy_range(*range, into);
-      ++pulls_;
-      bytes_pulled_ += into.size();
-      (*shared_done)(pull_status::ok);
+      const auto how = memory->all.pull(plan);
+      if (how == pull_status::ok) {
+        ++pulls_;
+        bytes_pulled_ += plan.bytes();
+      }
+      (*shared_done)(how);
     });
     if (!posted) (*shared_done)(pull_status::lost);
   }

@@ -82,12 +82,7 @@ class paced_fabric final : public fabric, private fabric_events {
     frame.push_back(static_cast<std::byte>(paced_frame_kind::data));
     carrier_->send(to, std::move(frame));
   }
-  void pull(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done) override {
-    paced_pull(from, offset, into, &fabric::pull, std::move(done));
-  }
-  void pull_bulk(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done) override {
-    paced_pull(from, offset, into, &fabric::pull_bulk, std::move(done));
-  }
+  void begin_pull(node_id from, pull_plan plan, pull_done done) override;
   void post(std::function<void()> job) override { carrier_->post(std::move(job)); }
   fabric_stats stats() const override { return carrier_->stats(); }
 
@@ -105,9 +100,6 @@ class paced_fabric final : public fabric, private fabric_events {
     if (now >= owner_->tick_at()) owner_->on_tick(now);
   }
 
-  using pull_function = void (fabric::*)(node_id, uint64_t, std::span<std::byte>, pull_done);
-  void paced_pull(node_id from, uint64_t offset, std::span<std::byte> into, pull_function pulls,
-                  pull_done done);
   std::optional<incarnation_id> connected(node_id peer) const;
   void on_question(const pace_question& question);
   void answer(const pace_question& question);
@@ -179,11 +171,11 @@ void paced_fabric::renew() {
   end_pulls_soon();
 }
 
-void paced_fabric::paced_pull(node_id from, uint64_t offset, std::span<std::byte> into, pull_function pulls,
-                              pull_done done) {
-  const auto begin = [&](pull_done how) { (*carrier_.*pulls)(from, offset, into, std::move(how)); };
+void paced_fabric::begin_pull(node_id from, pull_plan plan, pull_done done) {
+  const auto bytes = plan.bytes();
+  const auto begin = [&](pull_done how) { carrier_->begin_pull(from, std::move(plan), std::move(how)); };
   if (stopped_.load()) return done(pull_status::lost);
-  if (into.size() <= paced_bytes) return begin(std::move(done));
+  if (bytes <= paced_bytes) return begin(std::move(done));
   std::unique_lock in_order(order_);
   const auto incarnation = connected(from);
   if (!incarnation) {  // this process, or a stranger
@@ -192,11 +184,10 @@ void paced_fabric::paced_pull(node_id from, uint64_t offset, std::span<std::byte
   }
   const auto end = [&] {
     const std::lock_guard lock(mutex_);
-    return arriving_.reserve(into.size(), clock_.now());
+    return arriving_.reserve(bytes, clock_.now());
   }();
   const auto number = pulls_.add(from, *incarnation, end, std::move(done));
-  carrier_->send(from,
-                 pace_frame(pace_question{number, into.size(), self_.value}, paced_frame_kind::question));
+  carrier_->send(from, pace_frame(pace_question{number, bytes, self_.value}, paced_frame_kind::question));
   begin([this, number](pull_status how) { on_copied(number, how); });
   in_order.unlock();
   if (!pulls_.begun(number)) return;

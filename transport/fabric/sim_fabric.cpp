@@ -100,9 +100,9 @@ class sim_fabric final : public fabric, private sim_port {
     if (!it->second.broken) network_.send(self_, to, sim_lane::data, it->second.process, std::move(frame));
   }
 
-  void pull(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done) override {
+  void begin_pull(node_id from, pull_plan plan, pull_done done) override {
     if (events_ == nullptr) return done(pull_status::lost);
-    const auto place = pulls_.add({from, 0, process_, offset, into, std::move(done), 16, false});
+    const auto place = pulls_.add({from, 0, process_, std::move(plan), std::move(done), 0, false});
     auto& p = pulls_[place];
     if (from != self_) {
       const auto it = peers_.find(from);
@@ -113,11 +113,11 @@ class sim_fabric final : public fabric, private sim_port {
     auto arrival = network_.transfer(self_, from, 64);
     p.whole = timeline_.draw() % 4 > 0;
     if (!p.whole) return advance_at(arrival, place);
-    if (const auto bytes = charged(p, into.size()); bytes <= sim_network::max_packet)
+    if (const auto bytes = charged(p, 0, p.plan.bytes()); bytes <= sim_network::max_packet)
       advance_at(arrival + network_.transfer(from, self_, bytes) - timeline_.now(), place);
     else
       timeline_.at(arrival, sim_event::pull, self_,
-                   [this, place] { fetch(place, charged(pulls_[place], pulls_[place].into.size())); });
+                   [this, place] { fetch(place, charged(pulls_[place], 0, pulls_[place].plan.bytes())); });
   }
 
   void post(std::function<void()> job) override { run(std::move(job)); }
@@ -135,11 +135,10 @@ class sim_fabric final : public fabric, private sim_port {
     node_id from;
     uint64_t connection;
     uint64_t process;
-    uint64_t offset;
-    std::span<std::byte> into;
+    pull_plan plan;
     pull_done done;
-    size_t next;  ///< bytes before it, except the first 16, are copied
-    bool whole;   ///< all bytes are copied at once, when they arrive: one event instead of three
+    uint64_t next;  ///< so many bytes, in the order of the plan, are copied
+    bool whole;     ///< all bytes are copied at once, when they arrive: one event instead of three
   };
 
   /// The pulls under way. Their places are reused, so that an event holds two words and allocates nothing.
@@ -227,7 +226,7 @@ class sim_fabric final : public fabric, private sim_port {
     });
   }
 
-  /// Copies all at once, or in three pieces with time between them: two for the middle, then the ends.
+  /// Copies all at once, or in three pieces with time between them: two for the early ranges, then the last.
   void advance(uint32_t place) {
     auto* const p = &pulls_[place];
     if (network_.stalled(self_, p->from))
@@ -243,37 +242,62 @@ class sim_fabric final : public fabric, private sim_port {
                    [this, place] { turn([&] { pulls_.end(place, pull_status::lost); }); });
       return;
     }
-    const size_t n = p->into.size();
-    const auto range = source->find({p->offset, n});
-    if (!range) return turn([&] { pulls_.end(place, pull_status::refused); });
-    const auto* from = range->data();
-    const size_t middle_end = n > 32 ? n - 16 : 16;
+    const auto& plan = p->plan;
+    const auto all = plan.bytes(), early = all - plan.last_bytes();
+    if (!source->has(plan)) return turn([&] { pulls_.end(place, pull_status::refused); });
     if (p->whole) {
-      std::memcpy(p->into.data(), from, n);
-    } else if (p->next < middle_end) {
-      const size_t left = middle_end - p->next;
-      const size_t piece = p->next == 16 ? timeline_.draw() % (left + 1) : left;
-      std::memcpy(p->into.data() + p->next, from + p->next, piece);
+      copy(*source, plan, 0, all);
+    } else if (p->next < early) {
+      const auto left = early - p->next;
+      const auto piece = p->next == 0 ? timeline_.draw() % (left + 1) : left;
+      copy(*source, plan, p->next, piece);
       p->next += piece;
-      const size_t ends = piece == left ? n - (middle_end - 16) : 0;
-      return fetch(place, charged(*p, piece + ends));
+      const auto last = piece == left ? plan.last_bytes() : 0;
+      return fetch(place, charged(*p, p->next - piece, piece + last));
+    } else {
+      copy(*source, plan, early, all - early);
     }
-    if (!p->whole) {
-      const size_t end = std::min<size_t>(16, n);
-      std::memcpy(p->into.data(), from, end);
-      std::memcpy(p->into.data() + n - end, from + n - end, end);
-    }
-    if (is_image(*p)) network_.count_images(p->from, self_, n * network_.image_scale());
-    if (network_.corrupts(self_) && is_image(*p) && timeline_.draw() % 2 == 0) p->into[n / 2] ^= std::byte{1};
+    if (is_image(plan)) network_.count_images(p->from, self_, all * network_.image_scale());
+    if (network_.corrupts(self_) && is_image(plan) && timeline_.draw() % 2 == 0)
+      each_part(plan, early > 0 ? early / 2 : all / 2, 1,
+                [](const pulled_range& part) { part.into[0] ^= std::byte{1}; });
     ++stats_.pulls;
-    stats_.bytes_pulled += n;
+    stats_.bytes_pulled += all;
     turn([&] { pulls_.end(place, pull_status::ok); });
   }
+  /// Calls `act(part)` for the parts of the ranges that have bytes [first, first + bytes) in the plan's
+  /// order.
+  template <class Act>
+  static void each_part(const pull_plan& plan, uint64_t first, uint64_t bytes, Act act) {
+    for (const auto& r : plan.ranges) {
+      const uint64_t size = r.into.size();
+      if (first < size && bytes > 0) {
+        const auto n = std::min(bytes, size - first);
+        const pulled_range part{r.offset + first, r.into.subspan(first, n)};
+        act(part);
+        bytes -= n;
+      }
+      first -= std::min(first, size);
+    }
+  }
+  /// Requires: `source` has the plan's ranges.
+  static void copy(const arenas& source, const pull_plan& plan, uint64_t first, uint64_t bytes) {
+    each_part(plan, first, bytes, [&](const pulled_range& part) {
+      std::memcpy(part.into.data(), source.find(part.range())->data(), part.into.size());
+    });
+  }
   /// From an arena of images.
-  static bool is_image(const pulling& p) { return place_of(p.offset).arena > 0; }
-  /// On the network, for so many bytes of a pull.
-  uint64_t charged(const pulling& p, uint64_t bytes) const {
-    return bytes * (is_image(p) ? network_.image_scale() : 1) + 64;
+  static bool is_image(const pulled_range& r) { return place_of(r.offset).arena > 0; }
+  static bool is_image(const pull_plan& plan) {
+    return std::ranges::all_of(plan.ranges, [](const pulled_range& r) { return is_image(r); });
+  }
+  /// On the network, for these bytes of a pull.
+  uint64_t charged(const pulling& p, uint64_t first, uint64_t bytes) const {
+    uint64_t out = 64;
+    each_part(p.plan, first, bytes, [&](const pulled_range& part) {
+      out += part.into.size() * (is_image(part) ? network_.image_scale() : 1);
+    });
+    return out;
   }
   void fetch(uint32_t place, uint64_t bytes) {
     const auto from = pulls_[place].from;

@@ -96,8 +96,8 @@ class tls_carrier final : public carrier {
   void disconnect(node_id peer) override { peers_.disconnect(peer); }
   void renew() override { peers_.renew(); }
   void send(node_id to, std::vector<std::byte> frame) override { peers_.send(to, std::move(frame)); }
-  void pull(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done) override {
-    peers_.pull(from, offset, into, std::move(done));
+  void begin_pull(node_id from, pull_plan plan, pull_done done) override {
+    peers_.pull(from, std::move(plan), std::move(done));
   }
   void break_all(const char* why) override { peers_.break_all(why); }
 

@@ -50,11 +50,8 @@ class ucx_carrier final : public carrier {
     peers_.renew(workers_.get());
   }
   void send(node_id to, std::vector<std::byte> frame) override { peers_.send(to, std::move(frame)); }
-  void pull(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done) override {
-    peers_.pull(from, offset, into, copy_priority::usual, std::move(done));
-  }
-  void pull_bulk(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done) override {
-    peers_.pull(from, offset, into, copy_priority::low, std::move(done));
+  void begin_pull(node_id from, pull_plan plan, pull_done done) override {
+    peers_.pull(from, std::move(plan), std::move(done));
   }
   void break_all(const char* why) override { peers_.break_all(why); }
 

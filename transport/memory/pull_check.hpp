@@ -15,7 +15,7 @@
 
 namespace troupe {
 
-/// The words at each end of a slot. 16 bytes, which fabric::pull reads last.
+/// The words at each end of a slot. 16 bytes, which fabric::pull and pull_leased read last.
 struct slot_words {
   uint64_t owner = 0;
   uint64_t generation = 0;

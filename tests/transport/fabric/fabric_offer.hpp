@@ -30,6 +30,18 @@ struct finding {
   verdict found{};
 };
 
+/// "Pull these pages, `page_bytes` each, from `first` on with gaps as large, under this lease; each of their
+/// words should be `round`." The owner ends the lease at any time and writes other words.
+struct lease_offer {
+  uint64_t round = 0;
+  uint64_t incarnation = 0;
+  uint64_t lease = 0;  ///< offset of its words
+  uint64_t generation = 0;
+  uint64_t first = 0;
+  uint64_t pages = 0;
+  uint64_t page_bytes = 0;
+};
+
 inline std::string to_hex(const std::string& bytes) {
   std::string out;
   char two[3];

@@ -8,6 +8,11 @@
 //   ordered                     -> 1 if their first words never went down
 //   last                        -> the first word of the newest
 //   take SIZE BYTE              -> offset size generation of a slot filled with BYTE
+//   pages                       -> the offset of 16 MiB of zeros
+//   lease NODE PAGES PAGE_BYTES MICROSECONDS ROUNDS
+//                               -> ok; offers leased pages, ends the lease within so many microseconds and
+//                                  writes other bytes; the next round begins when a frame with its number has
+//                                  come
 //   cpu                         -> microseconds of CPU time used so far
 // A frame with an `offer` makes it pull the region, check the bytes, and answer with a `finding`. "trusting"
 // is the planted bug: it accepts pulled bytes without verification.
@@ -15,10 +20,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <future>
 #include <iostream>
+#include <random>
 #include <sstream>
+#include <thread>
 
 #include "tests/transport/fabric/fabric_offer.hpp"
 #include "tests/transport/fabric/test_fabric.hpp"
@@ -82,6 +90,31 @@ class scripted_peer final : public fabric_events {
   std::atomic<uint64_t> last_{0};
 };
 
+void write_pages(const registered_memory& pages, const lease_offer& o, uint64_t word) {
+  for (uint64_t page = 0; page < o.pages; ++page) {
+    auto* at = reinterpret_cast<uint64_t*>(pages.bytes.data() + 2 * page * o.page_bytes);
+    std::fill_n(at, o.page_bytes / sizeof word, word);
+  }
+}
+
+void offer_and_reuse(fabric& via, slot_pool& pool, const registered_memory& pages, node_id to, lease_offer o,
+                     uint64_t microseconds, const scripted_peer& events) {
+  static std::mt19937_64 random(1);
+  write_pages(pages, o, o.round);
+  const auto lease = pool.take(0)->region;
+  o.lease = lease.offset;
+  o.generation = lease.generation;
+  const auto* p = reinterpret_cast<const std::byte*>(&o);
+  via.send(to, {p, p + sizeof o});
+  const auto end =
+      std::chrono::steady_clock::now() + std::chrono::nanoseconds(random() % (1000 * microseconds));
+  while (std::chrono::steady_clock::now() < end && events.last() != o.round) {
+  }
+  pool.give_back(lease);
+  write_pages(pages, o, ~o.round);
+  while (events.last() != o.round) std::this_thread::yield();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -96,6 +129,7 @@ int main(int argc, char** argv) {
   slot_pool pool(options.self, options.incarnation, fabric->allocate(memory_kind::host, 32u << 20));
   const auto second = fabric->allocate(memory_kind::host, 1u << 20);
   for (size_t i = 0; i < second.bytes.size(); ++i) second.bytes[i] = mixed_byte(node, i);
+  const auto pages = fabric->allocate(memory_kind::host, 16u << 20);
   scripted_peer events(*fabric, trusting);
   fabric->start(events);
   for (std::string line; std::getline(std::cin, line);) {
@@ -143,6 +177,18 @@ int main(int argc, char** argv) {
       std::cout << s->region.offset << ' ' << s->region.size << ' ' << s->region.generation << std::endl;
     } else if (command == "second_arena") {
       std::cout << second.offset << std::endl;
+    } else if (command == "pages") {
+      std::cout << pages.offset << std::endl;
+    } else if (command == "lease") {
+      uint32_t to;
+      uint64_t microseconds, rounds;
+      lease_offer o;
+      in >> to >> o.pages >> o.page_bytes >> microseconds >> rounds;
+      o.incarnation = incarnation;
+      o.first = pages.offset;
+      for (o.round = 1; o.round <= rounds; ++o.round)
+        offer_and_reuse(*fabric, pool, pages, node_id{to}, o, microseconds, events);
+      std::cout << "ok" << std::endl;
     } else if (command == "cpu") {
       rusage used{};
       ::getrusage(RUSAGE_SELF, &used);

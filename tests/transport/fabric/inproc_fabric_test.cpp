@@ -7,6 +7,9 @@
 #include <mutex>
 #include <numeric>
 
+#include "transport/memory/leased_pull.hpp"
+#include "transport/memory/slot_pool.hpp"
+
 using namespace troupe;
 
 namespace {
@@ -98,6 +101,31 @@ TEST_CASE("a pull within a process copies from the pool, within its bounds, even
   CHECK(into[0] == std::byte{42});
   CHECK(pull(*p.a, node_id{1}, second.offset, into) == pull_status::ok);
   CHECK(into[1] == std::byte{43});
+}
+
+TEST_CASE("a leased pull within a process copies scattered ranges while the lease holds") {
+  fabric_pair p;
+  slot_pool pool(node_id{1}, incarnation_id{5}, p.b->allocate(memory_kind::host, 4096));
+  auto pages = p.b->allocate(memory_kind::host, 4096);
+  pages.bytes[10] = std::byte{42};
+  pages.bytes[4000] = std::byte{43};
+  p.start();
+  const auto lease = pool.take(0)->region;
+  std::vector<std::byte> into(64);
+  const auto pull_both = [&](uint64_t first) {
+    std::promise<pull_status> done;
+    const std::span<std::byte> all(into);
+    pull_leased(*p.a, lease, {{first, all.first(10)}, {pages.offset + 4000, all.subspan(10)}},
+                [&](pull_status s) { done.set_value(s); });
+    return done.get_future().get();
+  };
+  CHECK(pull_both(pages.offset + 10) == pull_status::ok);
+  CHECK(into[0] == std::byte{42});
+  CHECK(into[10] == std::byte{43});
+  CHECK(pull_both(pages.offset + 4096) == pull_status::refused);
+  CHECK(p.a->stats().pulls == 1);
+  pool.give_back(lease);
+  CHECK(pull_both(pages.offset + 10) == pull_status::stale);
 }
 
 TEST_CASE("when a fabric stops, its peers lose it, and frames to it are discarded") {

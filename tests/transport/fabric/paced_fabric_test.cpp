@@ -10,6 +10,7 @@
 
 #include "tests/transport/fabric/paced_stage.hpp"
 #include "transport/fabric/inproc_fabric.hpp"
+#include "transport/memory/leased_pull.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -83,6 +84,26 @@ TEST_CASE("a pull ends when its bytes would have passed the slower of the two in
     CHECK(one.run() == about(seconds_of(chunk_bytes, 1)));
     CHECK(std::ranges::all_of(one.into, [](std::byte b) { return b == std::byte{2}; }));
   }
+}
+
+TEST_CASE("a leased pull of many ranges takes the time of its bytes") {
+  paced_stage s({1, 10});
+  std::vector<std::byte> into(chunk_bytes);
+  std::vector<pulled_range> ranges;
+  constexpr size_t each = chunk_bytes / 1024;
+  for (size_t i = 0; i < 1024; ++i)
+    ranges.push_back({(1023 - i) * each, std::span(into).subspan(i * each, each)});
+  const auto began = s.time.now();
+  std::optional<pull_status> how;
+  std::optional<time_point> ended;
+  // The carrier's memory is full of twos, and so is the lease.
+  const region_ref lease{node_id{1}, {0x0202020202020202}, memory_kind::host, 0, 0, 0x0202020202020202};
+  pull_leased(s[0], lease, ranges, [&](pull_status status) { how = status, ended = s.time.now(); });
+  while (!how && s.step(never - 1ns)) {
+  }
+  CHECK(how == pull_status::ok);
+  CHECK(to_seconds(*ended - began) == about(seconds_of(chunk_bytes, 1)));
+  CHECK(std::ranges::all_of(into, [](std::byte b) { return b == std::byte{2}; }));
 }
 
 TEST_CASE("a pull ends no sooner than its copying") {

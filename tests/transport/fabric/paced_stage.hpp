@@ -72,15 +72,17 @@ class paced_carrier final : public fabric {
       if (other->events_ != nullptr) other->turn([&] { other->events_->on_frame(frame); });
     });
   }
-  void pull(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done) override {
+  void begin_pull(node_id from, pull_plan plan, pull_done done) override {
     if (events_ == nullptr || !peers_.contains(from)) return done(pull_status::lost);
     const auto number = ++last_pull_;
     pulls_[number] = {from, std::move(done)};
-    time_.at(copying, [this, number, from, offset, into] {
+    time_.at(copying, [this, number, from, plan = std::move(plan)] {
       if (!pulls_.contains(number)) return;
-      const auto& memory = all_[from.value]->memory_;
-      const bool fits = offset + into.size() <= memory.size();
-      if (fits) std::memcpy(into.data(), memory.data() + offset, into.size());
+      const std::span<const std::byte> memory = all_[from.value]->memory_;
+      const bool fits = std::ranges::all_of(
+          plan.ranges, [&](const pulled_range& r) { return r.offset + r.into.size() <= memory.size(); });
+      for (const auto& r : plan.ranges)
+        if (fits) std::ranges::copy(memory.subspan(r.offset, r.into.size()), r.into.begin());
       const auto ended = std::move(pulls_.extract(number).mapped().second);
       turn([&] { ended(fits ? pull_status::ok : pull_status::refused); });
     });

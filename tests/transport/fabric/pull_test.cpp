@@ -115,7 +115,7 @@ TEST_CASE("each arena of a peer is pulled from within its own bounds") {
     CHECK(equal);
     CHECK(us.pull(second + (1u << 20) - into.size(), into) == pull_status::ok);
     CHECK(us.pull(second + (1u << 20) - into.size() + 1, into) == pull_status::refused);
-    CHECK(us.pull(second * 2, into) == pull_status::refused);
+    CHECK(us.pull(second * 3, into) == pull_status::refused);
     CHECK(us.pull(second - 1, into) == pull_status::refused);
   }
 }

@@ -63,9 +63,9 @@ void incoming::on_frame(std::span<const std::byte> bytes) {
   shared_.events->on_frame(bytes);
 }
 
-void incoming::on_pull(const pull_range& range) {
-  if (const auto found = shared_.memory.find(range))
-    answers_.add_answer(*found);
+void incoming::on_pull(pull_request request) {
+  if (auto found = shared_.memory.find_all(request.ranges))
+    answers_.add_answer(std::move(*found), request.early);
   else
     answers_.add_refusal();
 }

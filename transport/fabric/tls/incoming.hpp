@@ -34,7 +34,7 @@ class incoming final : public endpoint, intake_events {
   bool write_answers();
   bool on_hello(const hello& h) override;
   void on_frame(std::span<const std::byte> bytes) override;
-  void on_pull(const pull_range& range) override;
+  void on_pull(pull_request request) override;
 
   shared_state& shared_;
   channel channel_;

@@ -1,5 +1,7 @@
 #include "transport/fabric/tls/intake.hpp"
 
+#include <utility>
+
 namespace troupe::tls {
 
 bool intake::take() {
@@ -7,7 +9,9 @@ bool intake::take() {
     case part::hello: return take_hello();
     case part::head: return take_head();
     case part::frame: take_frame(); break;
-    case part::range: events_.on_pull(range_); break;
+    case part::request:
+      if (!take_request()) return false;
+      break;
   }
   expect(part::head, head_);
   return true;
@@ -23,20 +27,34 @@ bool intake::take_head() {
   switch (head_.kind) {
     case message_kind::frame:
       if (head_.bytes > max_frame_bytes_) return false;
-      frame_.resize(head_.bytes);
-      reading_ = part::frame;
-      rest_ = frame_;
+      expect_bytes(part::frame, head_.bytes);
       return true;
-    case message_kind::pull: expect(part::range, range_); return head_.bytes == sizeof range_;
+    case message_kind::pull:
+      if (head_.bytes < min_pull_request_bytes || head_.bytes > max_pull_request_bytes) return false;
+      expect_bytes(part::request, head_.bytes);
+      return true;
     case message_kind::answer:
     case message_kind::refusal: break;
   }
   return false;
 }
 
+void intake::expect_bytes(part next, size_t bytes) {
+  bytes_.resize(bytes);
+  reading_ = next;
+  rest_ = bytes_;
+}
+
 void intake::take_frame() {
-  events_.on_frame(frame_);
-  if (frame_.capacity() > kept_bytes) frame_ = {};
+  events_.on_frame(bytes_);
+  if (bytes_.capacity() > kept_bytes) bytes_ = {};
+}
+
+bool intake::take_request() {
+  auto request = decode_request(bytes_);
+  if (!request) return false;
+  events_.on_pull(std::move(*request));
+  return true;
 }
 
 }  // namespace troupe::tls

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "transport/fabric/pull_range.hpp"
+#include "transport/fabric/pull_request.hpp"
 #include "transport/fabric/tls/wire.hpp"
 
 namespace troupe::tls {
@@ -16,7 +16,7 @@ class intake_events {
   virtual bool on_hello(const hello& h) = 0;
   /// `bytes` is 8-byte aligned and valid during the call.
   virtual void on_frame(std::span<const std::byte> bytes) = 0;
-  virtual void on_pull(const pull_range& range) = 0;
+  virtual void on_pull(pull_request request) = 0;
 };
 
 /// Fill `rest()`, then call `take`, and so on.
@@ -35,7 +35,7 @@ class intake {
   bool take();
 
  private:
-  enum class part { hello, head, frame, range };
+  enum class part { hello, head, frame, request };
   static constexpr size_t kept_bytes = 1u << 20;  ///< memory that is kept from frame to frame
 
   template <class T>
@@ -45,7 +45,9 @@ class intake {
   }
   bool take_hello();
   bool take_head();
+  void expect_bytes(part next, size_t bytes);
   void take_frame();
+  bool take_request();
 
   intake_events& events_;
   const size_t max_frame_bytes_;
@@ -53,8 +55,7 @@ class intake {
   std::span<std::byte> rest_;
   hello hello_;
   head head_;
-  pull_range range_;
-  std::vector<std::byte> frame_;
+  std::vector<std::byte> bytes_;  ///< of the frame or the request
 };
 
 }  // namespace troupe::tls

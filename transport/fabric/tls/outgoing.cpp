@@ -65,12 +65,13 @@ void outgoing::send(std::vector<std::byte> frame) {
   write_soon();
 }
 
-void outgoing::pull(uint64_t offset, std::span<std::byte> into, pull_done done) {
+void outgoing::pull(pull_plan plan, pull_done done) {
   if (!broken_.empty()) return done(pull_status::lost);
-  if (!place_of({offset, into.size()}, arena_sizes_)) return done(pull_status::refused);
-  if (into.empty()) return done(pull_status::ok);
-  pulls_.push_back({into, std::move(done)});
-  out_.add_pull(offset, into.size());
+  for (const auto& r : plan.ranges)
+    if (!place_of(r.range(), arena_sizes_)) return done(pull_status::refused);
+  if (plan.bytes() == 0) return done(pull_status::ok);
+  out_.add_pull(plan);
+  pulls_.push_back({std::move(plan), std::move(done)});
   write_soon();
 }
 
@@ -115,35 +116,30 @@ void outgoing::expect_head() {
 bool outgoing::take() {
   switch (reading_) {
     case part::head: return take_head();
-    case part::middle:
-      reading_ = part::ends;
-      rest_ = ends_;
-      return true;
-    case part::ends:
-      if (auto into = pulls_.front().into; into.size() > 2 * end_bytes) write_ends(ends_, into);
-      end_pull(pull_status::ok);
-      break;
+    case part::range: expect_range(); break;
   }
-  expect_head();
   return true;
+}
+
+/// Expects the next range of the answer, or what follows it.
+void outgoing::expect_range() {
+  auto& p = pulls_.front();
+  while (p.next < p.plan.ranges.size() && p.plan.ranges[p.next].into.empty()) ++p.next;
+  if (p.next == p.plan.ranges.size()) {
+    expect_head();
+    return end_pull(pull_status::ok);
+  }
+  reading_ = part::range;
+  rest_ = p.plan.ranges[p.next++].into;
 }
 
 bool outgoing::take_head() {
   if (pulls_.empty() || head_.bytes != 0) return false;
-  const auto into = pulls_.front().into;
   switch (head_.kind) {
-    case message_kind::answer:
-      if (into.size() > 2 * end_bytes) {
-        reading_ = part::middle;
-        rest_ = into.subspan(end_bytes, into.size() - 2 * end_bytes);
-      } else {
-        reading_ = part::ends;
-        rest_ = into;
-      }
-      return true;
+    case message_kind::answer: expect_range(); return true;
     case message_kind::refusal:
-      end_pull(pull_status::refused);
       expect_head();
+      end_pull(pull_status::refused);
       return true;
     case message_kind::frame:
     case message_kind::pull: break;
@@ -154,10 +150,7 @@ bool outgoing::take_head() {
 void outgoing::end_pull(pull_status status) {
   const auto pull = std::move(pulls_.front());
   pulls_.pop_front();
-  if (status == pull_status::ok) {
-    shared_.count.pulls += 1;
-    shared_.count.bytes_pulled += pull.into.size();
-  }
+  if (status == pull_status::ok) shared_.count.add_pull(pull.plan);
   pull.done(status);
 }
 

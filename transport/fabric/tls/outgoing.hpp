@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "transport/fabric/pull_range.hpp"
+#include "transport/fabric/pull_plan.hpp"
 #include "transport/fabric/tls/address.hpp"
 #include "transport/fabric/tls/channel.hpp"
 #include "transport/fabric/tls/shared_state.hpp"
@@ -40,7 +40,7 @@ class outgoing final : public endpoint {
   /// Frames and requests for pulls are written together, soon. A frame beyond a limit breaks the connection,
   /// so the frames that arrive are a prefix of those sent.
   void send(std::vector<std::byte> frame);
-  void pull(uint64_t offset, std::span<std::byte> into, pull_done done);
+  void pull(pull_plan plan, pull_done done);
   bool ready() override;
   bool write() override;
 
@@ -50,16 +50,18 @@ class outgoing final : public endpoint {
   void lose_pulls();
 
  private:
-  enum class part { head, middle, ends };
+  enum class part { head, range };
   struct pending_pull {
-    std::span<std::byte> into;
+    pull_plan plan;
     pull_done done;
+    size_t next = 0;  ///< of its ranges, to be read
   };
 
   void write_soon();
   void expect_head();
   bool take();
   bool take_head();
+  void expect_range();
   void end_pull(pull_status status);
 
   shared_state& shared_;
@@ -75,7 +77,6 @@ class outgoing final : public endpoint {
   part reading_ = part::head;
   std::span<std::byte> rest_;  ///< of the part that is being read
   head head_;
-  range_ends ends_{};
   std::deque<pending_pull> pulls_;  ///< in the order of their answers
 };
 

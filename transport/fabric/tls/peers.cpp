@@ -94,15 +94,12 @@ void peers::send(node_id to, std::vector<std::byte> frame) {
     shared_.count.discarded_out += 1;
 }
 
-void peers::pull(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done) {
-  if (auto* connection = connection_to(from)) return connection->pull(offset, into, std::move(done));
+void peers::pull(node_id from, pull_plan plan, pull_done done) {
+  if (auto* connection = connection_to(from)) return connection->pull(std::move(plan), std::move(done));
   if (from != shared_.options.self) return done(pull_status::lost);
-  const auto range = shared_.memory.find({offset, into.size()});
-  if (!range) return done(pull_status::refused);
-  copy_range(*range, into);
-  shared_.count.pulls += 1;
-  shared_.count.bytes_pulled += into.size();
-  done(pull_status::ok);
+  const auto how = shared_.memory.pull(plan);
+  if (how == pull_status::ok) shared_.count.add_pull(plan);
+  done(how);
 }
 
 void peers::break_all(const char* why) {

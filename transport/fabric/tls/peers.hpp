@@ -5,7 +5,6 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -31,7 +30,7 @@ class peers {
   void disconnect(node_id node);
   void renew();
   void send(node_id to, std::vector<std::byte> frame);
-  void pull(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done);
+  void pull(node_id from, pull_plan plan, pull_done done);
   void break_all(const char* why);
   bool close_broken();
   void leave_all();

@@ -7,7 +7,7 @@
 namespace troupe::tls {
 
 struct hello {
-  static constexpr uint64_t expected_magic = 0x316c'7468'5052'5401;
+  static constexpr uint64_t expected_magic = 0x316c'7468'5052'5402;
   uint64_t magic = expected_magic;
   uint64_t secret = 0;  ///< of the accepting side, from its address; likewise the epoch
   uint64_t epoch = 0;
@@ -19,9 +19,9 @@ static_assert(sizeof(hello) == 40);
 
 enum class message_kind : uint32_t {
   frame = 1,  ///< bytes for fabric_events::on_frame
-  pull,       ///< bytes: a pull_range
-  answer,   ///< behind the head: the range without its ends, and then both ends; of up to 32 bytes, all of it
-  refusal,  ///< no arena has the range
+  pull,       ///< bytes: a pull_request
+  answer,     ///< behind the head: its ranges, in their order
+  refusal,    ///< no arena has one of them
 };
 
 struct head {

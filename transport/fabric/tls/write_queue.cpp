@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "transport/fabric/pull_range.hpp"
+#include "transport/fabric/pull_request.hpp"
 
 namespace troupe::tls {
 
@@ -12,7 +12,7 @@ namespace troupe::tls {
 write_queue::piece& write_queue::room_for(size_t bytes) {
   if (!pieces_.empty()) {
     auto& last = pieces_.back();
-    if (last.range.empty() && last.bytes.size() + bytes <= together) return last;
+    if (last.ranges.empty() && last.bytes.size() + bytes <= together) return last;
   }
   pieces_.emplace_back().bytes = std::exchange(spare_, {});
   return pieces_.back();
@@ -43,23 +43,25 @@ void write_queue::add_frame(std::vector<std::byte> frame) {
   frame_bytes_ += bytes;
 }
 
-void write_queue::add_pull(uint64_t offset, uint64_t size) {
-  const head h{message_kind::pull, sizeof(pull_range)};
-  const pull_range range{offset, size};
-  auto& p = room_for(sizeof h + sizeof range);
+void write_queue::add_pull(const pull_plan& plan) {
+  const auto request = encode_request(plan);
+  const head h{message_kind::pull, static_cast<uint32_t>(request.size())};
+  auto& p = room_for(sizeof h + request.size());
   append(p, &h, sizeof h);
-  append(p, &range, sizeof range);
+  append(p, request.data(), request.size());
 }
 
-void write_queue::add_answer(std::span<const std::byte> range) {
+void write_queue::add_answer(pull_sources ranges, size_t early) {
   const head h{message_kind::answer, 0};
-  const bool ends_only = range.size() <= 2 * end_bytes;
-  auto& p = room_for(sizeof h + 2 * end_bytes);
+  auto& p = room_for(sizeof h + max_last_bytes);
   append(p, &h, sizeof h);
-  if (ends_only)
-    append(p, range.data(), range.size());
-  else
-    p.range = range;
+  if (early > 0) {
+    p.ranges = std::move(ranges);
+    p.early = early;
+  } else {
+    const auto last = read_last(ranges, 0);
+    append(p, last.data(), last.size());
+  }
 }
 
 void write_queue::add_refusal() {
@@ -72,10 +74,10 @@ channel::result write_queue::write(channel& to) {
     auto& p = pieces_.front();
     auto r = write_bytes(p, to);
     if (r != channel::result::done) return r;
-    if (!p.range.empty()) {
-      r = write_range(p, to);
+    if (!p.ranges.empty()) {
+      r = write_ranges(p, to);
       if (r != channel::result::done) return r;
-      continue;  // with its ends
+      continue;  // with the last ones
     }
     frames_ -= p.frames;
     frame_bytes_ -= p.frame_bytes;
@@ -93,25 +95,25 @@ channel::result write_queue::write_bytes(piece& p, channel& to) {
   auto rest = std::span<const std::byte>(p.bytes).subspan(p.written);
   const auto r = to.write(rest);
   p.written = p.bytes.size() - rest.size();
-  if (r == channel::result::done && !p.range.empty()) {
+  if (r == channel::result::done && !p.ranges.empty()) {
     p.bytes.clear();
     p.written = 0;
   }
   return r;
 }
 
-/// Turns the piece into the ends of its range once the rest is written.
-channel::result write_queue::write_range(piece& p, channel& to) {
-  const size_t middle = p.range.size() - 2 * end_bytes;
-  auto rest = p.range.subspan(end_bytes + p.written, middle - p.written);
-  const auto r = to.write(rest);
-  p.written = middle - rest.size();
-  if (r != channel::result::done) return r;
-  const auto ends = read_ends(p.range);
-  p.bytes.assign(ends.begin(), ends.end());
-  p.range = {};
-  p.written = 0;
-  return r;
+/// Turns the piece into its last ranges once the early ones are written.
+channel::result write_queue::write_ranges(piece& p, channel& to) {
+  for (; p.next < p.early; ++p.next) {
+    auto rest = p.ranges[p.next].subspan(p.written);
+    const auto r = to.write(rest);
+    p.written = p.ranges[p.next].size() - rest.size();
+    if (r != channel::result::done) return r;
+    p.written = 0;
+  }
+  p.bytes = read_last(p.ranges, p.early);
+  p.ranges.clear();
+  return channel::result::done;
 }
 
 }  // namespace troupe::tls

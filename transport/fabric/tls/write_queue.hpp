@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "transport/fabric/pull_plan.hpp"
 #include "transport/fabric/tls/channel.hpp"
 #include "transport/fabric/tls/wire.hpp"
 
@@ -15,9 +16,9 @@ class write_queue {
  public:
   void add(const hello& greeting);
   void add_frame(std::vector<std::byte> frame);
-  void add_pull(uint64_t offset, uint64_t size);
-  /// The answer to a pull; the range stays valid.
-  void add_answer(std::span<const std::byte> range);
+  void add_pull(const pull_plan& plan);
+  /// The answer to a pull; the ranges stay valid.
+  void add_answer(pull_sources ranges, size_t early);
   void add_refusal();
 
   /// Writes until it is empty, or says why not.
@@ -29,11 +30,12 @@ class write_queue {
   size_t frame_bytes() const { return frame_bytes_; }
 
  private:
-  /// Bytes, and behind them a range of registered memory: first all of it but its ends.
+  /// Bytes, and behind them ranges of registered memory: first the early ones.
   struct piece {
     std::vector<std::byte> bytes;
-    std::span<const std::byte> range;
-    size_t written = 0;  ///< of the bytes and then of the range without its ends
+    pull_sources ranges;
+    size_t early = 0, next = 0;  ///< the number of early ranges, and the next one to be written
+    size_t written = 0;          ///< of the bytes and then of the next range
     size_t frames = 0, frame_bytes = 0;
   };
   static constexpr size_t together = 16u << 10;  ///< bytes of a TLS record
@@ -41,7 +43,7 @@ class write_queue {
   piece& room_for(size_t bytes);
   void append(piece& to, const void* data, size_t bytes);
   channel::result write_bytes(piece& p, channel& to);
-  channel::result write_range(piece& p, channel& to);
+  channel::result write_ranges(piece& p, channel& to);
 
   std::deque<piece> pieces_;
   std::vector<std::byte> spare_;  ///< memory of a former piece

@@ -10,7 +10,7 @@
 namespace troupe {
 namespace {
 
-constexpr uint64_t ucx_mark = 0x3158'4355'5052'5403;  // version 3; another byte order reads as another number
+constexpr uint64_t ucx_mark = 0x3158'4355'5052'5404;  // version 4; another byte order reads as another number
 
 struct ucx_fixed_part {
   uint64_t incarnation;

@@ -217,6 +217,7 @@ void link::send(std::vector<std::byte> frame) {
 
 void link::drain() {
   end_copies();  // the peer may give the memory back once it is connected anew
+  leaving_ = true;
   (new flush(*this, [](link& l) { l.drained_ = true; }))->start();
 }
 
@@ -233,7 +234,7 @@ void link::close() {
   std::vector<uint32_t> waiting;
   for (auto& [pull_number, pull] : pulled_) {
     pull->lost = true;
-    if (!pull->receiving) waiting.push_back(pull_number);  // others when UCX releases the memory
+    if (pull->receiving == 0) waiting.push_back(pull_number);  // others when UCX releases the memory
   }
   for (uint32_t pull_number : waiting) end_pull(pull_number, pull_status::lost);
 }

@@ -19,7 +19,8 @@
 #include "transport/fabric/arenas.hpp"
 #include "transport/fabric/fabric.hpp"
 #include "transport/fabric/fabric_counters.hpp"
-#include "transport/fabric/pull_range.hpp"
+#include "transport/fabric/pull_plan.hpp"
+#include "transport/fabric/pull_request.hpp"
 #include "transport/fabric/ucx/address.hpp"
 #include "transport/fabric/ucx/operation.hpp"
 #include "transport/fabric/ucx/range_copies.hpp"
@@ -62,15 +63,17 @@ class link {
 
   /// A frame beyond a limit breaks the link, so the frames that arrive are a prefix of those sent.
   void send(std::vector<std::byte> frame);
-  void pull(uint64_t offset, std::span<std::byte> into, copy_priority copying, pull_done done);
+  void pull(pull_plan plan, pull_done done);
 
   /// Answers a pull of the peer.
-  void answer(uint32_t pull_number, const pull_range& range);
+  void answer(uint32_t pull_number, const pull_request& request);
+  void refuse(uint32_t pull_number);
   /// A part of a pull of this side has arrived. `data`: the bytes or, if `rendezvous`, UCX's token for them.
   /// Returns UCS_INPROGRESS if it has taken the token.
-  ucs_status_t on_part(message_kind kind, uint32_t pull_number, void* data, size_t bytes, bool rendezvous);
+  ucs_status_t on_part(const message_head& part, void* data, size_t bytes, bool rendezvous);
 
-  /// Starts to wait until everything sent so far has left the process; then `drained`.
+  /// Starts to wait until everything sent so far has left the process; then `drained`. Pulls read no further
+  /// ranges.
   void drain();
   bool drained() const { return drained_; }
   /// Ends pulls with `lost` and, as soon as it is open, cancels all pending calls. Call it again until
@@ -85,6 +88,7 @@ class link {
  private:
   class message;
   class reply;
+  class reply_part;
   class get;
   class part;
   class opening;
@@ -93,11 +97,13 @@ class link {
 
   /// A pull that the peer answers with messages.
   struct pulled {
-    std::span<std::byte> into;
+    pull_plan plan;
     pull_done done;
-    bool middle = false, ends = false;  ///< has arrived
-    bool receiving = false;             ///< UCX is writing into `into`
-    bool lost = false;
+    std::vector<bool> came;  ///< by number of an early range; the last ones are the one after these
+    size_t to_come = 0;
+    size_t receiving = 0;  ///< ranges that UCX is writing to
+    bool begun = false, lost = false;
+    bool over() const { return receiving == 0 && (lost || to_come == 0); }
   };
   /// Registered memory of the peer.
   struct remote_arena {
@@ -107,11 +113,17 @@ class link {
     const std::byte* here = nullptr;  ///< its address in this process if it is shared memory
   };
   void unpack(const ucx_address::arena& arena);
+  void copy(pull_plan plan, const std::vector<arena_place>& places, pull_done done);
 
+  /// Maximum of ranges of a pull that UCX reads or sends at once: a window, since each holds a request of
+  /// UCX.
+  static constexpr size_t max_ranges_at_once = 32;
   /// Maximum size of a message that is copied to be sent inline, if UCX takes it at once.
   static constexpr size_t inline_bytes = 228;
 
   void end_copies();
+  /// Whether it may read or send further ranges.
+  bool goes_on() const { return endpoint_ != nullptr && !leaving_; }
   message_head head(message_kind kind, uint32_t number) const;
   void post(message_kind kind, uint32_t number, std::vector<std::byte> body);
   bool post_inline(const message_head& head, std::span<const std::byte> body);
@@ -135,7 +147,7 @@ class link {
   std::vector<remote_arena> arenas_;
   std::vector<uint64_t> arena_sizes_;
   opening_stage stage_{};
-  bool drained_ = false, closed_ = false;
+  bool leaving_ = false, drained_ = false, closed_ = false;
   std::string broken_;
   uint32_t next_number_ = 0;
   size_t unsent_frames_ = 0, unsent_bytes_ = 0;

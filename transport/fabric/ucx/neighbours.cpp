@@ -40,8 +40,9 @@ void neighbours::connect(node_id node, incarnation_id incarnation, const std::st
   }
   if (!problem.empty()) return events_->on_lost(node, incarnation, problem);
   p->in.open(at.incarnation);
+  p->waiting_ranges = 0;
   for (const auto& w : std::exchange(p->waiting, {})) {
-    if (w.incarnation == at.incarnation) p->out->answer(w.pull_number, w.range);
+    if (w.incarnation == at.incarnation) p->out->answer(w.pull_number, w.request);
   }
 }
 
@@ -59,20 +60,16 @@ void neighbours::send(node_id to, std::vector<std::byte> frame) {
     shared_.count.discarded_out += 1;
 }
 
-void neighbours::pull(node_id from, uint64_t offset, std::span<std::byte> into, copy_priority copying,
-                      pull_done done) {
-  if (from == options_.self) return pull_own(offset, into, done);
-  if (auto* out = link_to(from)) return out->pull(offset, into, copying, std::move(done));
+void neighbours::pull(node_id from, pull_plan plan, pull_done done) {
+  if (from == options_.self) return pull_own(plan, done);
+  if (auto* out = link_to(from)) return out->pull(std::move(plan), std::move(done));
   done(pull_status::lost);
 }
 
-void neighbours::pull_own(uint64_t offset, std::span<std::byte> into, const pull_done& done) {
-  const auto range = shared_.memory.find({offset, into.size()});
-  if (!range) return done(pull_status::refused);
-  copy_range(*range, into);
-  shared_.count.pulls += 1;
-  shared_.count.bytes_pulled += into.size();
-  done(pull_status::ok);
+void neighbours::pull_own(const pull_plan& plan, const pull_done& done) {
+  const auto how = shared_.memory.pull(plan);
+  if (how == pull_status::ok) shared_.count.add_pull(plan);
+  done(how);
 }
 
 void neighbours::leave(std::unique_ptr<link> out) {
@@ -90,6 +87,7 @@ void neighbours::renew(ucp_worker_h worker) {
   for (uint32_t i = 0; i < peers_.size(); ++i) {
     disconnect(node_id{i});
     peers_[i].waiting.clear();
+    peers_[i].waiting_ranges = 0;
   }
   shared_.worker = worker;
 }
@@ -166,20 +164,22 @@ ucs_status_t neighbours::on_message(const message_head& head, void* data, size_t
       if (!rendezvous) on_frame(*from, head, {static_cast<const std::byte*>(data), bytes});
       return UCS_OK;
     case message_kind::pull_request: {
-      pull_range range;
-      if (rendezvous || bytes != sizeof range) return UCS_OK;
-      std::memcpy(&range, data, sizeof range);
-      if (connected) {
-        from->out->answer(head.number, range);
-      } else if (from->waiting.size() < max_waiting) {
-        from->waiting.push_back({incarnation, head.number, range});
+      if (rendezvous) return UCS_OK;
+      auto request = decode_request({static_cast<const std::byte*>(data), bytes});
+      if (!request) {
+        if (connected) from->out->refuse(head.number);
+      } else if (connected) {
+        from->out->answer(head.number, *request);
+      } else if (from->waiting_ranges + request->ranges.size() <= max_waiting_ranges) {
+        from->waiting_ranges += request->ranges.size();
+        from->waiting.push_back({incarnation, head.number, std::move(*request)});
       }
       return UCS_OK;
     }
-    case message_kind::pull_middle:
-    case message_kind::pull_ends:
+    case message_kind::pull_early:
+    case message_kind::pull_last:
     case message_kind::pull_refused:
-      return connected ? from->out->on_part(head.kind, head.number, data, bytes, rendezvous) : UCS_OK;
+      return connected ? from->out->on_part(head, data, bytes, rendezvous) : UCS_OK;
     case message_kind::opening: break;
   }
   return UCS_OK;

@@ -11,6 +11,7 @@
 
 #include "transport/fabric/fabric.hpp"
 #include "transport/fabric/inbox.hpp"
+#include "transport/fabric/pull_request.hpp"
 #include "transport/fabric/ucx/link.hpp"
 #include "transport/fabric/ucx/wire.hpp"
 
@@ -38,8 +39,7 @@ class neighbours {
   void connect(node_id node, incarnation_id incarnation, const std::string& address);
   void disconnect(node_id node);
   void send(node_id to, std::vector<std::byte> frame);
-  /// `copying`: if this process copies the bytes itself.
-  void pull(node_id from, uint64_t offset, std::span<std::byte> into, copy_priority copying, pull_done done);
+  void pull(node_id from, pull_plan plan, pull_done done);
 
   /// An active message, as UCX hands it over (ucp_am_recv_callback_t).
   ucs_status_t on_message(const void* head, size_t head_bytes, void* data, size_t bytes,
@@ -69,25 +69,26 @@ class neighbours {
  private:
   struct waiting_pull {
     incarnation_id incarnation;
-    uint64_t pull_number;
-    pull_range range;
+    uint32_t pull_number;
+    pull_request request;
   };
   struct neighbour {
     inbox in;
     std::unique_ptr<link> out;          ///< null while not connected
     std::vector<waiting_pull> waiting;  ///< pulls of a peer that is not connected yet
+    size_t waiting_ranges = 0;          ///< of all of them
   };
   struct leaving_link {
     std::unique_ptr<link> out;
     time_point until;  ///< when unsent frames are given up
   };
-  static constexpr size_t max_waiting = 4096;
+  static constexpr size_t max_waiting_ranges = 4 * max_early_ranges;
   static constexpr uint32_t max_nodes = 65536;
 
   /// Null if no node can have this number.
   neighbour* find(uint32_t node);
   link* link_to(node_id node);
-  void pull_own(uint64_t offset, std::span<std::byte> into, const pull_done& done);
+  void pull_own(const pull_plan& plan, const pull_done& done);
   void leave(std::unique_ptr<link> out);
   void lose_broken();
   void reap();

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "transport/common/low_priority.hpp"
-#include "transport/fabric/pull_range.hpp"
+#include "transport/common/streaming_copy.hpp"
 
 namespace troupe::ucx {
 
@@ -23,8 +23,7 @@ range_copies::~range_copies() {
   if (thread_.joinable()) thread_.join();
 }
 
-void range_copies::add(const void* owner, std::span<const std::byte> from, std::span<std::byte> into,
-                       pull_done done) {
+void range_copies::add(const void* owner, pull_sources from, pull_plan plan, pull_done done) {
   if (!thread_.joinable()) {
     try {
       thread_ = std::thread([this] { run(); });
@@ -36,7 +35,7 @@ void range_copies::add(const void* owner, std::span<const std::byte> from, std::
   waiting_.emplace(number, waiting{owner, std::move(done)});
   {
     const std::lock_guard lock(mutex_);
-    queue_.push_back({number, from, into});
+    queue_.push_back({number, std::move(from), std::move(plan)});
   }
   more_.notify_one();
 }
@@ -79,7 +78,7 @@ void range_copies::run() {
   while (true) {
     more_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
     if (stopping_) return;
-    const auto c = queue_.front();
+    const auto c = std::move(queue_.front());
     queue_.pop_front();
     running_ = c.number;
     cancelled_ = false;
@@ -91,14 +90,17 @@ void range_copies::run() {
   }
 }
 
-/// The ends of the range are read last. False: it was cancelled.
+/// False: it was cancelled.
 bool range_copies::copy(const copying& c) const {
-  for (size_t at = 0; at < c.from.size(); at += slice) {
-    if (cancelled_) return false;
-    const size_t bytes = std::min(slice, c.from.size() - at);
-    streaming_copy(c.from.subspan(at, bytes), c.into.subspan(at, bytes));
+  for (size_t i = 0; i < c.plan.early; ++i) {
+    const auto from = c.from[i];
+    for (size_t at = 0; at < from.size(); at += slice) {
+      if (cancelled_) return false;
+      const size_t bytes = std::min(slice, from.size() - at);
+      streaming_copy(from.subspan(at, bytes), c.plan.ranges[i].into.subspan(at, bytes));
+    }
   }
-  write_ends(read_ends(c.from), c.into);
+  write_last(c.plan, read_last(c.from, c.plan.early));
   return true;
 }
 

@@ -1,5 +1,5 @@
-// Copies of large ranges of memory that peers share with this process, on a thread of their own, so that
-// frames do not wait for them.
+// Pulls of many bytes from memory that peers share with this process: copies on a thread of their own, so
+// that frames do not wait for them.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -9,10 +9,10 @@
 #include <functional>
 #include <map>
 #include <mutex>
-#include <span>
 #include <thread>
 
 #include "transport/fabric/fabric.hpp"
+#include "transport/fabric/pull_plan.hpp"
 
 namespace troupe::ucx {
 
@@ -35,9 +35,9 @@ class range_copies {
   /// Requires: before the first `add`.
   void set_post(post to_driver) { post_ = std::move(to_driver); }
 
-  /// `into` is as large as `from`, at least two `end_bytes`. Both outlive the copy. `owner` names those that
-  /// end together. `done` is called by a posted job, or by `cancel`.
-  void add(const void* owner, std::span<const std::byte> from, std::span<std::byte> into, pull_done done);
+  /// `from`: the plan's ranges. All memory outlives the copy. `owner` names those that end together. `done`
+  /// is called by a posted job, or by `cancel`.
+  void add(const void* owner, pull_sources from, pull_plan plan, pull_done done);
   /// Those of an owner end as lost. Their memory is not touched any more.
   void cancel(const void* owner);
 
@@ -46,8 +46,8 @@ class range_copies {
 
   struct copying {
     uint64_t number;
-    std::span<const std::byte> from;
-    std::span<std::byte> into;
+    pull_sources from;
+    pull_plan plan;
   };
   struct waiting {
     const void* owner;

@@ -9,10 +9,10 @@ namespace troupe::ucx {
 
 enum class message_kind : uint16_t {
   frame = 1,     ///< bytes for fabric_events::on_frame; `number` counts them on their stream
-  pull_request,  ///< bytes: pull_range; `number` is the pull_number that the answer repeats
-  pull_middle,   ///< everything but the first and the last 16 bytes
-  pull_ends,     ///< the first and the last 16 bytes (of a short range, all of it)
-  pull_refused,  ///< no bytes: no arena has the range
+  pull_request,  ///< bytes: a pull_request; `number` is the pull_number that the answer repeats
+  pull_early,    ///< bytes of the early range with the number `stream`
+  pull_last,     ///< those of all last ranges
+  pull_refused,  ///< no bytes: no arena has one of the ranges, or the request is none
   opening,       ///< no bytes; it makes UCX connect the endpoints, and the receiver ignores it
 };
 
@@ -23,7 +23,7 @@ struct message_head {
 
   uint64_t incarnation = 0;  ///< of `from`
   uint64_t secret = 0;       ///< of the receiver, from its address
-  uint32_t stream = 0;       ///< connection of `from` to this peer, counting up
+  uint32_t stream = 0;       ///< connection of `from` to this peer, counting up; of an early range its number
   uint32_t number = 0;       ///< of the frame on its stream, modulo 2^32; of a pull its pull_number
   uint16_t from = 0;         ///< node
   message_kind kind{};

@@ -14,9 +14,10 @@
 #include <optional>
 #include <span>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
-#include "transport/fabric/pull_range.hpp"
+#include "transport/fabric/pull_plan.hpp"
 
 using namespace troupe;
 using ucx::copy_priority;
@@ -61,10 +62,19 @@ class driver {
   std::deque<std::function<void()>> jobs_;
 };
 
+/// Copies a range whose ends are read last.
+void add_range(range_copies& copies, const void* owner, std::span<const std::byte> from,
+               std::span<std::byte> into, pull_done done) {
+  auto plan = plan_with_ends(0, into);
+  pull_sources sources;
+  for (const auto& r : plan.ranges) sources.push_back(from.subspan(r.offset, r.into.size()));
+  copies.add(owner, std::move(sources), std::move(plan), std::move(done));
+}
+
 struct copied {
   explicit copied(size_t bytes) : from(uneven_bytes(bytes)), into(bytes) {}
   void begin(range_copies& copies, const void* owner = nullptr) {
-    copies.add(owner, from, into, [this](pull_status s) { ended = s; });
+    add_range(copies, owner, from, into, [this](pull_status s) { ended = s; });
   }
   std::vector<std::byte> from, into;
   std::optional<pull_status> ended;
@@ -174,7 +184,7 @@ TEST_CASE("a copy that is cancelled after its end is lost") {
 TEST_CASE("the end of one copy may begin the next") {
   copies_stage s;
   copied first(large), second(large);
-  s.copies.add(nullptr, first.from, first.into, [&](pull_status) { second.begin(s.copies); });
+  add_range(s.copies, nullptr, first.from, first.into, [&](pull_status) { second.begin(s.copies); });
   s.here.run_one();
   s.here.run_one();
   CHECK(second.into == second.from);
@@ -200,7 +210,7 @@ TEST_CASE("the ends of a range are read after all others, whichever page of it i
     std::vector<std::byte> into(large);
     std::optional<pull_status> ended;
     copies_stage s;
-    s.copies.add(nullptr, range.bytes(), into, [&](pull_status status) { ended = status; });
+    add_range(s.copies, nullptr, range.bytes(), into, [&](pull_status status) { ended = status; });
     s.here.run_one();
     CHECK(ended == pull_status::ok);
     for (size_t i = 0; i < end_bytes; ++i) {
@@ -208,5 +218,33 @@ TEST_CASE("the ends of a range are read after all others, whichever page of it i
       CHECK(into[large - 1 - i] == rewritten);
     }
     CHECK(std::ranges::equal(into, range.bytes()));
+  }
+}
+
+TEST_CASE(
+    "the last ranges of a plan are read after all early ones, whichever page of them is read at the time") {
+  const auto page_bytes = rewritten_range::page_bytes();
+  const auto pages = large / page_bytes;
+  for (const size_t page : {size_t{1}, pages / 2, pages - 2}) {
+    CAPTURE(page);
+    const rewritten_range range(large, page);
+    std::vector<std::byte> into(large - page_bytes), word(end_bytes);
+    pull_plan plan;
+    pull_sources from;
+    for (size_t at = large - page_bytes; at > 0; at -= page_bytes) {  // backwards
+      plan.ranges.push_back({at, std::span(into).subspan(at - page_bytes, page_bytes)});
+      from.push_back(range.bytes().subspan(at, page_bytes));
+    }
+    plan.early = plan.ranges.size();
+    plan.ranges.push_back({0, word});
+    from.push_back(range.bytes().first(end_bytes));
+    std::optional<pull_status> ended;
+    copies_stage s;
+    s.copies.add(nullptr, from, plan, [&](pull_status status) { ended = status; });
+    s.here.run_one();
+    CHECK(ended == pull_status::ok);
+    CHECK(std::ranges::all_of(word, [](std::byte b) { return b == rewritten; }));
+    CHECK(std::ranges::equal(std::span(into).first(large - 2 * page_bytes),
+                             range.bytes().subspan(page_bytes, large - 2 * page_bytes)));
   }
 }
