@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "tools/bench/bare_tls.hpp"
@@ -17,6 +18,7 @@
 #include "tools/bench/child_process.hpp"
 #include "tools/bench/forked_process.hpp"
 #include "tools/bench/lane.hpp"
+#include "tools/bench/leased_pages.hpp"
 #include "tools/bench/perftest.hpp"
 #include "tools/bench/row.hpp"
 #include "tools/bench/two_nodes.hpp"
@@ -51,13 +53,13 @@ void run_far_side(int fd, const between_two& make) {
   pin_to_cpu(1);
   machine_clock clock;
   const auto carrier = make(far_node, clock);
-  carrier->allocate(memory_kind::host, pool_bytes);
+  const leased_pages pages(*carrier, carrier->allocate(memory_kind::host, pool_bytes));
   listener events;
   events.on_any_frame = [&] { carrier->send(near_node, std::vector<std::byte>(64)); };
   carrier->start(events);
   send_text(fd, carrier->address());
   carrier->connect(near_node, incarnation_of_both, receive_text(fd));
-  send_text(fd, "ready");
+  send_text(fd, pages.name());
   wait_for_close(fd);
   carrier->stop();
 }
@@ -67,10 +69,11 @@ class near_side {
   near_side(int fd, const between_two& make) : fabric_(make(near_node, clock_)) {
     events_.on_any_frame = [] {};
     target_ = fabric_->allocate(memory_kind::host, pool_bytes);
+    pages.emplace(*fabric_, clock_);
     fabric_->start(events_);
     const std::string address = receive_text(fd);
     send_text(fd, fabric_->address());
-    receive_text(fd);
+    pages->use(receive_text(fd));
     fabric_->connect(far_node, incarnation_of_both, address);
   }
   ~near_side() { fabric_->stop(); }
@@ -130,6 +133,8 @@ class near_side {
     return static_cast<double>(bytes) * group / median(std::move(took)) / 1e9;
   }
 
+  std::optional<page_puller> pages;
+
  private:
   void wait(std::future<void> done) {
     if (done.wait_for(60s) != std::future_status::ready) throw std::runtime_error("no answer for a minute");
@@ -163,6 +168,23 @@ struct pull_case {
 constexpr pull_case pull_cases[] = {{"pull, 256 KiB", size_t{256} << 10, 250},
                                     {"pull, 4 MiB", size_t{4} << 20, 20}};
 
+constexpr int pulls_of_pages = 5;  // of all 64 MiB
+constexpr std::pair<const char*, size_t> page_cases[] = {{"leased pull, 256 x 256 KiB", size_t{256} << 10},
+                                                         {"leased pull, 4096 x 16 KiB", size_t{16} << 10}};
+
+/// Pulls of 64 MiB, in pages and in one piece, against one piece by `reference()`.
+template <class Reference>
+void add_page_rows(const bench_fabric_options& options, page_puller& pages, Reference reference,
+                   std::vector<bench_row>& rows) {
+  for (const auto& [name, page_bytes] : page_cases)
+    rows.push_back(compare(
+        options, name, "GB/s", [&] { return pages.leased_bandwidth(page_bytes, pulls_of_pages); },
+        reference));
+  rows.push_back(compare(
+      options, "pull, 64 MiB", "GB/s", [&] { return pages.whole_bandwidth(pulls_of_pages); }, reference));
+  rows.push_back({"leased pull, cost of a range", pages.range_cost(4 * pulls_of_pages), "ns"});
+}
+
 /// UCX against its own benchmark.
 std::vector<bench_row> measure_ucx(const bench_fabric_options& options) {
   // before there are threads
@@ -185,6 +207,12 @@ std::vector<bench_row> measure_ucx(const bench_fabric_options& options) {
                  1e3;
         }));
   }
+  add_page_rows(
+      options, *here.pages,
+      [] {
+        return double{leased_bytes} / perftest({"ucp_get", leased_bytes, pulls_of_pages, 1}) / 1e3;
+      },
+      rows);
   rows.push_back({"actor to actor, one way, idle", actors.idle, "us"});
   rows.push_back({"actor to actor, back to back", actors.back_to_back, "us"});
   return rows;
@@ -219,6 +247,8 @@ std::vector<bench_row> measure_tls(const bench_fabric_options& options) {
         options, p.name, "GB/s", [&] { return here.pull_bandwidth(p.bytes, p.groups); },
         [&] { return reference.pull_bandwidth(p.bytes, p.groups); }));
   }
+  add_page_rows(
+      options, *here.pages, [&] { return reference.pages->whole_bandwidth(pulls_of_pages); }, rows);
   // The same bytes of the largest pull, by the connection and then by the fabric.
   const auto& p = std::end(pull_cases)[-1];
   rows.push_back(compare(
