@@ -94,10 +94,10 @@ void request_queue::place_waiting(time_point now) {
   const auto waited = std::exchange(unplaced_, {});
   unplaced_due_ = never;
   for (const auto handle : waited) {
-    const auto& known = table_.all_of(handle);
-    if (slots_ == 0 && now < expected_until_ && known.what.deadline <= now)
+    const auto& r = table_[handle];
+    if (slots_ == 0 && now < expected_until_ && r.deadline <= now)
       give_up(handle, drop_reason::late, no_worker, now);
-    else if (known.last_loss != worker_loss::none)
+    else if (r.last_loss != worker_loss::none)
       queue_alone(handle, now);
     else
       queue_up(handle, now);

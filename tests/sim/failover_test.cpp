@@ -86,10 +86,10 @@ TEST_CASE("failover: requests wait for workers that a new leader has not heard y
     auto w = small_workload(c, 2s);
     for (auto& m : w.models) m.slo = 1s;
     // The standby comes back, and leads before it reaches the workers.
-    w.faults.push_back({fault_kind::restart, 300ms, 20ms, standby, standby});
+    w.faults.push_back({fault_kind::restart, 300ms, 20ms, first_standby, first_standby});
     for (const auto worker : {left, right})
       w.faults.push_back(
-          {fault_kind::stall, 310ms, drawn(seed + worker.value, 350ms, 450ms), worker, standby});
+          {fault_kind::stall, 310ms, drawn(seed + worker.value, 350ms, 450ms), worker, first_standby});
     w.faults.push_back({fault_kind::crash, drawn(seed, 450ms, 500ms), {}, head, head});
     const auto r = run(c, w, {.seed = seed});
     check(r, seed);

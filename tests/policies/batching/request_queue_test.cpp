@@ -277,7 +277,7 @@ TEST_CASE("a request_queue drops requests that wait for a slot in vain") {
 TEST_CASE("a request_queue that expects slots keeps a request back that may have killed its worker") {
   expecting_queue q;
   const auto handle = q.keep(a_request(1, 0), ms(0));
-  q.table().all_of(handle).last_loss = worker_loss::worker_crashed;
+  q.table()[handle].last_loss = worker_loss::worker_crashed;
   q.queue_alone(handle, ms(0));
   q.set_slots({1, 1, {1ms, 5ms}, true});
   q.place(1);

@@ -17,7 +17,7 @@ std::string with_llm(const std::string& folder, const std::string& more = "") {
          "\"\n" + more;
 }
 
-std::string with_source(const std::string& device, const std::string& file) {
+std::string serving_file(const std::string& device, const std::string& file) {
   const auto text = changed(good_cluster, "kind = \"emulated\"", "kind = \"" + device + "\"");
   return changed(text, "slo_ms = 20", "slo_ms = 20\nsource = \"" + file + "\"");
 }
@@ -32,7 +32,7 @@ model_file_findings findings(const std::string& text) {
 
 TEST_CASE("model files: models that nodes load have no findings") {
   for (const auto* device : {"emulated", "cpu"}) {
-    const auto found = findings(with_source(device, "mlp.onnx"));
+    const auto found = findings(serving_file(device, "mlp.onnx"));
     CHECK(listed(found.problems) == "");
     CHECK(found.warnings.empty());
   }
@@ -45,13 +45,13 @@ TEST_CASE("model files: an ONNX file that workers refuse is a problem at its sou
   const temporary_folder folder;
   const auto file = folder.write("m.onnx", "no model").string();
   for (const auto* device : {"emulated", "cpu"})
-    CHECK(listed(findings(with_source(device, file)).problems) ==
+    CHECK(listed(findings(serving_file(device, file)).problems) ==
           "cluster.toml:21:10: model.source: " + file + ": not an ONNX model (damaged or truncated)\n");
 }
 
 TEST_CASE("model files: images must fit the input of their model") {
   const auto with_crop = [](const std::string& keys) {
-    return listed(findings(changed(with_source("cpu", "resnet_a.onnx"), "slo_ms = 20\n",
+    return listed(findings(changed(serving_file("cpu", "resnet_a.onnx"), "slo_ms = 20\n",
                                    "slo_ms = 20\npreprocess = { decode = \"image\", " + keys + " }\n"))
                       .problems);
   };
@@ -89,7 +89,7 @@ TEST_CASE("model files: problems are in the order of the cluster file") {
   std::filesystem::copy(base, folder / "base");
   folder.write("base/config.json", "{}");
   const auto file = folder.write("m.onnx", "no model").string();
-  auto text = with_source("cpu", file);
+  auto text = serving_file("cpu", file);
   const auto model = text.substr(text.find("[[model]]"));
   text.erase(text.find("[[model]]"));
   const auto llm = with_llm((folder / "base").string()).substr(good_cluster.size());
