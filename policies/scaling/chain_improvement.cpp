@@ -10,7 +10,7 @@ namespace troupe {
 namespace {
 
 using group_list = std::vector<uint32_t>;
-using part = std::span<const uint32_t>;
+using subchain = std::span<const uint32_t>;
 
 struct chain_value {
   int64_t latest = 0, sum = 0;
@@ -21,7 +21,7 @@ constexpr chain_value impossible_chain{std::numeric_limits<int64_t>::max(), 0};
 /// A change of at most two chains, each into some parts of both.
 struct chain_change {
   size_t a = 0, b = 0;
-  std::array<part, 4> of_a{}, of_b{};
+  std::array<subchain, 4> of_a{}, of_b{};
 };
 
 class improvement {
@@ -77,7 +77,7 @@ class improvement {
       }
   }
 
-  chain_value value(size_t source, std::initializer_list<part> parts) {
+  chain_value value(size_t source, std::initializer_list<subchain> parts) {
     const auto& p = g_.problem;
     chain_value v;
     chain_time time;
@@ -119,8 +119,8 @@ class improvement {
     for (size_t m = 0; m < missing_.size(); ++m)
       for (size_t s = 0; s < chains_.size(); ++s)
         for (size_t k = 0; k <= chains_[s].size(); ++k) {
-          const part all(chains_[s]);
-          const auto v = value(s, {all.first(k), part(&missing_[m], 1), all.subspan(k)});
+          const subchain all(chains_[s]);
+          const auto v = value(s, {all.first(k), subchain(&missing_[m], 1), all.subspan(k)});
           const auto t = total(s, v, s, v);
           if (t >= best) continue;
           best = t;
@@ -178,7 +178,7 @@ class improvement {
         move_parts(a, b);
       }
     if (!changed_) return false;
-    const auto joined = [](const std::array<part, 4>& parts) {
+    const auto joined = [](const std::array<subchain, 4>& parts) {
       group_list out;
       for (const auto& p : parts) out.insert(out.end(), p.begin(), p.end());
       return out;
@@ -190,14 +190,14 @@ class improvement {
   }
 
   void exchange_ends(size_t a, size_t b) {
-    const part of_a(chains_[a]), of_b(chains_[b]);
+    const subchain of_a(chains_[a]), of_b(chains_[b]);
     for (size_t i = 0; i <= of_a.size(); ++i)
       for (size_t k = 0; k <= of_b.size(); ++k)
         consider({a, b, {of_a.first(i), of_b.subspan(k), {}, {}}, {of_b.first(k), of_a.subspan(i), {}, {}}});
   }
 
   void move_parts(size_t a, size_t b) {
-    const part of_a(chains_[a]), of_b(chains_[b]);
+    const subchain of_a(chains_[a]), of_b(chains_[b]);
     for (size_t i = 0; i < of_a.size(); ++i)
       for (size_t size = 1; i + size <= of_a.size(); ++size) {
         const auto before = of_a.first(i), moved = of_a.subspan(i, size), after = of_a.subspan(i + size);
