@@ -173,6 +173,7 @@ scaling_view parameter_pool::reported(time_point now) const {
     if (!obeys(id)) continue;
     v.nodes.push_back({id, s.capacity, cluster_.nodes[id.value].max_engines,
                        std::ranges::count(leaving_, id) > 0, s.images});
+    v.nodes.back().domain = rates_.domain_of(id);
     std::erase_if(v.nodes.back().images, [&, node = id](const image_state& i) {
       const auto known = problems_.find({node, i.model});
       return !i.problem.empty() && known != problems_.end() && now >= known->second + problem_pause;

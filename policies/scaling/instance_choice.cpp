@@ -106,8 +106,15 @@ class chooser {
 
   int cost(const place& p) const {
     if (p.stage != idle) return p.stage == draining ? 0 : 1;
-    const auto* i = view_.find(p.node)->image(p.model);
-    return i == nullptr ? 4 : i->complete() ? 2 : 3;
+    const auto& n = *view_.find(p.node);
+    if (const auto* i = n.image(p.model)) return i->complete() ? 2 : 3;
+    return std::ranges::any_of(view_.nodes,
+                               [&](const scaling_view::node& other) {
+                                 return n.domain != no_scale_up_domain && other.domain == n.domain &&
+                                        other.has(p.model);
+                               })
+               ? 4
+               : 5;
   }
 
   void start(const place& p, const scaling_view::model& m, const departures& go) {

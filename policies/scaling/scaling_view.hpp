@@ -11,6 +11,7 @@
 #include "messages/common/time.hpp"
 #include "messages/llm/instance_stage.hpp"
 #include "messages/scaling/image_transfer.hpp"
+#include "policies/scaling/multicast_problem.hpp"
 
 namespace troupe {
 
@@ -39,6 +40,7 @@ struct scaling_view {
     bool leaving = false;
     std::vector<image_state> images;
     std::vector<image_state> going = {};  ///< are dropped, and take their bytes until they are gone
+    uint32_t domain = no_scale_up_domain;
 
     const image_state* image(weights_id m) const {
       const auto found = std::ranges::find(images, m, &image_state::model);

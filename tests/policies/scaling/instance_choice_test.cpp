@@ -43,6 +43,23 @@ TEST_CASE("instance choice: a draining engine serves first, then a parked one, t
   CHECK(serving_with(7).ends_with("short of 0"));
 }
 
+TEST_CASE("instance choice: a node in a scale-up domain with the images comes before others without them") {
+  small_view v(5, {2});
+  v.places();
+  v.image(2);
+  v.image(4, 0, 3);
+  v[2].domain = v[3].domain = 0;
+  v[1].domain = 1;
+  CHECK(v.starting() == "2 4");
+  v.view.models[0].wanted = 3;
+  CHECK(v.starting() == "2 3 4");
+  v.view.models[0].wanted = 4;
+  CHECK(v.starting() == "0 2 3 4");
+  v[2].images.clear();
+  v.view.models[0].wanted = 2;
+  CHECK(v.starting() == "0 4");
+}
+
 TEST_CASE("instance choice: among equals the node with the fewest engines comes first, then the first one") {
   auto v = with_images(3, 1);
   CHECK(v.choose() == "0 serving");
