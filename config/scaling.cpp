@@ -1,4 +1,4 @@
-// How language models scale: the numbers of instances of an [[llm]], and [scaling].
+// How language models scale: the numbers of instances of an [[llm]], its [llm.scaling], and [scaling].
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -41,6 +41,33 @@ void check_instances(section& s, const llm_spec& m, uint32_t places) {
                                       m.min_instances, m.instances));
 }
 
+/// Of a lower bound, and of the upper one behind it.
+void read_bounds(section& s, std::string_view low_key, std::string_view high_key, double& low, double& high) {
+  low = s.number(low_key, "a fraction", 0.01, 1, low);
+  high = s.number(high_key, "a fraction", 0.01, 1, high);
+  if (low >= high) s.refuse(low_key, fmt::format("must be less than {} = {}, not {}", high_key, high, low));
+}
+
+/// [llm.scaling]. `known`: the numbers of instances are valid.
+void read_scaling_loop(section& root, llm_spec& m, bool known) {
+  auto* s = root.table("scaling");
+  if (s == nullptr) return;
+  constexpr std::array<std::string_view, 3> modes{"off", "advise", "apply"};  // as in `autoscale_mode`
+  auto& loop = m.loop;
+  loop.mode =
+      static_cast<autoscale_mode>(s->choice("mode", modes, static_cast<size_t>(autoscale_mode::advise)));
+  read_bounds(*s, "prefill_low", "prefill_high", loop.prefill_low, loop.prefill_high);
+  read_bounds(*s, "decode_low", "decode_high", loop.decode_low, loop.decode_high);
+  loop.window = s->seconds("window_s", 0.1, 3600, 2);
+  loop.backlog = s->seconds("backlog_s", 0.1, 3600, 5);
+  loop.scale_down = s->seconds("scale_down_s", 0.1, 86'400, 2);
+  if (loop.mode != autoscale_mode::off && known && m.min_instances == m.max_instances)
+    s->refuse(
+        fmt::format("the model always has {} instances; lower min_instances, raise max_instances, or "
+                    "remove this table",
+                    m.max_instances));
+}
+
 }  // namespace
 
 void read_instances(section& s, llm_spec& m, std::optional<uint32_t> places) {
@@ -48,6 +75,8 @@ void read_instances(section& s, llm_spec& m, std::optional<uint32_t> places) {
   m.scales = std::ranges::any_of(keys, [&](const char* key) { return s.has(key); });
   if (!m.scales) {
     for (const auto* key : keys) s.unused(key);
+    s.unused("scaling",
+             "the model does not scale; give it min_instances or max_instances, or remove this table");
     m.instances = m.min_instances = m.max_instances = places.value_or(0);
     return;
   }
@@ -61,6 +90,7 @@ void read_instances(section& s, llm_spec& m, std::optional<uint32_t> places) {
   m.max_instances = read_instance_count(s, "max_instances", 1, std::max(places.value_or(1), 1u));
   const bool clear = s.owner().problem_count() == problems;
   if (clear && places) check_instances(s, m, *places);
+  read_scaling_loop(s, m, clear && places);
   if (m.min_instances == 0)
     m.cold_start = s.seconds("cold_start_s", 0.001, 3600, 30);
   else

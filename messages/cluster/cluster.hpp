@@ -98,11 +98,11 @@ struct policy_spec {
   uint32_t decision_log = 4096;  ///< requests per model in the decision log; 0: none
 };
 
-/// Use of the advice on how many GPUs the load needs.
+/// Use of the advice on how many GPUs, or instances of a language model, the load needs.
 enum class autoscale_mode : uint16_t {
   off,
   advise,  ///< in status and metrics
-  apply    ///< also by taking emulated devices out of service and putting them back
+  apply    ///< also carried out: for GPUs by taking emulated devices out of service and putting them back
 };
 
 struct autoscale_spec {
@@ -194,6 +194,17 @@ struct placer_spec {
 /// Data type of a language model's numbers on a device.
 enum class llm_type : uint16_t { f32, bf16, f16 };
 
+/// How a language model gets the number of instances that its load needs (policies/scaling/scale_rule.hpp).
+/// Bounds are fractions of what an instance can do.
+struct scaling_loop_spec {
+  autoscale_mode mode = autoscale_mode::off;
+  double prefill_low = 0.5, prefill_high = 0.7;  ///< of the prefill rate
+  double decode_low = 0.75, decode_high = 0.95;  ///< of KV cache and sequences
+  duration window = 2s;                          ///< over which arrivals are measured
+  duration backlog = 5s;                         ///< in which tokens that wait are to be prefilled
+  duration scale_down = 2s;                      ///< below the lower bounds, for one instance fewer
+};
+
 /// A language model with its adapters, and how its engines serve it. Its places are its `engine_spec`s; an
 /// instance is an engine that serves in one of them. A model that does not scale has one in each.
 struct llm_spec {
@@ -228,6 +239,7 @@ struct llm_spec {
   uint32_t min_instances = 0;         ///< that serve at least
   uint32_t max_instances = 0;         ///< that serve at most
   duration cold_start = 30s;  ///< with no instance, requests wait that long for one, then they are refused
+  scaling_loop_spec loop = {};
 };
 
 /// A place of a language model: one of its engines, which serves from the start if the model does not scale.

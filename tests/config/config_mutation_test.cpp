@@ -86,6 +86,10 @@ instances = 1
 min_instances = 0
 max_instances = 2
 cold_start_s = 5
+[llm.scaling]
+mode = "apply"
+prefill_high = 0.8
+scale_down_s = 1
 [scaling]
 copies = 1
 chunk_kb = 1024

@@ -221,3 +221,71 @@ TEST_CASE("scaling: a dump reads back to the same, and the hash depends on each 
   CHECK(cold == hash_of(with_places("instances = 0\ncold_start_s = 30")));
   CHECK(cold != hash_of(with_places("min_instances = 0\ncold_start_s = 31")));
 }
+
+TEST_CASE("scaling: a model has a scaling loop if it has the table, with defaults and units of its keys") {
+  CHECK(scaled(scales).loop.mode == autoscale_mode::off);
+  const auto usual = scaled("min_instances = 1\n[llm.scaling]").loop;
+  CHECK(usual.mode == autoscale_mode::advise);
+  CHECK(usual.prefill_low == 0.5);
+  CHECK(usual.prefill_high == 0.7);
+  CHECK(usual.decode_low == 0.75);
+  CHECK(usual.decode_high == 0.95);
+  CHECK(usual.window == 2s);
+  CHECK(usual.backlog == 5s);
+  CHECK(usual.scale_down == 2s);
+  const auto given = scaled(R"(min_instances = 1
+[llm.scaling]
+mode = "apply"
+prefill_low = 0.2
+prefill_high = 0.4
+decode_low = 0.3
+decode_high = 0.6
+window_s = 0.5
+backlog_s = 1
+scale_down_s = 0.3)")
+                         .loop;
+  CHECK(given.mode == autoscale_mode::apply);
+  CHECK(given.prefill_low == 0.2);
+  CHECK(given.prefill_high == 0.4);
+  CHECK(given.decode_low == 0.3);
+  CHECK(given.decode_high == 0.6);
+  CHECK(given.window == 500ms);
+  CHECK(given.backlog == 1s);
+  CHECK(given.scale_down == 300ms);
+}
+
+TEST_CASE("scaling: a loop that cannot work is refused with its place") {
+  const auto problem = [](const std::string& keys) {
+    return refusals(with_places("min_instances = 1\n[llm.scaling]\n" + keys));
+  };
+  CHECK(problem("mode = \"aply\"")
+            .starts_with("llm.scaling.mode: must be one of \"off\", \"advise\", \"apply\""));
+  CHECK(problem("prefill_low = 0.7") ==
+        "llm.scaling.prefill_low: must be less than prefill_high = 0.7, not 0.7");
+  CHECK(problem("decode_high = 0.5") ==
+        "llm.scaling.decode_low: must be less than decode_high = 0.5, not 0.75");
+  CHECK(problem("prefill_high = 1.5") == "llm.scaling.prefill_high: must be a fraction in 0.01..1, not 1.5");
+  CHECK(problem("scale_down_s = 0") == "llm.scaling.scale_down_s: must be seconds in 0.1..86400, not 0");
+  CHECK(problem("backlog_s = 0") == "llm.scaling.backlog_s: must be seconds in 0.1..3600, not 0");
+  CHECK(problem("window_s = 4000") == "llm.scaling.window_s: must be seconds in 0.1..3600, not 4000");
+  CHECK(problem("bounds = 1").starts_with("llm.scaling: unknown key 'bounds'"));
+  CHECK(
+      refusals(with_places("[llm.scaling]")) ==
+      "llm.scaling: the model does not scale; give it min_instances or max_instances, or remove this table");
+  CHECK(refusals(with_places("min_instances = 4\n[llm.scaling]")) ==
+        "llm.scaling: the model always has 4 instances; lower min_instances, raise max_instances, or remove "
+        "this table");
+  CHECK(listed(read(with_places("min_instances = 1\n[llm.scaling]\nprefill_low = 0.7")).problems)
+            .starts_with("cluster.toml:34:15: "));
+}
+
+TEST_CASE("scaling: a loop is in the dump and in the hash") {
+  const auto with_loop = read(with_places("min_instances = 1\n[llm.scaling]\nscale_down_s = 5"));
+  REQUIRE_MESSAGE(with_loop.ok(), listed(with_loop.problems));
+  const auto again = read_cluster_text(to_toml(with_loop.effective), "dump.toml", "/elsewhere");
+  CHECK(listed(again.problems) == "");
+  CHECK(again.spec.hash == with_loop.spec.hash);
+  CHECK(again.spec.llms.at(0).loop.scale_down == 5s);
+  CHECK(with_loop.spec.hash != read(with_places("min_instances = 1\n[llm.scaling]")).spec.hash);
+  CHECK(with_loop.spec.hash != read(with_places(scales)).spec.hash);
+}
