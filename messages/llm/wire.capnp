@@ -51,3 +51,7 @@ struct RouteEnds { model @0 :UInt32; requests @1 :List(UInt64); }
 struct Placement { id @0 :UInt64; version @1 :UInt32; to @2 :UInt32; why @3 :RouteReason; }
 struct Placements { model @0 :UInt32; requests @1 :List(Placement); }
 struct SequencesPreempted { model @0 :UInt32; engine @1 :UInt32; requests @2 :List(UInt64); }
+struct MeasuredLoad {
+  model @0 :UInt32; arrivingPerS @1 :Float64; waitingTokens @2 :UInt64; uncomputedTokens @3 :UInt64; kvTokens @4 :UInt64;
+  waiting @5 :UInt32; running @6 :UInt32; maxSequences @7 :UInt32; maxKvTokens @8 :UInt32; steps @9 :StepForecast;
+}

@@ -1,21 +1,23 @@
 // Messages of this subject that cross between nodes (rules: messages/wire/wire.hpp).
 #pragma once
 #include "messages/llm/generation.hpp"
+#include "messages/llm/measured_load.hpp"
 #include "messages/llm/routing.hpp"
 #include "messages/llm/sampling.hpp"
 
-#define TROUPE_LLM_MESSAGES(MESSAGE)           \
-  MESSAGE(29, generate, Generate)              \
-  MESSAGE(30, end_choice, EndChoice)           \
-  MESSAGE(31, generated, Generated)            \
-  MESSAGE(32, engine_status, EngineStatus)     \
-  MESSAGE(33, adapters_known, AdaptersKnown)   \
-  MESSAGE(34, change_adapter, ChangeAdapter)   \
-  MESSAGE(35, adapter_changed, AdapterChanged) \
-  MESSAGE(36, route, Route)                    \
-  MESSAGE(37, route_ends, RouteEnds)           \
-  MESSAGE(38, placements, Placements)          \
-  MESSAGE(39, sequences_preempted, SequencesPreempted)
+#define TROUPE_LLM_MESSAGES(MESSAGE)                   \
+  MESSAGE(29, generate, Generate)                      \
+  MESSAGE(30, end_choice, EndChoice)                   \
+  MESSAGE(31, generated, Generated)                    \
+  MESSAGE(32, engine_status, EngineStatus)             \
+  MESSAGE(33, adapters_known, AdaptersKnown)           \
+  MESSAGE(34, change_adapter, ChangeAdapter)           \
+  MESSAGE(35, adapter_changed, AdapterChanged)         \
+  MESSAGE(36, route, Route)                            \
+  MESSAGE(37, route_ends, RouteEnds)                   \
+  MESSAGE(38, placements, Placements)                  \
+  MESSAGE(39, sequences_preempted, SequencesPreempted) \
+  MESSAGE(48, measured_load, MeasuredLoad)
 
 #define TROUPE_LLM_PARTS(PART)               \
   PART(llm::token_bias, TokenBias)           \

@@ -128,6 +128,16 @@ void request_router::clear() {
   began_ = never;
 }
 
+request_router::sequence_load request_router::waiting_load() const {
+  sequence_load out;
+  for (const auto& place : waiting_) {
+    const auto& asked = requests_.at(std::get<request_id>(place)).asked;
+    out.sequences += asked.sequences;
+    out.tokens += asked.tokens;
+  }
+  return out;
+}
+
 request_router::place_in_queue request_router::place_of(const routed_request& r) {
   return {r.priority, queue_turn(r.arrival, r.due, r.started), r.id};
 }

@@ -80,6 +80,11 @@ class request_router {
     route_reason why = route_reason::placed;
     time_point since = never;  ///< it waits for an engine since then
   };
+  /// Sequences that go on, and their tokens.
+  struct sequence_load {
+    uint32_t sequences = 0;
+    uint64_t tokens = 0;
+  };
   struct counts {
     std::array<uint64_t, route_reason_count> moved{};  ///< by reason
     uint64_t refused = 0;
@@ -113,6 +118,8 @@ class request_router {
   const std::map<engine_id, engine>& engines() const { return engines_; }
   const std::map<request_id, request>& requests() const { return requests_; }
   size_t waiting() const { return waiting_.size(); }
+  /// Of requests that wait for an engine.
+  sequence_load waiting_load() const;
   /// A request waits, and an engine has to be started for it.
   bool wants_instance() const { return wants_instance_; }
   const counts& counted() const { return counts_; }
