@@ -14,6 +14,7 @@ llm_router::options router_options(const cluster_spec& cluster, llm_id model) {
   o.max_waiting = m.max_waiting;
   o.consolidate_every = m.consolidate_every;
   if (m.scales) o.cold_start = m.cold_start, o.pools = leader_candidates(cluster);
+  if (m.loop.mode != autoscale_mode::off) o.load_window = m.loop.window;
   return o;
 }
 

@@ -5,7 +5,8 @@
 namespace troupe {
 namespace {
 
-constexpr duration ask_interval = 100ms;  // between two requests for an instance
+constexpr duration ask_interval = 100ms;   // between two requests for an instance
+constexpr duration load_interval = 100ms;  // between two reports of the load
 
 request_router::options policy_options(const llm_router::options& o) {
   request_router::options out;
@@ -18,11 +19,18 @@ request_router::options policy_options(const llm_router::options& o) {
 }  // namespace
 
 llm_router::llm_router(address self, outbox& out, const options& o)
-    : actor(self, out), options_(o), requests_(policy_options(o), (*routing_policies().find(o.routing))()) {}
+    : actor(self, out), options_(o), requests_(policy_options(o), (*routing_policies().find(o.routing))()) {
+  if (o.load_window == duration{}) return;
+  load_.emplace(o.load_window);
+  report_load_at_ = long_ago;
+}
 
 void llm_router::on(envelope& e, time_point now) {
   dispatch(e.body, overloaded{
-                       [&](route& r) { requests_.on_route(e.from, r); },
+                       [&](route& r) {
+                         if (load_) load_->on_route(r, requests_.requests(), now);
+                         requests_.on_route(e.from, r);
+                       },
                        [&](route_ends& r) {
                          for (const auto id : r.requests) requests_.on_end(id, now);
                        },
@@ -45,6 +53,13 @@ void llm_router::on_node_down(const node_down& n) {
   requests_.lose_gateway(n.node);
   for (const auto& [id, node] : options_.engines)
     if (node == n.node) requests_.lose_engine(id);
+}
+
+void llm_router::report_load(time_point now) {
+  report_load_at_ = now + load_interval;
+  auto load = load_->measure(requests_, now);
+  load.model = options_.model;
+  for (const auto n : options_.pools) send(on_node(n, role::scale_planner), load);
 }
 
 void llm_router::on_time(time_point now) {
@@ -76,12 +91,13 @@ void llm_router::on_time(time_point now) {
     send(gateway, std::move(p));
   }
   for (auto& [gateway, d] : refused) send(gateway, std::move(d));
+  if (now >= report_load_at_) report_load(now);
 }
 
 time_point llm_router::next_wakeup() const {
   const bool consolidates = options_.consolidate_every > duration{} && !requests_.requests().empty();
   return std::min({consolidates ? consolidate_at_ : never, requests_.next_due(),
-                   requests_.wants_instance() ? ask_pools_at_ : never});
+                   requests_.wants_instance() ? ask_pools_at_ : never, report_load_at_});
 }
 
 }  // namespace troupe

@@ -3,6 +3,7 @@
 // request_router; its decisions go to the gateways as `placements` and `drops`.
 #pragma once
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "actors/runtime/actor.hpp"
 #include "messages/cluster/cluster.hpp"
 #include "messages/llm/commands.hpp"
+#include "policies/llm/load_meter.hpp"
 #include "policies/llm/request_router.hpp"
 
 namespace troupe {
@@ -27,6 +29,8 @@ class llm_router final : public actor {
     /// nodes start. Zero: it does not.
     duration cold_start{};
     std::vector<node_id> pools;
+    /// The scale planners on the same nodes get the load, with arrivals over this window. Zero: they do not.
+    duration load_window{};
   };
 
   llm_router(address self, outbox& out, const options& o);
@@ -39,6 +43,7 @@ class llm_router final : public actor {
 
  private:
   void on_node_down(const node_down& n);
+  void report_load(time_point now);
   llm_router_state describe() const;
   generation_list list(const list_generations& asked, time_point now) const;
 
@@ -47,6 +52,8 @@ class llm_router final : public actor {
   std::unordered_map<node_id, incarnation_id> incarnations_;  // of nodes that are up
   time_point consolidate_at_ = long_ago;
   time_point ask_pools_at_ = long_ago;  // again
+  std::optional<load_meter> load_;
+  time_point report_load_at_ = never;
 };
 
 }  // namespace troupe

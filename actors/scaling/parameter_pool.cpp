@@ -58,6 +58,7 @@ void parameter_pool::on(envelope& e, time_point now) {
                          for (auto& m : models_)
                            if (m.id == w.model && m.wanted == 0u) m.wanted = 1, changed_ = true;
                        },
+                       [&](order_instances& o) { on_planner(o, now); },
                        [&](node_up& n) {
                          nodes_up_.add(n);
                          std::erase(leaving_, n.node);
@@ -110,7 +111,10 @@ void parameter_pool::set_leading(bool leads, time_point now) {
   if (leads == leads_) return;
   leads_ = leads;
   leads_since_ = now;
-  for (auto& m : models_) m.wanted.reset();
+  for (auto& m : models_) {
+    m.wanted.reset();
+    tell_planner(m, {});
+  }
   pending_ = {};
   changed_ = true;
 }
@@ -238,6 +242,12 @@ void parameter_pool::reconcile(time_point now) {
   auto copies = plan_copies(v, targets(v, choice), rates_);
   if (planted(bug::two_successors) || planted(bug::busy_source) || planted(bug::drop_last_copy))
     plant_bugs(copies, v);
+  for (auto& m : models_) {
+    const auto starting = std::ranges::count_if(
+        choice.starting, [&](engine_id e) { return cluster_.engines[e.value].model == m.id; });
+    tell_planner(m, {m.id, true, *m.wanted, static_cast<uint32_t>(starting),
+                     std::ranges::count(choice.short_of_places, weights_of(m.id)) > 0});
+  }
   const auto stages = pending_.send(choice.orders);
   const auto sent = pending_.send(copies);
   placed_ += sent.places.size();
@@ -252,6 +262,14 @@ void parameter_pool::reconcile(time_point now) {
   for (const auto& [_, e] : engines_)
     if (e.stage == instance_stage::parked && e.parked_at + cluster_.scaling.park > now)
       again_at_ = std::min(again_at_, e.parked_at + cluster_.scaling.park);
+}
+
+/// Only changes, and only of models with a scaling loop.
+void parameter_pool::tell_planner(scaled& model, instances_known k) {
+  k.model = model.id;
+  if (cluster_.llms[model.id.value].loop.mode == autoscale_mode::off || k == model.told) return;
+  model.told = k;
+  send(on_node(self_.node, role::scale_planner), k);
 }
 
 /// An image with a problem that is old enough was left out of the view, so that it is placed again.

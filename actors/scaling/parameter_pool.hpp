@@ -46,6 +46,11 @@ class parameter_pool final : public actor {
     llm_id id;
     uint64_t bytes = 0;
     std::optional<uint32_t> wanted;  ///< instances; nothing: this leader does not know it yet
+    instances_known told = {};       ///< to the planner of the node
+  };
+  struct next_steps {
+    instance_choice instances;
+    copy_plan copies;
   };
 
   void on_status(const engine_status& s, time_point now);
@@ -65,8 +70,13 @@ class parameter_pool final : public actor {
   bool is_pending() const;
   void repeat_orders(time_point now);
   void send_orders(const std::vector<stage_order>& stages, const copy_plan& copies);
-  scaling_plan scale(const scale_model& order, time_point now);
-  scaling_plan describe(const instance_choice& c, const copy_plan& p) const;
+  /// If a model had this many instances.
+  next_steps plan(const scaled& model, uint32_t instances, time_point now) const;
+  void order(scaled& model, uint32_t instances);
+  scaling_plan scale(const scale_model& asked, time_point now);
+  void on_planner(const order_instances& o, time_point now);
+  void tell_planner(scaled& model, instances_known k);
+  scaling_plan describe(const next_steps& s) const;
   parameter_pool_state describe() const;
 
   const cluster_spec& cluster_;

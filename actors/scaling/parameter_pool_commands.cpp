@@ -10,26 +10,41 @@
 
 namespace troupe {
 
-scaling_plan parameter_pool::scale(const scale_model& order, time_point now) {
-  if (!leads_)
-    throw command_refused("scale_model: node '" + node_name(cluster_, self_.node) + "' is not the leader");
-  const auto refuse = [&](const std::string& why) { throw command_refused("scale_model: " + why); };
-  const auto file = std::ranges::find(cluster_.llms, order.model, &llm_spec::name);
-  if (file == cluster_.llms.end()) refuse(fmt::format("the cluster file has no [[llm]] '{}'", order.model));
-  const auto id = llm_id{static_cast<uint32_t>(file - cluster_.llms.begin())};
-  const auto m = std::ranges::find(models_, id, &scaled::id);
-  if (m == models_.end())
-    refuse(fmt::format("'{}' does not scale: give its [[llm]] the key instances", order.model));
-  if (order.instances < file->min_instances || order.instances > file->max_instances)
-    refuse(fmt::format("'{}' has {} to {} instances by min_instances and max_instances, not {}", order.model,
-                       file->min_instances, file->max_instances, order.instances));
-  if (!m->wanted || is_learning(now)) refuse("the leader does not know all nodes yet; try again in a second");
+parameter_pool::next_steps parameter_pool::plan(const scaled& model, uint32_t instances,
+                                                time_point now) const {
   auto v = pending_orders(pending_).expected(reported(now));
   std::erase_if(v.models, [](const auto& other) { return are_model_files(other.id); });
   for (auto& other : v.models)
-    if (other.id == weights_of(id)) other.wanted = order.instances;
-  const auto choice = choose_instances(v);
-  if (std::ranges::count(choice.short_of_places, weights_of(id)) > 0) {
+    if (other.id == weights_of(model.id)) other.wanted = instances;
+  auto choice = choose_instances(v);
+  auto copies = plan_copies(v, targets(v, choice), rates_);
+  return {std::move(choice), std::move(copies)};
+}
+
+void parameter_pool::order(scaled& model, uint32_t instances) {
+  spdlog::info("event=scale model={} instances={}", cluster_.llms[model.id.value].name, instances);
+  model.wanted = instances;
+  changed_ = true;
+  reconciled_at_ = long_ago;  // now
+}
+
+scaling_plan parameter_pool::scale(const scale_model& asked, time_point now) {
+  if (!leads_)
+    throw command_refused("scale_model: node '" + node_name(cluster_, self_.node) + "' is not the leader");
+  const auto refuse = [&](const std::string& why) { throw command_refused("scale_model: " + why); };
+  const auto file = std::ranges::find(cluster_.llms, asked.model, &llm_spec::name);
+  if (file == cluster_.llms.end()) refuse(fmt::format("the cluster file has no [[llm]] '{}'", asked.model));
+  const auto id = llm_id{static_cast<uint32_t>(file - cluster_.llms.begin())};
+  const auto m = std::ranges::find(models_, id, &scaled::id);
+  if (m == models_.end())
+    refuse(fmt::format("'{}' does not scale: give its [[llm]] the key instances", asked.model));
+  if (asked.instances < file->min_instances || asked.instances > file->max_instances)
+    refuse(fmt::format("'{}' has {} to {} instances by min_instances and max_instances, not {}", asked.model,
+                       file->min_instances, file->max_instances, asked.instances));
+  if (!m->wanted || is_learning(now)) refuse("the leader does not know all nodes yet; try again in a second");
+  const auto steps = plan(*m, asked.instances, now);
+  if (const auto& choice = steps.instances; std::ranges::count(choice.short_of_places, weights_of(id)) > 0) {
+    const auto v = pending_orders(pending_).expected(reported(now));
     const auto usable = std::ranges::count_if(v.places, [&](const auto& p) {
       const bool serves =
           p.stage == instance_stage::serving || std::ranges::count(choice.starting, p.engine) > 0;
@@ -38,19 +53,29 @@ scaling_plan parameter_pool::scale(const scale_model& order, time_point now) {
     refuse(
         fmt::format("only {} of the {} places of '{}' can serve: the others' nodes are away, full or cannot "
                     "load it",
-                    usable, engines_of(cluster_, id).size(), order.model));
+                    usable, engines_of(cluster_, id).size(), asked.model));
   }
-  const auto copies = plan_copies(v, targets(v, choice), rates_);
-  if (!order.dry_run) {
-    spdlog::info("event=scale model={} instances={}", order.model, order.instances);
-    m->wanted = order.instances;
-    changed_ = true;
-    reconciled_at_ = long_ago;  // now
-  }
-  return describe(choice, copies);
+  if (!asked.dry_run) order(*m, asked.instances);
+  return describe(steps);
 }
 
-scaling_plan parameter_pool::describe(const instance_choice& c, const copy_plan& p) const {
+/// Unlike an operator's, its order may ask for more instances than there are places: they start when places
+/// become free.
+void parameter_pool::on_planner(const order_instances& o, time_point now) {
+  const auto m = std::ranges::find(models_, o.model, &scaled::id);
+  if (m == models_.end()) return;
+  if (!leads_ || !m->wanted || is_learning(now)) {
+    m->told = {};  // so that the planner learns that nothing was ordered
+    return;
+  }
+  const auto steps = plan(*m, o.instances, now);
+  send(on_node(self_.node, role::scale_planner), instances_ordered{o.model, o.instances, describe(steps)});
+  if (!o.dry_run) order(*m, o.instances);
+}
+
+scaling_plan parameter_pool::describe(const next_steps& s) const {
+  const auto& c = s.instances;
+  const auto& p = s.copies;
   scaling_plan out;
   const auto finish_of = [&](node_id n, llm_id m) {
     for (const auto& place : p.places)

@@ -18,6 +18,7 @@ namespace troupe {
   ROLE(llm_router, 12)      \
   ROLE(llm_engine, 11)      \
   ROLE(parameter_pool, 13)  \
+  ROLE(scale_planner, 16)   \
   ROLE(parameter_shard, 14) \
   ROLE(chain_link, 15)      \
   ROLE(placer, 9)           \

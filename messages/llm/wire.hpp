@@ -17,7 +17,7 @@
   MESSAGE(37, route_ends, RouteEnds)                   \
   MESSAGE(38, placements, Placements)                  \
   MESSAGE(39, sequences_preempted, SequencesPreempted) \
-  MESSAGE(48, measured_load, MeasuredLoad)
+  MESSAGE(49, measured_load, MeasuredLoad)
 
 #define TROUPE_LLM_PARTS(PART)               \
   PART(llm::token_bias, TokenBias)           \

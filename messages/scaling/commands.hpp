@@ -7,6 +7,7 @@
 #include "messages/common/commands.hpp"
 #include "messages/common/ids.hpp"
 #include "messages/common/time.hpp"
+#include "messages/scaling/scaling_plan.hpp"
 
 namespace troupe {
 
@@ -67,23 +68,60 @@ struct scale_model {
   bool dry_run = false;  ///< only answer what would happen
   TROUPE_MESSAGE(scale_model, model, instances, dry_run)
 };
-struct predicted_instance {
-  uint32_t engine = 0;
-  std::string node;
-  double predicted_s = 0;  ///< until its weights have arrived, by the rates of links and disks; 0: they are
-                           ///< there, or there is no rate
-  TROUPE_MESSAGE(predicted_instance, engine, node, predicted_s)
+
+// Of a scale planner.
+
+struct resource_state {
+  std::string resource;    ///< prefill (tokens a second), kv (tokens) or sequences
+  double demand = 0;       ///< of all requests
+  double of_instance = 0;  ///< what one instance has; 0: not measured yet
+  double low = 0, high = 0;
+  uint32_t min = 0, max = 0;  ///< instances that the demand needs at the upper and at the lower bound
+  TROUPE_MESSAGE(resource_state, resource, demand, of_instance, low, high, min, max)
 };
-struct chain_state {
-  std::vector<std::string> nodes;  ///< each pulls from the one before it
-  TROUPE_MESSAGE(chain_state, nodes)
+struct model_scaling {
+  std::string model;
+  std::string mode;         ///< off, advise or apply
+  uint32_t ordered = 0;     ///< instances, as last ordered by anyone
+  uint32_t starting = 0;    ///< of these: they load, or wait for room or weights
+  uint32_t wanted = 0;      ///< by the load
+  bool wants_more = false;  ///< there are fewer places than instances ordered
+  std::string reason;  ///< of `wanted` (policies/scaling/scale_rule.hpp); empty: no load has been measured
+  double arriving_per_s = 0;    ///< tokens
+  uint64_t waiting_tokens = 0;  ///< to be prefilled
+  std::vector<resource_state> resources;
+  TROUPE_MESSAGE(model_scaling, model, mode, ordered, starting, wanted, wants_more, reason, arriving_per_s,
+                 waiting_tokens, resources)
 };
-struct scaling_plan {
-  std::vector<predicted_instance> starts;  ///< engines that will serve
-  std::vector<uint32_t> stops;             ///< engines that will drain
-  std::vector<chain_state> chains;
-  std::vector<std::string> reads;  ///< nodes that read the checkpoint, because nobody has the weights
-  TROUPE_MESSAGE(scaling_plan, starts, stops, chains, reads)
+struct scale_planner_state {
+  bool leads = false;                 ///< its node is the leader; else it only listens
+  std::vector<model_scaling> models;  ///< that have an [llm.scaling]
+  TROUPE_MESSAGE(scale_planner_state, leads, models)
+};
+
+struct explain_scaling {
+  static constexpr const char* about = "the latest decisions on numbers of instances, the newest first";
+  uint32_t limit = 10;
+  std::string model;  ///< empty: all
+  TROUPE_MESSAGE(explain_scaling, limit, model)
+};
+struct scaling_decision {
+  std::string model;
+  duration age{};
+  bool applied = false;  ///< false: advice
+  uint32_t from = 0, to = 0;
+  std::string reason;           ///< above or below
+  uint32_t min = 0, max = 0;    ///< instances that the load needs, within min_instances and max_instances
+  double arriving_per_s = 0;    ///< tokens
+  uint64_t waiting_tokens = 0;  ///< to be prefilled
+  std::vector<resource_state> resources;
+  scaling_plan plan;
+  TROUPE_MESSAGE(scaling_decision, model, age, applied, from, to, reason, min, max, arriving_per_s,
+                 waiting_tokens, resources, plan)
+};
+struct scaling_story {
+  std::vector<scaling_decision> decisions;
+  TROUPE_MESSAGE(scaling_story, decisions)
 };
 
 // Of a parameter shard.
@@ -117,6 +155,8 @@ struct chain_link_state {
 
 using parameter_pool_commands =
     type_list<exchange<get_state, parameter_pool_state>, exchange<scale_model, scaling_plan>>;
+using scale_planner_commands =
+    type_list<exchange<get_state, scale_planner_state>, exchange<explain_scaling, scaling_story>>;
 using parameter_shard_commands = type_list<exchange<get_state, parameter_shard_state>>;
 using chain_link_commands = type_list<exchange<get_state, chain_link_state>>;
 

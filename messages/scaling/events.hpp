@@ -4,6 +4,7 @@
 
 #include "messages/common/ids.hpp"
 #include "messages/common/message.hpp"
+#include "messages/scaling/scaling_plan.hpp"
 
 namespace troupe {
 
@@ -54,7 +55,35 @@ struct files_settled {
   TROUPE_MESSAGE(files_settled, model)
 };
 
-using scaling_events =
-    type_list<begin_link, end_link, link_changed, rate_measured, images_changed, files_settled>;
+/// parameter_pool → scale_planner: the instances of a model with a scaling loop, after changes.
+struct instances_known {
+  llm_id model;
+  bool known = false;       ///< false: its node does not lead, or does not know yet what there is
+  uint32_t ordered = 0;     ///< instances, as last ordered by anyone
+  uint32_t starting = 0;    ///< of these: they load, or wait for room or weights
+  bool wants_more = false;  ///< there are fewer places for them
+  TROUPE_MESSAGE(instances_known, model, known, ordered, starting, wants_more)
+  bool operator==(const instances_known&) const = default;
+};
+
+/// scale_planner → parameter_pool: give the model this many instances. Answered with `instances_ordered`,
+/// unless its node does not lead, and then with `instances_known`.
+struct order_instances {
+  llm_id model;
+  uint32_t instances = 0;
+  bool dry_run = false;  ///< only answer what would happen
+  TROUPE_MESSAGE(order_instances, model, instances, dry_run)
+};
+
+/// parameter_pool → scale_planner.
+struct instances_ordered {
+  llm_id model;
+  uint32_t instances = 0;
+  scaling_plan plan;
+  TROUPE_MESSAGE(instances_ordered, model, instances, plan)
+};
+
+using scaling_events = type_list<begin_link, end_link, link_changed, rate_measured, images_changed,
+                                 files_settled, instances_known, order_instances, instances_ordered>;
 
 }  // namespace troupe

@@ -8,20 +8,21 @@ using namespace troupe::test;
 namespace {
 
 struct router_stage : stage<llm_router> {
-  explicit router_stage(duration consolidate_every = {}, duration cold_start = {})
-      : stage(the_router, options(consolidate_every, cold_start)) {
+  explicit router_stage(duration consolidate_every = {}, duration cold_start = {}, duration load_window = {})
+      : stage(the_router, options(consolidate_every, cold_start, load_window)) {
     deliver(node_up{gateway_node, {11}});
     deliver(node_up{worker_node, {12}});
     deliver(node_up{other_node, {13}});
     for (uint32_t i = 0; i < 2; ++i) say(i);
   }
-  static llm_router::options options(duration consolidate_every, duration cold_start) {
+  static llm_router::options options(duration consolidate_every, duration cold_start, duration load_window) {
     llm_router::options o;
     o.name = "m";
     o.routing = "least_loaded";
     o.engines = {{{0}, worker_node}, {{1}, other_node}};
     o.consolidate_every = consolidate_every;
     o.cold_start = cold_start;
+    o.load_window = load_window;
     if (cold_start > duration{}) o.pools = {scheduler_node, worker_node};
     return o;
   }
@@ -167,4 +168,27 @@ TEST_CASE("llm router: requests of an engine that drains migrate") {
   CHECK(moved[0].to == engine_id{1});
   CHECK(moved[0].why == route_reason::drained);
   CHECK(s.out.silent());
+}
+
+TEST_CASE("llm router: it reports the load of its model to every scale planner, ten times a second") {
+  router_stage s({}, 1s, 2s);
+  s.run_until(s.now + 1s);
+  s.out.forget();
+  for (uint64_t id = 1; id <= 10; ++id) s.add(id);  // eight find a place
+  s.run_until(s.now + 1s);
+  const auto reports = s.out.take_addressed<measured_load>();
+  REQUIRE(reports.size() == 20);
+  CHECK(reports[18].first == address{scheduler_node, {}, role::scale_planner, 0});
+  CHECK(reports[19].first == address{worker_node, {}, role::scale_planner, 0});
+  CHECK(reports[19].second.arriving_per_s == doctest::Approx(50));
+  CHECK(reports[19].second.waiting == 2);
+  CHECK(reports[19].second.waiting_tokens == 20);
+  CHECK(reports[19].second.max_sequences == 4);
+}
+
+TEST_CASE("llm router: without a scaling loop it reports no load") {
+  router_stage s({}, 1s);
+  s.add(1);
+  s.run_until(s.now + 1s);
+  CHECK(s.out.take<measured_load>().empty());
 }

@@ -340,3 +340,84 @@ TEST_CASE(
   s.bring_up(2);  // it has measured nothing yet
   CHECK(s.state().links.size() == 1);
 }
+
+TEST_CASE(
+    "parameter pool: the scale planner of its node learns the instances of a model, and their changes") {
+  pool_stage s(true);
+  s.cluster.llms[0].loop.mode = autoscale_mode::apply;
+  s.deliver(node_up{scheduler_node, {10}});
+  for (uint32_t n = 1; n <= 4; ++n) s.bring_up(n);
+  CHECK(s.out.take<instances_known>().empty());
+  s.lead(1);
+  s.run(20ms);
+  const auto begun = s.out.take_addressed<instances_known>();
+  REQUIRE(!begun.empty());
+  CHECK(begun.back().first == address{scheduler_node, {}, role::scale_planner, 0});
+  CHECK(begun.back().second == instances_known{{0}, true, 2, 2, false});
+  s.run(1s);
+  const auto served = s.out.take<instances_known>();
+  REQUIRE(!served.empty());
+  CHECK(served.back() == instances_known{{0}, true, 2, 0, false});
+  s.run(10s);
+  CHECK(s.out.take<instances_known>().empty());
+  s.deliver(leadership{{2}, pool_standby, {20}});
+  CHECK_FALSE(s.out.one<instances_known>().known);
+}
+
+TEST_CASE("parameter pool: an order of the scale planner is carried out and answered with its plan") {
+  pool_stage s;
+  s.cluster.llms[0].loop.mode = autoscale_mode::apply;
+  s.start();
+  s.run(1s);
+  s.out.forget();
+  s.deliver(order_instances{{0}, 3, true});
+  const auto dry = s.out.one<instances_ordered>();
+  CHECK(dry.instances == 3);
+  REQUIRE(dry.plan.starts.size() == 1);
+  CHECK(dry.plan.starts[0].node == "c");
+  s.run(1s);
+  CHECK(s.serving() == 2);
+  s.deliver(order_instances{{0}, 3, false});
+  CHECK(s.out.one<instances_ordered>().plan.chains.size() == 1);
+  s.run(1s);
+  CHECK(s.serving() == 3);
+  CHECK(s.out.take<instances_known>().back().ordered == 3);
+  s.deliver(order_instances{{1}, 3, false});  // it does not scale
+  CHECK(s.out.take<instances_ordered>().empty());
+}
+
+TEST_CASE("parameter pool: instances without a place are wanted, and start when there is one") {
+  pool_stage s;
+  s.cluster.llms[0].loop.mode = autoscale_mode::apply;
+  s.start();
+  s.run(1s);
+  s.kill(4);
+  s.run(1s);
+  s.out.forget();
+  s.deliver(order_instances{{0}, 4, false});
+  s.run(1s);
+  CHECK(s.serving() == 3);
+  CHECK(s.out.take<instances_known>().back() == instances_known{{0}, true, 4, 0, true});
+  s.bring_up(4);
+  s.run(1s);
+  CHECK(s.serving() == 4);
+  CHECK(s.out.take<instances_known>().back() == instances_known{{0}, true, 4, 0, false});
+}
+
+TEST_CASE("parameter pool: a planner whose order is ignored learns the number again") {
+  pool_stage s(true);
+  s.cluster.llms[0].loop.mode = autoscale_mode::apply;
+  s.deliver(node_up{scheduler_node, {10}});
+  for (uint32_t n = 1; n <= 4; ++n) s.bring_up(n);
+  s.lead(1);
+  s.run(1s);
+  s.out.forget();
+  s.deliver(leadership{{2}, scheduler_node, {10}});  // shards have not heard of this term
+  s.deliver(order_instances{{0}, 4, false});
+  CHECK(s.out.take<instances_ordered>().empty());
+  s.term = 2;
+  s.run(1s);
+  const auto told = s.out.take<instances_known>();
+  REQUIRE(!told.empty());
+  CHECK(told.back().ordered == 2);
+}
