@@ -82,6 +82,16 @@ TEST_CASE("scaling: the invariants detect weights that travel twice over one lin
 TEST_CASE("scaling: the invariants detect a source whose link is busy with another model") {
   CHECK(breaks_run_of_two_models(bug::busy_source, "plan"));
 }
+TEST_CASE("scaling: the invariants detect a scale planner that forgets the instances that load") {
+  const auto breaks = [](bug b) {
+    planted_bug = b;
+    const auto r = run(with_loops(scaling_cluster()), burst_workload(40), {.seed = 1});
+    planted_bug = bug::none;
+    return std::ranges::any_of(r.violations, [](const auto& v) { return v.check == "scaling"; });
+  };
+  CHECK_FALSE(breaks(bug::none));
+  CHECK(breaks(bug::uncounted_loading));
+}
 TEST_CASE("scaling: the invariants detect a shard that obeys a former leader") {
   auto c = with_standby(two_scaling_models(1));
   c.links[0].gbit_per_s = 0.02;  // orders are given, and repeated, while leaders change

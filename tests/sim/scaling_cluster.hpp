@@ -26,6 +26,27 @@ inline cluster_spec scaling_cluster(uint32_t copies = 1) {
   return c;
 }
 
+/// The same cluster, whose models get the number of instances that their load needs.
+inline cluster_spec with_loops(cluster_spec c) {
+  for (auto& m : c.llms) {
+    m.loop.mode = autoscale_mode::apply;
+    m.loop.window = 200ms;
+    m.loop.backlog = 500ms;
+    m.loop.scale_down = 200ms;
+  }
+  return c;
+}
+
+/// Requests at equal distances: `rate` a second, five times as many in the second half of the first second.
+inline workload_spec burst_workload(double rate, double burst = 5) {
+  workload_spec w;
+  w.length = 4s;
+  w.clocks = {3h, 50};
+  for (double at = 0; at < 3; at += 1 / (at < 0.5 || at >= 1 ? rate : burst * rate))
+    w.llm_trace.push_back({from_ms(1000 * at), 20, 30});
+  return w;
+}
+
 /// Two such models on five workers, so that their transfers meet.
 inline cluster_spec two_scaling_models(uint32_t copies = 2) {
   auto c = scaling_cluster(copies);

@@ -152,6 +152,7 @@ void world::state::drain() {
 
 void world::state::check_end() {
   check_instances();
+  check_scaling();
   check_ledgers();
   for (uint32_t i = 0; i < nodes.size(); ++i) {
     auto* runtime = runtime_of(node_id{i});

@@ -67,8 +67,9 @@ struct world_result {
   uint64_t old_orders = 0;           ///< of former leaders, which reached parameter shards
   scaling_times scaling;             ///< of the orders in the options
   std::vector<llm_operator::scale_answer> scale_answers;
-  parameter_pool_state pool;                 ///< the leader's, at the end
-  std::vector<llm_engine_state> engines;     ///< at the end; the initial state if its node is down
+  parameter_pool_state pool;                        ///< the leader's, at the end
+  std::vector<scaling_decision> scaling_decisions;  ///< by planner, the newest first
+  std::vector<llm_engine_state> engines;            ///< at the end; the initial state if its node is down
   std::vector<llm_router_state> routers;     ///< at the end, by language model: of the most active router
   std::vector<incarnation_id> incarnations;  ///< the latest of each node, at the end; counted from 1
   size_t terms = 0;                          ///< number of terms that workers heard of

@@ -84,6 +84,8 @@ struct world::state final : device_watch {
   /// Runs until every model has the instances that are wanted, or for some seconds at most. Without effect
   /// if some nodes have died for good.
   void check_instances();
+  /// The decisions of scale planners.
+  void check_scaling();
   bool learn_pool();
   std::string problem_with_instances() const;
   /// An actor's reply; not `ok` without one.

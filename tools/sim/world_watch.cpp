@@ -6,7 +6,9 @@
 #include <optional>
 #include <variant>
 
+#include "messages/common/json_text.hpp"
 #include "tools/common/decision_story.hpp"
+#include "tools/sim/scaling_check.hpp"
 #include "tools/sim/world_state.hpp"
 
 namespace troupe::sim {
@@ -167,6 +169,18 @@ void world::state::check_instances() {
     problem = known ? problem_with_instances() : "no node leads";
   } while (!problem.empty() && time.now() < give_up);
   if (!problem.empty()) checks.broken.add("instances", problem);
+}
+
+void world::state::check_scaling() {
+  for (const auto n : leader_candidates(cluster)) {
+    const auto reply = ask({n, {}, role::scale_planner, 0}, explain_scaling::type_name,
+                           json_text(to_json(explain_scaling{longest_list, {}})));
+    if (!reply.ok) continue;
+    auto made = from_json<scaling_story>(nlohmann::json::parse(reply.body)).decisions;
+    if (const auto problem = problem_with(made, cluster); !problem.empty())
+      checks.broken.add("scaling", problem);
+    std::ranges::move(made, std::back_inserter(result.scaling_decisions));
+  }
 }
 
 /// False: no node leads.
