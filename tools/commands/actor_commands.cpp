@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "messages/common/commands.hpp"
 #include "tools/commands/ask_actor.hpp"
 #include "tools/commands/cluster_trace.hpp"
 #include "tools/commands/command_line.hpp"
@@ -10,6 +11,7 @@
 #include "tools/commands/scale.hpp"
 #include "tools/commands/top.hpp"
 #include "tools/commands/why.hpp"
+#include "tools/commands/why_scaling.hpp"
 
 namespace troupe {
 namespace {
@@ -143,17 +145,26 @@ void add_why(CLI::App& app, cli_job& chosen) {
   struct arguments {
     std::string file;
     why_options why;
+    uint32_t scale = 0;
   };
   auto a = std::make_shared<arguments>();
-  auto* sub = add_subcommand(app, "why", "Explain the decisions about a request: rules and numbers",
+  auto* sub = add_subcommand(app, "why",
+                             "Explain the decisions about a request, or on numbers of instances (--scale)",
                              "troupe why examples/quickstart/cluster.toml 281479271677953");
   sub->add_option("file", a->file, "Cluster file")->required();
-  sub->add_option("request", a->why.request, "Request id: the header Troupe-Request-Id of the response")
-      ->required();
-  sub->add_option("--model", a->why.model, "Ask only the queue of this model");
+  auto* what = sub->add_option_group("what");
+  what->add_option("request", a->why.request, "Request id: the header Troupe-Request-Id of the response");
+  what->add_option("--scale", a->scale, "Instead: the latest N decisions on numbers of instances")
+      ->check(whole_in(1, longest_list));
+  what->require_option(1);
+  sub->add_option("--model", a->why.model, "Only of this model");
   sub->add_flag("--json", a->why.json, "Print one JSON document");
   sub->callback([a, &chosen] {
-    chosen = [a] { return with_cluster(a->file, [&](const cluster_spec& c) { return why(c, a->why); }); };
+    chosen = [a] {
+      return with_cluster(a->file, [&](const cluster_spec& c) {
+        return a->scale > 0 ? why_scaling(c, {a->scale, a->why.model, a->why.json}) : why(c, a->why);
+      });
+    };
   });
 }
 

@@ -76,6 +76,12 @@ progress progress_of(const parameter_pool_state& s, const std::string& model) {
   return p;
 }
 
+/// The scaling loop has not ordered another number since.
+bool still_wanted(const parameter_pool_state& s, const scale_options& options) {
+  const auto known = std::ranges::find(s.wanted, options.model, &wanted_instances::model);
+  return known == s.wanted.end() || known->instances == options.instances;
+}
+
 void print_scaling(const nlohmann::json& doc) {
   for (const auto& c : doc["chains"])
     fmt::print("chain   {}\n", fmt::join(c.get<std::vector<std::string>>(), " -> "));
@@ -130,6 +136,7 @@ int scale_instances(const cluster_spec& cluster, const scale_options& options) {
   const auto give_up = began + from_ms(1e3 * options.wait_s);
   while (!reached) {
     const auto now = pool.state();
+    if (now && file->loop.mode == autoscale_mode::apply && !still_wanted(*now, options)) break;
     if (now) {
       const auto p = progress_of(*now, options.model);
       reached = p.serving == options.instances && p.others == 0 && !p.copying;
@@ -145,8 +152,12 @@ int scale_instances(const cluster_spec& cluster, const scale_options& options) {
   } else {
     print_scaling(doc);
     if (!reached)
-      report("troupe: {} does not have {} instances after {} s; `troupe parameters` shows what is missing",
-             options.model, options.instances, options.wait_s);
+      report(
+          "troupe: {} does not have {} instances after {:.1f} s; `troupe parameters` shows what is missing{}",
+          options.model, options.instances, to_seconds(time.now() - began),
+          file->loop.mode == autoscale_mode::apply
+              ? ", and `troupe why --scale 1` what its scaling loop ordered"
+              : "");
     else if (doc.contains("took_s"))
       fmt::print("{} has {} instances after {:.3f} s, {} bytes pulled\n", options.model, options.instances,
                  doc["took_s"].get<double>(), doc["pulled_bytes"].get<uint64_t>());

@@ -114,6 +114,10 @@ void print_table(const cluster_spec& cluster, const nlohmann::json& doc) {
   fmt::print("\n{:<28} {}\n", "instance", "stage");
   for (const auto& i : doc["instances"])
     fmt::print("{:<28} {}\n", i["name"].get<std::string>(), i["stage"].get<std::string>());
+  for (const auto& m : doc["scaling"])
+    fmt::print("\nthe load of {} needs {} instances ({}){}\n", m["model"].get<std::string>(),
+               m["wanted"].get<uint32_t>(), m["applied"].get<bool>() ? "applied" : "not applied",
+               m["wants_more"].get<bool>() ? "; there are fewer places" : "");
 }
 
 }  // namespace
@@ -142,6 +146,22 @@ nlohmann::json autoscale_of(const cluster_spec& cluster, const nlohmann::json& n
           {"applied", cluster.autoscale.mode == autoscale_mode::apply}};
 }
 
+/// By the metrics of the leader: what the load of each model with a scaling loop asks for.
+nlohmann::json scaling_of(const cluster_spec& cluster, const nlohmann::json& nodes) {
+  auto out = nlohmann::json::array();
+  for (const auto& m : cluster.llms) {
+    if (m.loop.mode == autoscale_mode::off) continue;
+    for (const auto& n : nodes)
+      if (tells(n, "troupe_scaling_wanted"))
+        out.push_back(
+            {{"model", m.name},
+             {"wanted", static_cast<uint32_t>(value_of(n, "troupe_scaling_wanted", {{"model", m.name}}))},
+             {"wants_more", value_of(n, "troupe_scaling_wants_more", {{"model", m.name}}) > 0},
+             {"applied", m.loop.mode == autoscale_mode::apply}});
+  }
+  return out;
+}
+
 nlohmann::json document(console_client& consoles, const cluster_spec& cluster) {
   nlohmann::json doc;
   doc["cluster"] = cluster.name;
@@ -156,6 +176,7 @@ nlohmann::json document(console_client& consoles, const cluster_spec& cluster) {
   if (scales_models(cluster)) {
     const auto pool = leading_pool(cluster, consoles).state();
     doc["instances"] = pool ? instances_of(*pool) : nlohmann::json::array();
+    doc["scaling"] = scaling_of(cluster, doc["nodes"]);
   }
   doc["ready"] = good;
   doc["autoscale"] = autoscale_of(cluster, doc["nodes"]);
