@@ -24,8 +24,9 @@ namespace {
 namespace network = caf::io::network;
 using session_ptr = std::unique_ptr<tls_session>;
 
-/// Timeouts of an outgoing connection and of its handshake. They should be below `node_timeout_ms`: a host
-/// that is cut off or frozen delays the dialling of all others, and the end of this process, by them.
+/// Timeouts of an outgoing connection, for each address of its host, and of its handshake. They should be
+/// below `node_timeout_ms`: a host that is cut off or frozen delays the dialling of all others, and the end
+/// of this process, by them.
 constexpr duration connect_limit = 2s, handshake_limit = 2s;
 
 /// Listens at the control port. With TLS, CAF gets a connection only after its handshake.

@@ -45,8 +45,8 @@ class parameter_pool final : public actor {
   struct scaled {
     llm_id id;
     uint64_t bytes = 0;
-    std::optional<uint32_t> wanted;  ///< instances; nothing: this leader does not know it yet
-    instances_known told = {};       ///< to the planner of the node
+    std::optional<uint32_t> wanted;            ///< instances; nothing: this leader does not know it yet
+    std::optional<instances_known> told = {};  ///< to the planner of the node
   };
   struct next_steps {
     instance_choice instances;

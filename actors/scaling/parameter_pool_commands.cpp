@@ -65,7 +65,7 @@ void parameter_pool::on_planner(const order_instances& o, time_point now) {
   const auto m = std::ranges::find(models_, o.model, &scaled::id);
   if (m == models_.end()) return;
   if (!leads_ || !m->wanted || is_learning(now)) {
-    m->told = {};  // so that the planner learns that nothing was ordered
+    m->told.reset();  // so that the planner learns that nothing was ordered
     return;
   }
   const auto steps = plan(*m, o.instances, now);

@@ -40,7 +40,7 @@ void scale_planner::on(envelope& e, time_point now) {
                        [&](node_down& n) { nodes_up_.remove(n); },
                        [&](new_incarnation&) {
                          nodes_up_.clear();
-                         for (auto& m : models_) m.wanted.reset();
+                         for (auto& m : models_) m.forget();
                        },
                    });
 }
@@ -75,7 +75,7 @@ void scale_planner::learn(const instances_known& k, time_point now) {
       m->spec.loop.mode == autoscale_mode::advise && m->instances.known && k.ordered == m->instances.ordered;
   m->instances = k;
   if (!k.known)
-    m->wanted.reset();
+    m->forget();
   else if (!m->wanted || !as_before)
     m->wanted = k.ordered;
 }

@@ -44,6 +44,12 @@ class scale_planner final : public actor {
     std::optional<scale_reason> reason;  ///< of the latest decision
     bool fresh = false;                  ///< a load has arrived
     uint64_t more = 0, fewer = 0;        ///< decisions
+
+    /// This planner does not decide until the number of instances is known again.
+    void forget() {
+      wanted.reset();
+      rule.forget();
+    }
   };
   struct decided {
     time_point at;

@@ -7,6 +7,9 @@ namespace {
 
 constexpr uint32_t load_buckets = 20;  // of a window
 
+/// Of an engine's report, which may have any value.
+double fraction(float reported) { return reported > 0 ? std::min<double>(reported, 1) : 0; }
+
 }  // namespace
 
 load_meter::load_meter(duration window) : window_(window), arrivals_(window / load_buckets, load_buckets) {}
@@ -31,7 +34,7 @@ measured_load load_meter::measure(const request_router& router, time_point now) 
     if (!e.up) continue;
     const auto& s = e.said;
     out.uncomputed_tokens += s.uncomputed_tokens;
-    out.kv_tokens += static_cast<uint64_t>(static_cast<double>(s.kv_used) * s.kv_tokens + 0.5);
+    out.kv_tokens += static_cast<uint64_t>(fraction(s.kv_used) * s.kv_tokens + 0.5);
     out.waiting += s.waiting;
     out.running += s.running;
     if (!s.ready) continue;

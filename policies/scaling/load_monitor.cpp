@@ -30,8 +30,9 @@ void load_monitor::learn_loading(bool any, time_point now) {
 }
 
 std::array<resource_load, instance_resource_count> load_monitor::loads(time_point now) const {
-  const auto loads_for = loading_since_ ? now - *loading_since_ : duration{};
-  const auto backlog = to_seconds(std::max({loop_.backlog, loading_time_, loads_for}));
+  constexpr duration longest = 60s;  // an instance may wait for room, or for weights
+  const auto loads_for = std::max(loading_time_, loading_since_ ? now - *loading_since_ : duration{});
+  const auto backlog = to_seconds(std::max(loop_.backlog, std::min(loads_for, longest)));
   const auto number = [](auto n) { return static_cast<double>(n); };
   const scale_bounds prefill{loop_.prefill_low, loop_.prefill_high};
   const scale_bounds decode{loop_.decode_low, loop_.decode_high};

@@ -35,9 +35,11 @@ scale_rule::decision scale_rule::decide(time_point now, std::span<const resource
                                         uint32_t ordered) {
   if (ordered != ordered_) {
     ordered_ = ordered;
+    most_arriving_ = 0;
     went_down_ = false;
     below_since_ = never;
   }
+  most_arriving_ = std::max(most_arriving_, arriving);
   instance_range needed;
   bool all_measured = true;
   for (const auto& l : loads) {
@@ -49,15 +51,16 @@ scale_rule::decision scale_rule::decide(time_point now, std::span<const resource
     return std::clamp(n, parameters_.min_instances, parameters_.max_instances);
   };
   const decision d{ordered, {limited(needed.min), limited(needed.max)}, scale_reason::enough};
-  if (d.needed.min > ordered) return more(d, arriving);
+  if (d.needed.min > ordered) return more(d);
   if (all_measured && d.needed.max < ordered) return fewer(d, now, arriving);
   below_since_ = never;
   return {ordered, d.needed, all_measured ? scale_reason::enough : scale_reason::unmeasured};
 }
 
-scale_rule::decision scale_rule::more(const decision& d, double arriving) {
-  if (went_down_) too_few_ = {d.instances, arriving};
+scale_rule::decision scale_rule::more(const decision& d) {
+  if (went_down_) too_few_ = {d.instances, most_arriving_};
   ordered_ = (d.needed.min + d.needed.max + 1) / 2;
+  most_arriving_ = 0;
   went_down_ = false;
   below_since_ = never;
   return {*ordered_, d.needed, scale_reason::above};
@@ -68,6 +71,7 @@ scale_rule::decision scale_rule::fewer(const decision& d, time_point now, double
   if (proved_too_few(d.instances - 1, arriving)) return {d.instances, d.needed, scale_reason::too_few};
   if (now < below_since_ + parameters_.down_after) return {d.instances, d.needed, scale_reason::below_soon};
   ordered_ = d.instances - 1;
+  most_arriving_ = 0;
   went_down_ = true;
   below_since_ = now;
   return {*ordered_, d.needed, scale_reason::below};

@@ -51,7 +51,7 @@ std::string_view to_string(scale_reason r);
 /// - Instances that are ordered count, whether they serve, load or wait for room. So a load that persists
 ///   while they load causes no second order.
 /// - A number that the rule went down to, and that proved too few, is not returned to while the arrivals are
-///   above nine tenths of what they were then. So wrong rates of instances cause no oscillation.
+///   above nine tenths of the most that it had. So wrong rates of instances cause no oscillation.
 class scale_rule {
  public:
   struct parameters {
@@ -69,6 +69,8 @@ class scale_rule {
   /// Call it several times in `down_after`. `arriving`: tokens that arrive a second. `ordered`: instances, as
   /// last ordered by anyone.
   decision decide(time_point now, std::span<const resource_load> loads, double arriving, uint32_t ordered);
+  /// The loads since the last call are unknown: nothing that was learnt from them holds.
+  void forget() { *this = scale_rule(parameters_); }
 
  private:
   struct proof {
@@ -77,12 +79,13 @@ class scale_rule {
   };
 
   bool proved_too_few(uint32_t instances, double arriving) const;
-  decision more(const decision& d, double arriving);
+  decision more(const decision& d);
   decision fewer(const decision& d, time_point now, double arriving);
 
-  const parameters parameters_;
+  parameters parameters_;
   std::optional<uint32_t> ordered_;
-  bool went_down_ = false;  ///< the rule itself, to `ordered_`
+  double most_arriving_ = 0;  ///< since this number was ordered
+  bool went_down_ = false;    ///< the rule itself, to `ordered_`
   time_point below_since_ = never;
   std::optional<proof> too_few_;
 };

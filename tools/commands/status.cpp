@@ -46,9 +46,9 @@ std::string engine_of(const nlohmann::json& doc, const std::string& model) {
   return "-";
 }
 
-bool tells(const nlohmann::json& node, const std::string& name) {
+bool tells(const nlohmann::json& node, const std::string& name, const std::string& model = {}) {
   for (const auto& m : node.value("metrics", nlohmann::json::array()))
-    if (m["name"] == name) return true;
+    if (m["name"] == name && (model.empty() || m["labels"].value("model", "") == model)) return true;
   return false;
 }
 
@@ -152,7 +152,7 @@ nlohmann::json scaling_of(const cluster_spec& cluster, const nlohmann::json& nod
   for (const auto& m : cluster.llms) {
     if (m.loop.mode == autoscale_mode::off) continue;
     for (const auto& n : nodes)
-      if (tells(n, "troupe_scaling_wanted"))
+      if (tells(n, "troupe_scaling_wanted", m.name))
         out.push_back(
             {{"model", m.name},
              {"wanted", static_cast<uint32_t>(value_of(n, "troupe_scaling_wanted", {{"model", m.name}}))},

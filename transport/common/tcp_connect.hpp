@@ -19,6 +19,7 @@ using on_tcp_socket = std::function<bool(int socket)>;
 
 /// Connects to the addresses of `host` one after another, each for at most `limit`: the kernel itself would
 /// try for minutes if packets are lost on the way. Blocks the calling thread; name resolution comes on top.
+/// `refused` counts the addresses that can be tried from this machine.
 tcp_connection connect_tcp(
     const std::string& host, uint16_t port, duration limit,
     const on_tcp_socket& watch = [](int) { return true; });

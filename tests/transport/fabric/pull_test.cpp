@@ -5,8 +5,11 @@
 #include <atomic>
 #include <cstring>
 #include <future>
+#include <iterator>
+#include <span>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/transport/fabric/fabric_side.hpp"
@@ -67,6 +70,31 @@ TEST_CASE("pulls copy the peer's region, over every path and many at a time") {
     CHECK(us.pull(32u << 20, into) == pull_status::refused);
     CHECK(us.pull(~uint64_t{0} - 8, into) == pull_status::refused);
     CHECK(us.pull((32u << 20) - 64, into) == pull_status::ok);
+  }
+}
+
+TEST_CASE("pulls that are asked for while others are answered get their whole answers") {
+  fabric_child child(1, 7);
+  side us(test_options(0, 1));
+  us.carrier->start(us.events);
+  us.meet(child, 7);
+  uint64_t offset = 0, size = 0, generation = 0;
+  std::istringstream(child.ask("take 131072 9")) >> offset >> size >> generation;  // what TLS sends in a turn
+  for (int round = 0; round < 300; ++round) {
+    std::vector<std::byte> into[3];
+    std::promise<pull_status> done[3];
+    for (size_t i = 0; i < std::size(into); ++i) {
+      into[i].resize((size + 7) / 8 * 8 + 32);
+      us.carrier->pull(there, offset, into[i], [&, i](pull_status s) { done[i].set_value(s); });
+      std::this_thread::sleep_for(round % 30 * 10us);
+    }
+    for (size_t i = 0; i < std::size(into); ++i) {
+      auto result = done[i].get_future();
+      REQUIRE(result.wait_for(20s) == std::future_status::ready);
+      REQUIRE(result.get() == pull_status::ok);
+      REQUIRE(std::ranges::all_of(std::span(into[i]).subspan(16, size),
+                                  [](auto b) { return b == std::byte{9}; }));
+    }
   }
 }
 

@@ -113,6 +113,7 @@ channel::result write_queue::write_ranges(piece& p, channel& to) {
   }
   p.bytes = read_last(p.ranges, p.early);
   p.ranges.clear();
+  p.early = p.next = 0;
   return channel::result::done;
 }
 
