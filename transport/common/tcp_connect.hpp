@@ -1,3 +1,4 @@
+// TCP connections that are given up after a time.
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -70,10 +70,13 @@ class arenas {
   }
   /// A pull from this memory within the process.
   pull_status pull(const pull_plan& plan) const {
-    if (!has(plan)) return pull_status::refused;
     pull_sources from;
     from.reserve(plan.ranges.size());
-    for (const auto& r : plan.ranges) from.push_back(*find(r.range()));
+    for (const auto& r : plan.ranges)
+      if (const auto found = find(r.range()))
+        from.push_back(*found);
+      else
+        return pull_status::refused;
     copy_pulled(plan, from);
     return pull_status::ok;
   }
