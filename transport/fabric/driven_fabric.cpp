@@ -303,6 +303,9 @@ bool driven_fabric::sleep(std::unique_lock<std::mutex>& mine) {
     if (wait > 0ns) {
       // Dead peers are noticed, too: the keepalive timer of UCX is part of its descriptor.
       pollfd p[] = {{carrier_->event_fd(), POLLIN, 0}, {bell_.fd(), POLLIN, 0}};
+      // UCX takes a signal from its descriptor only when it can be armed: until then a ready one says
+      // nothing.
+      if (!armed && ::poll(p, 1, 0) > 0) p[0] = {-1, 0, 0};
       const timespec t{wait / 1s, (wait % 1s).count()};
       mine.unlock();
       ::ppoll(p, 2, &t, nullptr);
