@@ -18,8 +18,7 @@ install(DIRECTORY messages policies DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/trou
   PATTERN caf_types.hpp EXCLUDE PATTERN "codec*.hpp" EXCLUDE PATTERN inspect.hpp EXCLUDE PATTERN schema.hpp EXCLUDE
   PATTERN command_schema.hpp EXCLUDE)
 foreach(header actors/runtime/events.hpp actors/runtime/actor.hpp plugins/descriptor.hpp actors/extension/extension.hpp plugins/plugin.hpp
-    plugins/protocol.hpp transport/fabric/fabric.hpp transport/fabric/pull_plan.hpp transport/fabric/pull_range.hpp
-    transport/common/fence.hpp transport/common/streaming_copy.hpp)
+    plugins/protocol.hpp transport/fabric/pull_status.hpp)
   cmake_path(GET header PARENT_PATH folder)
   install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe/${folder})
 endforeach()

@@ -12,7 +12,7 @@
 #include "messages/scaling/events.hpp"
 #include "messages/tensor/events.hpp"
 #include "messages/wire/wire.hpp"
-#include "transport/fabric/fabric.hpp"
+#include "transport/fabric/pull_status.hpp"
 
 namespace troupe {
 

@@ -46,7 +46,7 @@ class CheckIncludes(unittest.TestCase):
 
     def test_only_parts_of_a_folder_may_be_open_to_another(self):
         self.refuses("actors/runtime/x.cpp", '#include "transport/fabric/ucx_fabric.hpp"\n', "actors/runtime/x.cpp:1",
-                     "transport/fabric/fabric.hpp")
+                     "transport/fabric/pull_status.hpp")
         self.refuses("transport/http/x.cpp", "#include <ucp/api/ucp.h>\n", "transport/http/x.cpp:1", "transport/fabric/ucx*")
         self.refuses("messages/common/ids.hpp", "#pragma once\n#include <caf/fwd.hpp>\n", "messages/common/ids.hpp:2", "CAF")
 

@@ -14,6 +14,7 @@
 #include "messages/common/memory.hpp"
 #include "messages/common/time.hpp"
 #include "transport/fabric/pull_plan.hpp"
+#include "transport/fabric/pull_status.hpp"
 
 namespace troupe {
 
@@ -36,9 +37,6 @@ class fabric_events {
   virtual void on_tick(time_point now) = 0;
 };
 
-/// `lost`: the connection is gone. `refused`: the peer has no such memory. `stale`: the words that vouch for
-/// the bytes are not those expected (transport/memory/leased_pull.hpp).
-enum class pull_status { ok, lost, refused, stale };
 using pull_done = std::function<void(pull_status)>;
 
 /// Memory that peers may pull from: allocated by the fabric (only its own memory is one-sided over shared
