@@ -94,7 +94,9 @@ void read_padding(section& pad, bool batched, model_shapes& out) {
                "it with: { input_ids = 0, attention_mask = 0 }");
   const auto base = std::exchange(out.alternatives, {}).front();
   for (const auto length : p.lengths) {
-    auto& a = out.alternatives.emplace_back(std::to_string(length), base.inputs);
+    auto& a = out.alternatives.emplace_back();
+    a.name = std::to_string(length);
+    a.inputs = base.inputs;
     for (const auto& [name, value] : p.inputs) {
       auto row = at_length(name, base.inputs, p.axis - static_cast<uint32_t>(first), length);
       if (!row)

@@ -353,7 +353,7 @@ model_spec read_one(model_reader models, section& s, const cluster_spec& cluster
   if (shapes.several())
     s.refuse(shapes.padding ? "pad" : "shapes",
              "is for models of the cluster file; deploy a model for each shape, with a name of its own");
-  const auto taken = [&](const auto& of_the_file) { return of_the_file.name == m.name; };
+  const auto taken = [&name = m.name](const auto& of_the_file) { return of_the_file.name == name; };
   if (std::ranges::any_of(cluster.shaped_models, taken) || std::ranges::any_of(cluster.encoders, taken))
     s.refuse("name", fmt::format("'{}' is the name of a model of the cluster file; choose another", m.name));
   refuse_without_device(s, cluster, m);

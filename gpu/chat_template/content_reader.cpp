@@ -10,6 +10,8 @@ template <class... Visitors>
 struct content_visitors : Visitors... {
   using Visitors::operator()...;
 };
+template <class... Visitors>
+content_visitors(Visitors...) -> content_visitors<Visitors...>;
 
 bool is_text(const expression& e, std::string_view text) {
   const auto* l = std::get_if<literal>(&e.is);

@@ -90,10 +90,11 @@ std::string with_fixed_inputs(proto::ModelProto model, const std::filesystem::pa
                               const std::vector<input_constant>& values,
                               const std::vector<input_shape>& shapes) {
   auto& graph = *model.mutable_graph();
-  for (const auto& [name, value] : values) {
+  for (const auto& constant : values) {
+    const auto& name = constant.name;
+    const auto is_it = [&](const auto& i) { return i.name() == name; };
     auto& inputs = *graph.mutable_input();
-    const auto input =
-        std::find_if(inputs.begin(), inputs.end(), [&](const auto& i) { return i.name() == name; });
+    const auto input = std::find_if(inputs.begin(), inputs.end(), is_it);
     if (input == inputs.end()) {
       std::vector<std::string> names;
       for (const auto& i : inputs) names.push_back(i.name());
@@ -103,15 +104,13 @@ std::string with_fixed_inputs(proto::ModelProto model, const std::filesystem::pa
     const auto elements = count(dims);
     if (elements < 0) fail(path, name, fmt::format("has more than {} elements", max_elements));
     auto& initializers = *graph.mutable_initializer();  // which may hold the input's default
-    initializers.erase(std::remove_if(initializers.begin(), initializers.end(),
-                                      [&](const auto& i) { return i.name() == name; }),
-                       initializers.end());
+    initializers.erase(std::remove_if(initializers.begin(), initializers.end(), is_it), initializers.end());
     auto& t = *graph.add_initializer();
     t.set_name(name);
     t.set_data_type(input->type().tensor_type().elem_type());
     for (const auto d : dims) t.add_dims(d);
-    if (!set_values(t, value, elements, path))
-      fail(path, name, fmt::format("{} is no value of its type", value));
+    if (!set_values(t, constant.value, elements, path))
+      fail(path, name, fmt::format("{} is no value of its type", constant.value));
     inputs.erase(input);
   }
   take_known_branches(graph);

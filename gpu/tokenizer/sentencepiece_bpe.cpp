@@ -124,7 +124,7 @@ class sentencepiece_bpe::builder {
     };
     for (const auto& [text, id] : ids_) scores.push_back(score(id));
     std::ranges::sort(scores, std::greater());
-    scores.erase(std::ranges::unique(scores).begin(), scores.end());
+    scores.erase(std::unique(scores.begin(), scores.end()), scores.end());
     each_split([&](token, token, token) { ++pairs; });
     out_->merges_ = merge_table(pairs);
     each_split([&](token left, token right, token id) {

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <tuple>
 #include <utility>
 
 #include "gpu/tokenizer/utf8.hpp"
@@ -87,11 +86,9 @@ class unigram final : public subword_model {
       const auto byte = [&](token t) {
         return n < text_of(t).size() ? static_cast<uint8_t>(text_of(t)[n]) : -1;
       };
-      std::tie(from, to) = [&] {
-        const auto r =
-            std::ranges::equal_range(from, to, static_cast<int>(static_cast<uint8_t>(text[n])), {}, byte);
-        return std::pair(r.begin(), r.end());
-      }();
+      const int next = static_cast<uint8_t>(text[n]);
+      from = std::ranges::lower_bound(from, to, next, {}, byte);
+      to = std::ranges::upper_bound(from, to, next, {}, byte);
       if (from != to && text_of(*from).size() == n + 1) use(*from, n + 1);
     }
   }

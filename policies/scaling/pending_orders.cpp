@@ -45,17 +45,18 @@ scaling_view pending_orders::expected(scaling_view v) {
   for (auto& n : v.nodes)
     for (const auto& [at, what] : copies_) {
       if (at.first != n.id) continue;
-      auto i = std::ranges::find(n.images, at.second, &image_state::model);
+      const auto model = at.second;
+      auto i = std::ranges::find(n.images, model, &image_state::model);
       if (what.drop) {
         n.going.push_back(std::move(*i));
         n.images.erase(i);
         continue;
       }
       if (i == n.images.end()) {
-        const auto m = std::ranges::find(v.models, at.second, &scaling_view::model::id);
-        i = std::ranges::find_if(n.images, [&](const image_state& o) { return o.model > at.second; });
+        const auto m = std::ranges::find(v.models, model, &scaling_view::model::id);
+        i = std::ranges::find_if(n.images, [&](const image_state& o) { return o.model > model; });
         i = n.images.insert(i, image_state{});
-        i->model = at.second;
+        i->model = model;
         i->bytes = m == v.models.end() ? 0 : m->bytes;
       }
       i->filling = true;
