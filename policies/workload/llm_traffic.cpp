@@ -1,15 +1,9 @@
 #include "policies/workload/llm_traffic.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace troupe {
 namespace {
-
-uint32_t draw(random_stream& random, const token_lengths& l) {
-  const auto drawn = l.median * std::exp(l.sigma * standard_normal(random));
-  return static_cast<uint32_t>(std::clamp(std::round(drawn), 1.0, static_cast<double>(std::max(1u, l.max))));
-}
 
 std::vector<double> shares_of(const llm_traffic_options& o) {
   const auto n = std::max(1u, o.adapters);
@@ -18,6 +12,13 @@ std::vector<double> shares_of(const llm_traffic_options& o) {
     case adapter_popularity::zipf: return zipf_shares(n, o.alpha);
     default: return zipf_shares(n, 0);
   }
+}
+
+std::variant<arrival_process, burst_arrivals> arrivals_of(const llm_traffic_options& o) {
+  const random_stream random(o.seed, "arrivals");
+  if (const auto* bursts = std::get_if<burst_spec>(&o.arrivals))
+    return burst_arrivals(*bursts, time_point{}, random);
+  return arrival_process(std::get<arrival_spec>(o.arrivals), time_point{}, random);
 }
 
 std::string numbered(const std::string& prefix, uint64_t n) {
@@ -29,7 +30,9 @@ std::string numbered(const std::string& prefix, uint64_t n) {
 
 llm_traffic::llm_traffic(const llm_traffic_options& options)
     : options_(options),
-      arrivals_(options.arrivals, time_point{}, random_stream(options.seed, "arrivals")),
+      arrivals_(arrivals_of(options)),
+      prompt_(options.prompt),
+      output_(options.output),
       popular_(shares_of(options)),
       lengths_(options.seed, "lengths"),
       adapters_(options.seed, "adapters"),
@@ -45,9 +48,9 @@ std::string llm_traffic::some_adapter() {
 
 traced_generation llm_traffic::next() {
   traced_generation t;
-  t.at = arrivals_.next().time_since_epoch();
-  t.prompt_tokens = draw(lengths_, options_.prompt);
-  t.output_tokens = draw(lengths_, options_.output);
+  t.at = std::visit([](auto& process) { return process.next(); }, arrivals_).time_since_epoch();
+  t.prompt_tokens = prompt_(lengths_);
+  t.output_tokens = output_(lengths_);
   if (options_.adapters > 0) t.adapter = some_adapter();
   if (options_.tenants > 0) t.tenant = "tenant-" + std::to_string(tenants_.below(options_.tenants));
   t.slo = options_.slo;

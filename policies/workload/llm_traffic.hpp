@@ -1,14 +1,17 @@
-// Synthetic generation requests, drawn from a seed: lengths as in chats, adapter popularities as in Punica's
-// experiments (§7), and any arrival process.
+// Synthetic generation requests, drawn from a seed: lengths as in chats or as measured, adapter popularities
+// as in Punica's experiments (§7), and any arrival process.
 #pragma once
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include "messages/workload/llm_trace.hpp"
 #include "policies/common/distributions.hpp"
 #include "policies/workload/arrivals.hpp"
+#include "policies/workload/burst_arrivals.hpp"
+#include "policies/workload/length_distribution.hpp"
 
 namespace troupe {
 
@@ -23,18 +26,13 @@ enum class adapter_popularity : uint8_t {
 inline constexpr std::string_view adapter_popularity_names[]{"distinct", "uniform", "skewed", "zipf",
                                                              "identical"};
 
-/// Log-normal, rounded and clamped to 1 to `max`.
-struct token_lengths {
-  double median = 1;
-  double sigma = 0;  ///< standard deviation of the logarithm; 0: always the median
-  uint32_t max = 1;
-};
+// Their means are 160 and 340 tokens, the vLLM paper's for ShareGPT (Fig. 11).
+inline constexpr token_lengths chat_prompts{.median = 60, .sigma = 1.4, .max = 2048};
+inline constexpr token_lengths chat_answers{.median = 185, .sigma = 1.1, .max = 1024};
 
 struct llm_traffic_options {
-  arrival_spec arrivals;
-  // Their means are 160 and 340 tokens, the vLLM paper's for ShareGPT (Fig. 11).
-  token_lengths prompt{.median = 60, .sigma = 1.4, .max = 2048};
-  token_lengths output{.median = 185, .sigma = 1.1, .max = 1024};
+  std::variant<arrival_spec, burst_spec> arrivals;
+  length_spec prompt = chat_prompts, output = chat_answers;
   uint32_t adapters = 0;  ///< 0: the base model
   adapter_popularity popularity = adapter_popularity::zipf;
   double alpha = 1.5;                       ///< of `skewed` and `zipf`
@@ -54,7 +52,8 @@ class llm_traffic {
   std::string some_adapter();
 
   const llm_traffic_options options_;
-  arrival_process arrivals_;
+  std::variant<arrival_process, burst_arrivals> arrivals_;
+  const length_distribution prompt_, output_;
   weighted_choice popular_;
   random_stream lengths_, adapters_, tenants_;
   uint64_t count_ = 0;

@@ -2,6 +2,7 @@
 """Traces against a cluster on an emulated device: the published formats, our generator, the reports."""
 import csv
 import json
+import statistics
 import subprocess
 from pathlib import Path
 
@@ -59,6 +60,20 @@ class Replay(ClusterTest):
             self.assertEqual(sum(int(r["completed"]) for r in rows), told["sent"])
             self.assertEqual(rows[-1]["in_flight"], "0")
             self.assertEqual(c.metric("troupe_llm_requests_finished_total"), 12 + told["sent"])
+
+    def test_traffic_like_a_public_trace(self):
+        code, text, err = run("traffic", "--like", "azure-conv", "--rate", 50, "--requests", 400)
+        self.assertEqual(code, 0, err)
+        self.assertRegex(err, r"^400 requests in \d+ s: \d+\.?\d* a second; ")
+        prompts = [json.loads(line)["input_length"] for line in text.splitlines()]
+        self.assertEqual(len(prompts), 400)
+        self.assertTrue(500 < statistics.median(prompts) < 1100, statistics.median(prompts))
+        code, _, err = run("traffic", "--like", "azure", "--requests", 1)
+        self.assertEqual(code, 2)
+        self.assertIn("azure-code,azure-conv,burstgpt", err)
+        code, _, err = run("traffic", "--like", "azure-code", "--cv", 2)
+        self.assertEqual(code, 2)
+        self.assertIn("--cv", err)
 
     def test_the_same_trace_in_virtual_time(self):
         with Cluster(model_text=MODEL) as c:

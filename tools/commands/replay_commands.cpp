@@ -2,7 +2,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
+#include "policies/workload/known_traces.hpp"
 #include "tools/commands/command_line.hpp"
 #include "tools/load/replay.hpp"
 
@@ -106,44 +110,53 @@ void add_replay(CLI::App& app, cli_job& chosen) {
 void add_traffic(CLI::App& app, cli_job& chosen) {
   struct arguments {
     traffic_options what;
+    arrival_spec arrivals{.kind = arrival_kind::gamma, .rate = 10, .cv = 1};
+    token_lengths prompt = chat_prompts, output = chat_answers;
+    std::string like;
+    std::optional<double> rate;
     double length_s = 0, slo_ms = 0;
     std::string popularity = "zipf";
   };
   auto a = std::make_shared<arguments>();
   auto& t = a->what.traffic;
-  t.arrivals = {.kind = arrival_kind::gamma, .rate = 10, .cv = 1};
   auto* traffic = add_subcommand(
       app, "traffic",
       "Generate a trace of generation requests in Mooncake's format: chat lengths, popular adapters, bursts",
       "troupe traffic --requests 1000 --rate 20 --cv 3 --adapters 100 > trace.jsonl");
+  const std::vector<std::string> traces(std::begin(known_trace_names), std::end(known_trace_names));
+  auto* like = traffic->add_option("--like", a->like, "Arrivals and lengths of a public trace")
+                   ->check(CLI::IsMember(traces));
   traffic->add_option("--requests", a->what.requests, "Largest number of requests")
       ->check(whole_in(1, 1'000'000'000))
       ->capture_default_str();
   traffic->add_option("--duration", a->length_s, "Seconds")->check(finite_in(1e-3, 1e9));
-  traffic->add_option("--rate", t.arrivals.rate, "Requests per second")
-      ->check(finite_in(1e-6, 1e6))
-      ->capture_default_str();
+  traffic->add_option("--rate", a->rate, "Requests per second; 10, or that of the trace of --like")
+      ->check(finite_in(1e-6, 1e6));
   traffic
-      ->add_option("--cv", t.arrivals.cv,
+      ->add_option("--cv", a->arrivals.cv,
                    "Standard deviation over mean of the gaps; 1: Poisson, more: bursts")
       ->check(finite_in(0.01, 100))
+      ->excludes(like)
       ->capture_default_str();
-  const auto lengths = [traffic](const char* name, token_lengths& l, const char* of) {
+  const auto lengths = [traffic, like](const char* name, token_lengths& l, const char* of) {
     const std::string option = std::string("--") + name;
     traffic->add_option(option + "-tokens", l.median, std::string("Median tokens of ") + of)
         ->check(finite_in(1, 1e7))
+        ->excludes(like)
         ->capture_default_str();
     traffic
         ->add_option(option + "-sigma", l.sigma,
                      "Standard deviation of the logarithm of the tokens; 0: constant")
         ->check(finite_in(0, 10))
+        ->excludes(like)
         ->capture_default_str();
     traffic->add_option(option + "-most", l.max, "Largest number of tokens")
         ->check(whole_in(1, 1 << 24))
+        ->excludes(like)
         ->capture_default_str();
   };
-  lengths("prompt", t.prompt, "prompts");
-  lengths("output", t.output, "answers");
+  lengths("prompt", a->prompt, "prompts");
+  lengths("output", a->output, "answers");
   traffic->add_option("--adapters", t.adapters, "Number of adapters; 0: the base model only")
       ->check(whole_in(0, 10'000'000));
   traffic
@@ -171,6 +184,11 @@ void add_traffic(CLI::App& app, cli_job& chosen) {
   traffic->callback([a, &chosen] {
     chosen = [a] {
       auto& what = a->what;
+      a->arrivals.rate = a->rate.value_or(a->arrivals.rate);
+      const auto known = traffic_like(a->like, a->rate);
+      what.traffic.arrivals = known ? known->arrivals : a->arrivals;
+      what.traffic.prompt = known ? known->prompt : a->prompt;
+      what.traffic.output = known ? known->output : a->output;
       if (a->length_s > 0) what.length = from_ms(a->length_s * 1e3);
       if (a->slo_ms > 0) what.traffic.slo = from_ms(a->slo_ms);
       const std::string& p = a->popularity;

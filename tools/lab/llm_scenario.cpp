@@ -36,7 +36,7 @@ std::vector<traced_generation> generations_of(const llm_scenario& t, uint64_t at
                                               uint64_t seed) {
   const auto requests = request_count(t, at_once, length);
   llm_traffic_options o;
-  o.arrivals = {.kind = arrival_kind::poisson, .rate = 1};  // one second is then one request
+  o.arrivals = arrival_spec{.kind = arrival_kind::poisson, .rate = 1};  // one second is then one request
   o.prompt = t.prompt;
   o.output = t.output;
   o.adapters = adapter_count(t, requests);

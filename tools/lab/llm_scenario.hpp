@@ -21,8 +21,7 @@ struct llm_scenario {
   uint32_t adapter_slots = 32;
   duration consolidate_every = 1s;  ///< zero: never; `least_loaded` and `round_robin` never do
 
-  token_lengths prompt{.median = 60, .sigma = 1.4, .max = 2048};
-  token_lengths output{.median = 185, .sigma = 1.1, .max = 1024};
+  token_lengths prompt = chat_prompts, output = chat_answers;
   adapter_popularity popularity = adapter_popularity::skewed;
   double alpha = 1.5;
   uint32_t adapters = 0;  ///< 0: as Punica (§7): √requests, or one each

@@ -164,15 +164,29 @@ int run_replay(const replay_options& o) {
   }
 }
 
+std::string summary(const trace_statistics::report& r) {
+  return fmt::format(
+      "{} requests in {:.0f} s: {:.4g} a second; gaps' standard deviation {:.3g} of their mean; of windows "
+      "of two "
+      "seconds {:.0f} % are empty, and the busiest has {:.3g} times the mean; prompt tokens mean {:.0f} "
+      "(median {}), "
+      "output {:.1f} ({})",
+      r.requests, r.seconds, r.rate, r.gap_cv, 100 * r.empty, r.peak, r.prompt.mean, r.prompt.median,
+      r.output.mean, r.output.median);
+}
+
 int run_traffic(const traffic_options& o) {
   llm_traffic traffic(o.traffic);
+  trace_statistics reached;
   duration first{-1};
   for (uint64_t i = 0; i < o.requests; ++i) {
     const auto row = traffic.next();
     if (first < duration{}) first = row.at;
     if (row.at - first >= o.length) break;
     fmt::print("{}\n", to_mooncake(row));
+    reached.add(row);
   }
+  fmt::print(stderr, "{}\n", summary(reached.get()));
   return exit_done;
 }
 

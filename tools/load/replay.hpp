@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "policies/workload/llm_traffic.hpp"
+#include "policies/workload/trace_statistics.hpp"
 #include "tools/load/llm_trace.hpp"
 #include "tools/load/tokens.hpp"
 
@@ -79,7 +80,9 @@ struct traffic_options {
   uint64_t requests = 1000;
   duration length = duration::max();
 };
-/// Prints a trace in Mooncake's format. Returns 0.
+/// What a trace is like, in a line.
+std::string summary(const trace_statistics::report& r);
+/// Prints a trace in Mooncake's format, and to standard error what it is like. Returns 0.
 int run_traffic(const traffic_options& o);
 
 }  // namespace troupe

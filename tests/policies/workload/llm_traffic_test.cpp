@@ -35,9 +35,9 @@ TEST_CASE("llm traffic: lengths as ShareGPT's, within their bounds") {
     prompt += t.prompt_tokens;
     output += t.output_tokens;
     REQUIRE(t.prompt_tokens >= 1);
-    REQUIRE(t.prompt_tokens <= o.prompt.max);
+    REQUIRE(t.prompt_tokens <= chat_prompts.max);
     REQUIRE(t.output_tokens >= 1);
-    REQUIRE(t.output_tokens <= o.output.max);
+    REQUIRE(t.output_tokens <= chat_answers.max);
     REQUIRE(t.adapter.empty());
   }
   // the bounds truncate the distributions and lower their means
@@ -45,7 +45,7 @@ TEST_CASE("llm traffic: lengths as ShareGPT's, within their bounds") {
   CHECK(prompt / static_cast<double>(rows.size()) < 165);
   CHECK(output / static_cast<double>(rows.size()) > 230);
   CHECK(output / static_cast<double>(rows.size()) < 340);
-  o.prompt.sigma = 0;
+  o.prompt = token_lengths{.median = 60, .sigma = 0, .max = 2048};
   for (const auto& t : some(o, 10)) CHECK(t.prompt_tokens == 60);
 }
 
@@ -69,7 +69,7 @@ TEST_CASE("llm traffic: adapters have the popularity of Punica's experiments") {
 
 TEST_CASE("llm traffic: the same options give the same trace, and times never decrease") {
   llm_traffic_options o;
-  o.arrivals = {.kind = arrival_kind::gamma, .rate = 100, .cv = 4};
+  o.arrivals = arrival_spec{.kind = arrival_kind::gamma, .rate = 100, .cv = 4};
   o.tenants = 3;
   o.slo = 2s;
   const auto rows = some(o, 1000);
