@@ -50,8 +50,10 @@ std::string_view to_string(scale_reason r);
 ///   anew.
 /// - Instances that are ordered count, whether they serve, load or wait for room. So a load that persists
 ///   while they load causes no second order.
-/// - A number that the rule went down to, and that proved too few, is not returned to while the arrivals are
-///   above nine tenths of the most that it had. So wrong rates of instances cause no oscillation.
+/// - A number that the rule went down to, and that proved too few, is not returned to until the arrivals have
+///   been below nine tenths of the most that it had for `down_after`. So wrong rates of instances cause no
+///   oscillation. That time doubles with each number that proves too few within ten minutes of another, up to
+///   five minutes. So noisy arrivals cause few changes.
 class scale_rule {
  public:
   struct parameters {
@@ -76,11 +78,14 @@ class scale_rule {
   struct proof {
     uint32_t instances = 0;
     double arriving = 0;
+    time_point at;
+    duration calm{};  ///< for so long arrivals must be fewer
+    time_point fewer_since = never;
   };
 
-  bool proved_too_few(uint32_t instances, double arriving) const;
-  decision more(const decision& d);
-  decision fewer(const decision& d, time_point now, double arriving);
+  bool proved_too_few(uint32_t instances, time_point now) const;
+  decision more(const decision& d, time_point now);
+  decision fewer(const decision& d, time_point now);
 
   parameters parameters_;
   std::optional<uint32_t> ordered_;

@@ -3,8 +3,10 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
+#include "policies/common/distributions.hpp"
 #include "policies/common/random.hpp"
 
 using namespace troupe;
@@ -158,6 +160,33 @@ TEST_CASE("scale rule: a number that proved too few is not returned to unless fe
   CHECK(decide(13'400, 13'400, 3).instances == 2);
 }
 
+TEST_CASE("scale rule: the calm that a number needs doubles each time that it proves too few") {
+  scale_rule rule({1, 10, 1s});
+  uint32_t ordered = 3;
+  time_point now{1000s};
+  const auto decide = [&](double arriving) {
+    const resource_load load{arriving, 15'000, prefill_bounds};
+    const auto d = rule.decide(now, std::span(&load, 1), arriving, ordered);
+    ordered = d.instances;
+    now += 100ms;
+    return d.why;
+  };
+  const auto time_to_fall = [&] {
+    const auto began = now;
+    while (decide(14'000) != scale_reason::below) REQUIRE(now - began < 1h);
+    return std::chrono::round<std::chrono::seconds>(now - began);
+  };
+  CHECK(time_to_fall() == 1s);
+  for (const auto calm : {1s, 2s, 4s, 8s, 16s, 32s, 64s, 128s, 256s, 300s, 300s}) {
+    CHECK(decide(22'000) == scale_reason::above);
+    CHECK(ordered == 3);
+    CHECK(time_to_fall() == calm);
+  }
+  now += 10min;
+  CHECK(decide(22'000) == scale_reason::above);
+  CHECK(time_to_fall() == 1s);
+}
+
 TEST_CASE("scale rule: numbers stay within the limits") {
   random_stream r(1, "limits");
   for (int i = 0; i < 2000; ++i) {
@@ -194,6 +223,30 @@ TEST_CASE("scale rule: under a constant load the number never rises after it fel
     falls += m.history.size() > 2 && m.history.back() < m.history[m.history.size() - 2];
   }
   CHECK(falls > 50);
+}
+
+TEST_CASE("scale rule: under a noisy load of constant mean the number rarely rises after it fell") {
+  random_stream r(1, "noise");
+  size_t most = 0, sum = 0;
+  for (int i = 0; i < 100; ++i) {
+    const double mean = 10'000 + r.uniform() * 200'000;
+    const auto requests = 2 + r.below(60);  // in the window that arrivals are measured over
+    loaded_model m{mean, 15'000, 1, from_ms(r.uniform() * 10'000), scale_rule({1, 64, 2s})};
+    std::vector<double> window(20);  // of two seconds
+    for (int k = 0; k < 36'000; ++k) {
+      double tokens = 0;  // of prompts with exponential lengths, at random times
+      for (uint64_t n = 0; n < requests; ++n)
+        if (r.below(20) == 0) tokens += exponential(r, 20 * mean / static_cast<double>(requests));
+      window[static_cast<size_t>(k) % window.size()] = tokens;
+      m.arriving = std::accumulate(window.begin(), window.end(), 0.0) / static_cast<double>(window.size());
+      m.pass(100ms);
+    }
+    most = std::max(most, m.rises_after_falls());
+    sum += m.rises_after_falls();
+  }
+  MESSAGE("in an hour: at most ", most, ", mean ", static_cast<double>(sum) / 100);
+  CHECK(most <= 60);  // 234 and 130, if the calm did not grow
+  CHECK(sum <= 3000);
 }
 
 TEST_CASE("scale rule: with wrong rates it returns to no number that has proved too few") {
