@@ -68,6 +68,35 @@ void read_scaling_loop(section& root, llm_spec& m, bool known) {
                     m.max_instances));
 }
 
+/// Models have a fixed number of instances, whatever their own keys say.
+void fix_instances(llm_reading& llms, bool half) {
+  for (uint32_t i = 0; i < llms.llms.size(); ++i) {
+    auto& m = llms.llms[i];
+    if (!m.scales) continue;
+    const auto places =
+        static_cast<uint32_t>(std::ranges::count(llms.engines, llm_id{i}, &engine_spec::model));
+    m.instances = m.min_instances = m.max_instances = half ? (places + 1) / 2 : places;
+    m.loop.mode = autoscale_mode::off;
+  }
+}
+
+/// The policy, and the keys that depend on it.
+void read_policy(section& s, scaling_spec& out) {
+  out.policy = static_cast<scaling_policy>(s.choice("policy", scaling_policy_names, 0));
+  const bool serverless = out.policy == scaling_policy::serverless;
+  if (serverless)
+    out.keep = s.seconds("keep_s", 0, 86'400, 300);
+  else
+    s.unused("keep_s", "it is for policy = \"serverless\"; remove the key");
+  if (serverless)
+    s.unused("copies", "nodes keep no weights for others with policy = \"serverless\"; remove the key");
+  else if (out.policy == scaling_policy::all_cache)
+    s.unused("copies", "every node keeps the weights with policy = \"all_cache\"; remove the key");
+  else
+    out.copies = static_cast<uint32_t>(s.integer("copies", 1, 16, out.copies));
+  if (serverless) out.copies = 0;
+}
+
 }  // namespace
 
 void read_instances(section& s, llm_spec& m, std::optional<uint32_t> places) {
@@ -99,7 +128,7 @@ void read_instances(section& s, llm_spec& m, std::optional<uint32_t> places) {
         clear ? "is for a model that may have no instance; give min_instances = 0, or remove this key" : "");
 }
 
-scaling_spec read_scaling(section& root, const llm_reading& llms, bool keeps_files) {
+scaling_spec read_scaling(section& root, llm_reading& llms, bool keeps_files) {
   scaling_spec out;
   const bool scales = std::ranges::any_of(llms.llms, &llm_spec::scales);
   if (!scales && !keeps_files) {
@@ -110,9 +139,10 @@ scaling_spec read_scaling(section& root, const llm_reading& llms, bool keeps_fil
   }
   auto& s = root.table_or_empty("scaling");
   if (scales)
-    out.copies = static_cast<uint32_t>(s.integer("copies", 1, 16, out.copies));
+    read_policy(s, out);
   else
-    for (const auto* key : {"copies", "park_s"}) s.unused(key, "no language model scales; remove the key");
+    for (const auto* key : {"policy", "keep_s", "copies", "park_s"})
+      s.unused(key, "no language model scales; remove the key");
   out.chunk_bytes =
       static_cast<uint64_t>(s.integer("chunk_kb", 64, 65536, static_cast<int64_t>(out.chunk_bytes >> 10)))
       << 10;
@@ -120,6 +150,8 @@ scaling_spec read_scaling(section& root, const llm_reading& llms, bool keeps_fil
   if (!scales) return out;
   out.park = s.seconds("park_s", 0, 86'400, 60);
   if (!llms.placed) return out;
+  if (out.policy == scaling_policy::static_full || out.policy == scaling_policy::static_half)
+    fix_instances(llms, out.policy == scaling_policy::static_half);
   for (uint32_t i = 0; i < llms.llms.size(); ++i) {
     if (!llms.llms[i].scales) continue;
     std::set<node_id> nodes;

@@ -124,7 +124,7 @@ llm_reading read_llms(section& root, const cluster_spec& cluster, const std::fil
 void read_instances(section& s, llm_spec& m, std::optional<uint32_t> places);
 /// [scaling]. Refuses it if no language model scales.
 /// `keeps_files`: a worker keeps files of tensor models in memory.
-scaling_spec read_scaling(section& root, const llm_reading& llms, bool keeps_files);
+scaling_spec read_scaling(section& root, llm_reading& llms, bool keeps_files);
 
 /// Refuses workers without devices and engines, and models without a suitable device. `cluster`: its domains
 /// and models.

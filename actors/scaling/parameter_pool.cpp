@@ -94,6 +94,9 @@ void parameter_pool::on_status(const engine_status& s, time_point now) {
   e.stage = s.stage;
   e.unusable = !s.problem.empty();
   e.sequences = s.running + s.waiting;
+  const auto& spec = cluster_.engines[s.engine.value];
+  if (e.sequences > 0 || e.stage == instance_stage::loading)
+    use_.learn(spec.node, weights_of(spec.model), now);
   changed_ = true;
 }
 
@@ -171,6 +174,8 @@ void parameter_pool::learn_wanted(time_point now) {
 scaling_view parameter_pool::reported(time_point now) const {
   scaling_view v;
   v.copies = cluster_.scaling.copies;
+  v.policy = cluster_.scaling.policy;
+  v.keep = cluster_.scaling.keep;
   for (const auto& m : models_)
     v.models.push_back({weights_of(m.id), cluster_.llms[m.id.value].name, m.wanted.value_or(0), m.bytes});
   for (const auto& [id, s] : shards_) {
@@ -190,6 +195,7 @@ scaling_view parameter_pool::reported(time_point now) const {
                         e.parked_at != never && now >= e.parked_at + cluster_.scaling.park});
   }
   add_files(v);
+  if (v.policy == scaling_policy::serverless) use_.add_to(v, leads_since_, now);
   return v;
 }
 
@@ -262,6 +268,7 @@ void parameter_pool::reconcile(time_point now) {
   for (const auto& [_, e] : engines_)
     if (e.stage == instance_stage::parked && e.parked_at + cluster_.scaling.park > now)
       again_at_ = std::min(again_at_, e.parked_at + cluster_.scaling.park);
+  again_at_ = std::min(again_at_, image_use::next_unused(v, now));
 }
 
 /// Only changes, and only of models with a scaling loop.

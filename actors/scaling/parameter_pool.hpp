@@ -17,6 +17,7 @@
 #include "messages/cluster/cluster.hpp"
 #include "messages/scaling/commands.hpp"
 #include "policies/scaling/copy_plan.hpp"
+#include "policies/scaling/image_use.hpp"
 #include "policies/scaling/instance_choice.hpp"
 #include "policies/scaling/pending_orders.hpp"
 
@@ -90,6 +91,7 @@ class parameter_pool final : public actor {
   pending_orders pending_;
   std::map<std::pair<node_id, weights_id>, time_point>
       problems_;  ///< of images: seen, or tried again, at that time
+  image_use use_;
   bool leads_ = false;
   term_id term_;
   time_point leads_since_ = never;

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "messages/cluster/scaling_policy.hpp"
 #include "messages/common/ids.hpp"
 #include "messages/common/plugin.hpp"
 #include "messages/common/time.hpp"
@@ -250,7 +251,9 @@ struct engine_spec {
 
 /// How language models get more and fewer instances.
 struct scaling_spec {
-  uint32_t copies = 1;  ///< complete copies of a scaling model's weights in the cluster's memory, always
+  scaling_policy policy = scaling_policy::blitz;
+  duration keep = 300s;  ///< `serverless`: how long a node keeps weights in its memory after the last request
+  uint32_t copies = 1;   ///< complete copies of a scaling model's weights in the cluster's memory, always
   uint64_t chunk_bytes = 4 << 20;  ///< of a chunk of weights, which is pulled at once
   uint32_t window = 4;             ///< chunks that are being pulled at a time
   duration park = 60s;  ///< that a drained instance keeps its weights loaded, to serve again at once

@@ -10,30 +10,29 @@
 namespace troupe {
 namespace {
 
-constexpr uint32_t planned_chunks = 32;  // of a transfer, for predictions
-
-/// Of the images that one node reads and others pull from it chunk by chunk; the slower of both has to deal
-/// with all chunks, and the other one with one more.
-duration behind(duration reading, duration chain) {
-  return std::max(reading + chain / planned_chunks, chain + reading / planned_chunks);
-}
-
 /// Bytes of images on a node.
 struct node_bytes {
-  uint64_t taken = 0;     ///< by images that are there or are placed by this plan
+  uint64_t taken = 0;     ///< by images that are there, go, or are placed by this plan
   uint64_t promised = 0;  ///< those, and what waits for room
+  uint64_t going = 0;
 };
 using bytes_of_nodes = std::map<node_id, node_bytes>;
-/// The models whose images leave a node over its link.
-using sent_models = std::map<node_id, std::set<weights_id>>;
+/// Images that nodes are to get or keep.
+using wanted_images = std::set<std::pair<node_id, weights_id>>;
 using places_of_model = std::vector<const scaling_view::place*>;
 
 class model_copies {
  public:
   model_copies(const scaling_view& v, const scaling_view::model& m, const link_rates& rates,
-               const std::vector<copy_target>& targets, const places_of_model& places, bytes_of_nodes& bytes,
-               sent_models& sent)
-      : view_(v), model_(m), rates_(rates), places_(places), bytes_(bytes), sent_(sent) {
+               const std::vector<copy_target>& targets, const wanted_images& all_targets,
+               const places_of_model& places, bytes_of_nodes& bytes, sent_models& sent)
+      : view_(v),
+        model_(m),
+        rates_(rates),
+        all_targets_(all_targets),
+        places_(places),
+        bytes_(bytes),
+        sent_(sent) {
     for (const auto& t : targets)
       if (const auto* n = v.find(t.node); t.model == m.id && n != nullptr && !has_problem(*n))
         add_wanted(t.node);
@@ -50,7 +49,7 @@ class model_copies {
       from_[p.node] = p.from;
       if (rates_.uses_links(p.from, p.node)) sent_[p.from].insert(model_.id);
     }
-    if (const auto n = droppable()) out.drops.push_back({*n, model_.id});
+    if (const auto n = droppable()) drop(*n, out);
   }
 
  private:
@@ -73,6 +72,8 @@ class model_copies {
     if (!is_wanted(n)) wanted_.push_back(n);
   }
 
+  /// Policies hold for language models.
+  bool follows_policy(scaling_policy p) const { return view_.policy == p && !are_model_files(model_.id); }
   bool can_read(node_id n) const {
     return !are_model_files(model_.id) || (image(n) != nullptr && image(n)->on_disk == model_.bytes);
   }
@@ -108,7 +109,7 @@ class model_copies {
     std::set<node_id> holders;
     for (const auto& n : view_.nodes)
       if (!n.leaving && (n.has(model_.id) || is_wanted(n.id))) holders.insert(n.id);
-    while (holders.size() < view_.copies) {
+    while (holders.size() < view_.copies || follows_policy(scaling_policy::all_cache)) {
       const auto* next = best_further_node(holders);
       if (next == nullptr) return;
       holders.insert(next->id);
@@ -168,23 +169,36 @@ class model_copies {
 
   void place(std::vector<node_id> targets, copy_plan& out) const {
     if (targets.empty()) return;
-    auto sources = free_sources(true);
-    if (sources.empty()) sources = free_sources(false);
+    const copy_sources from(view_, model_, rates_, sent_);
+    if (follows_policy(scaling_policy::serverless)) {
+      for (const auto n : targets) out.places.push_back(from.read(n));
+      return;
+    }
+    const bool in_stars = follows_policy(scaling_policy::blitz_network);
+    auto sources = in_stars ? roots(true) : free_sources(true);
+    if (sources.empty()) sources = in_stars ? roots(false) : free_sources(false);
     duration reading{};
     if (sources.empty()) {  // nobody has them: one reads, the others follow it
       const auto reader = targets.front();
       if (!can_read(reader)) return;
-      reading = reading_time(reader);
-      out.places.push_back({reader, model_.id, reader, reading});
+      out.places.push_back(from.read(reader));
+      reading = out.places.back().finish;
       sources.push_back(reader);
       targets.erase(targets.begin());
     }
-    if (!targets.empty()) add_chains(sources, targets, reading, out);
+    if (targets.empty()) return;
+    const auto places =
+        in_stars ? from.stars(sources, targets, reading) : from.chains(sources, targets, reading);
+    out.places.insert(out.places.end(), places.begin(), places.end());
   }
-  /// Of all images from the node's disk; 0: unknown.
-  duration reading_time(node_id n) const {
-    const auto rate = rates_.disk_gbit_per_s(n);
-    return duration{rate > 0 ? static_cast<int64_t>(static_cast<double>(model_.bytes) * 8 / rate) : 0};
+  /// Nodes that have all, or read it.
+  std::vector<node_id> roots(bool complete) const {
+    std::vector<node_id> out;
+    for (const auto& n : view_.nodes)
+      if (const auto* i = n.image(model_.id);
+          i != nullptr && i->problem.empty() && (complete ? i->complete() : i->filling && i->from == n.id))
+        out.push_back(n.id);
+    return out;
   }
   /// Nodes that feed no one, and have all or get it.
   std::vector<node_id> free_sources(bool complete) const {
@@ -192,47 +206,6 @@ class model_copies {
     for (const auto& n : view_.nodes)
       if (n.has(model_.id) == complete && is_supplied(n.id) && !feeds(n.id)) out.push_back(n.id);
     return out;
-  }
-
-  bool sends_other_models(node_id n) const {
-    const auto found = sent_.find(n);
-    return found != sent_.end() &&
-           std::ranges::any_of(found->second, [&](weights_id m) { return m != model_.id; });
-  }
-
-  /// `reading`: time until the only source has read all images; 0: it does not read, or that is unknown.
-  void add_chains(const std::vector<node_id>& sources, const std::vector<node_id>& targets, duration reading,
-                  copy_plan& out) const {
-    multicast_problem p;
-    p.bytes = static_cast<double>(model_.bytes);
-    p.chunks = planned_chunks;
-    p.sources = static_cast<uint32_t>(sources.size());
-    p.domain_gbit_per_s = rates_.domain_gbit_per_s();
-    auto nodes = sources;
-    nodes.insert(nodes.end(), targets.begin(), targets.end());
-    for (const auto n : nodes)  // names that keep the order, as they break ties
-      p.nodes.push_back(
-          {std::to_string(1'000'000 + p.nodes.size()), sends_other_models(n), false, rates_.domain_of(n)});
-    for (const auto from : nodes)
-      for (const auto to : nodes) p.gbit_per_s.push_back(from == to ? 0 : rates_.between(from, to));
-    const auto plan = plan_multicast(p);
-    const auto finish = [&](uint32_t to) {
-      if (has(sources.front())) return plan.finish[to];
-      return reading > duration{} ? behind(reading, plan.finish[to]) : duration{};
-    };
-    const auto add = [&](uint32_t to, uint32_t from) {
-      out.places.push_back(
-          {nodes[to], model_.id, nodes[from], finish(to), are_model_files(model_.id) ? model_.bytes : 0});
-    };
-    for (const auto& c : plan.chains) {
-      auto from = c.source;
-      for (const auto t : c.targets) add(t, std::exchange(from, t));
-    }
-    for (const auto& g : plan.groups) {  // a chain, too: the leader sends the bytes once
-      auto from = g.leader;
-      for (const auto f : g.followers)
-        if (!p.is_source(f)) add(f, std::exchange(from, f));
-    }
   }
 
   /// Images that are not needed; first where a target waits for room, then on the fullest node.
@@ -245,10 +218,34 @@ class model_copies {
       if (i == nullptr || needed.contains(n.id) || !view_.can_spare(n, model_.id) || has_engine(n.id))
         continue;
       if (!i->problem.empty() && is_short_of_instances()) continue;
-      const std::pair rank(bytes_[n.id].promised > n.capacity, share(n));
+      if (i->problem.empty() && stays(n)) continue;
+      const std::pair rank(is_short_of_room(n), share(n));
       if (!best || rank > best_rank) best = n.id, best_rank = rank;
     }
     return best;
+  }
+  /// Even without what goes already.
+  bool is_short_of_room(const node& n) const {
+    const auto& b = bytes_[n.id];
+    return b.promised - b.going > n.capacity;
+  }
+  /// By the policy.
+  bool stays(const node& n) const {
+    if (follows_policy(scaling_policy::all_cache)) return !is_short_of_room(n);
+    if (!follows_policy(scaling_policy::serverless) || n.unused_for(model_.id) >= view_.keep) return false;
+    return !is_short_of_room(n) || std::ranges::any_of(n.images, [&](const image_state& other) {
+      return n.unused_for(other.model) > n.unused_for(model_.id) && could_go(n, other.model);
+    });
+  }
+  bool could_go(const node& n, weights_id m) const {
+    return !are_model_files(m) && !all_targets_.contains({n.id, m}) &&
+           std::ranges::none_of(view_.places, [&](const scaling_view::place& p) {
+             return p.node == n.id && p.model == m && p.stage != instance_stage::idle;
+           });
+  }
+  void drop(node_id n, copy_plan& out) const {
+    out.drops.push_back({n, model_.id});
+    bytes_[n].going += model_.bytes;
   }
   /// Wanted nodes, and those over which missing chunks come to them.
   std::set<node_id> needed_nodes() const {
@@ -270,6 +267,7 @@ class model_copies {
   const scaling_view& view_;
   const scaling_view::model& model_;
   const link_rates& rates_;
+  const wanted_images& all_targets_;
   const places_of_model& places_;
   bytes_of_nodes& bytes_;
   sent_models& sent_;
@@ -282,12 +280,16 @@ class model_copies {
 copy_plan plan_copies(const scaling_view& view, const std::vector<copy_target>& targets,
                       const link_rates& rates) {
   bytes_of_nodes bytes;
-  for (const auto& n : view.nodes) bytes[n.id].taken = bytes[n.id].promised = n.bytes() + n.bytes_going();
-  std::set<std::pair<node_id, weights_id>> promised;
+  for (const auto& n : view.nodes) {
+    const auto all = n.bytes() + n.bytes_going();
+    bytes[n.id] = {all, all, n.bytes_going()};
+  }
+  wanted_images wanted;
   for (const auto& t : targets)
     for (const auto& m : view.models)
-      if (const auto* n = view.find(t.node); m.id == t.model && n != nullptr && n->image(m.id) == nullptr &&
-                                             promised.emplace(t.node, t.model).second)
+      if (const auto* n = view.find(t.node); m.id == t.model && n != nullptr &&
+                                             wanted.emplace(t.node, t.model).second &&
+                                             n->image(m.id) == nullptr)
         bytes[t.node].promised += m.bytes;
   sent_models sent;
   for (const auto& n : view.nodes)
@@ -297,7 +299,7 @@ copy_plan plan_copies(const scaling_view& view, const std::vector<copy_target>& 
   for (const auto& p : view.places) places[p.model].push_back(&p);
   copy_plan out;
   for (const auto& m : view.models)
-    if (m.bytes > 0) model_copies(view, m, rates, targets, places[m.id], bytes, sent).plan(out);
+    if (m.bytes > 0) model_copies(view, m, rates, targets, wanted, places[m.id], bytes, sent).plan(out);
   return out;
 }
 

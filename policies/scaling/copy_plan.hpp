@@ -4,21 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "messages/common/time.hpp"
+#include "policies/scaling/copy_sources.hpp"
 #include "policies/scaling/link_rates.hpp"
-#include "policies/scaling/multicast_plan.hpp"
 #include "policies/scaling/scaling_view.hpp"
 
 namespace troupe {
 
-struct copy_place {
-  node_id node;
-  weights_id model;
-  node_id from;        ///< the node itself: it reads the checkpoint
-  duration finish{};   ///< predicted time until all has arrived; 0: unknown, as a rate is
-  uint64_t bytes = 0;  ///< of files of a tensor model that come from another node
-  bool operator==(const copy_place&) const = default;
-};
 struct copy_drop {
   node_id node;
   weights_id model;
@@ -51,6 +42,13 @@ struct copy_target {
 ///   copies are left, first where a target waits for room. `view` counts only those that shards have
 ///   reported, so the last copy is never dropped. Images with a problem stay while instances are missing, so
 ///   that a node does not try again and again.
+///
+/// So it is with the policies `blitz`, `blitz_multicast` and `static_…`. The others differ for language
+/// models:
+/// - `blitz_network`: no chains; each node pulls from one that has all images, or reads them.
+/// - `all_cache`: every node with a place and room gets a copy. It goes where a target waits for room.
+/// - `serverless`: a node reads its own disk. Its images stay for `keep` after the last request; where a
+///   target waits for room, those that were not used for the longest time go before that.
 copy_plan plan_copies(const scaling_view& view, const std::vector<copy_target>& targets,
                       const link_rates& rates);
 

@@ -4,9 +4,11 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "messages/cluster/scaling_policy.hpp"
 #include "messages/common/ids.hpp"
 #include "messages/common/time.hpp"
 #include "messages/llm/instance_stage.hpp"
@@ -41,7 +43,12 @@ struct scaling_view {
     std::vector<image_state> images;
     std::vector<image_state> going = {};  ///< are dropped, and take their bytes until they are gone
     uint32_t domain = no_scale_up_domain;
+    std::map<weights_id, duration> unused = {};  ///< since the last request of a model
 
+    duration unused_for(weights_id m) const {
+      const auto found = unused.find(m);
+      return found == unused.end() ? duration{} : found->second;
+    }
     const image_state* image(weights_id m) const {
       const auto found = std::ranges::find(images, m, &image_state::model);
       return found == images.end() ? nullptr : &*found;
@@ -66,6 +73,8 @@ struct scaling_view {
   std::vector<place> places;
   std::vector<node> nodes;
   uint32_t copies = 1;  ///< complete ones of each model's images, at least
+  scaling_policy policy = scaling_policy::blitz;
+  duration keep{};  ///< `serverless`: how long images stay without requests
 
   const node* find(node_id id) const {
     const auto found = std::ranges::find(nodes, id, &node::id);

@@ -164,6 +164,35 @@ TEST_CASE("scaling: the table has defaults, and each key its unit") {
   CHECK(cluster.spec.scaling.park == 500ms);
 }
 
+TEST_CASE("scaling: policies of baselines") {
+  const auto with = [](const std::string& keys) {
+    return with_places("min_instances = 0\nmax_instances = 2\n", "[scaling]\n" + keys + "\n");
+  };
+  const auto policy = [&](const std::string& keys) {
+    const auto cluster = read(with(keys));
+    REQUIRE_MESSAGE(cluster.ok(), listed(cluster.problems));
+    return cluster.spec;
+  };
+  CHECK(policy("").scaling.policy == scaling_policy::blitz);
+  CHECK(policy("policy = \"all_cache\"").scaling.policy == scaling_policy::all_cache);
+  CHECK(policy("policy = \"blitz_network\"\ncopies = 2").scaling.copies == 2);
+  const auto serverless = policy("policy = \"serverless\"\nkeep_s = 7").scaling;
+  CHECK(serverless.policy == scaling_policy::serverless);
+  CHECK(serverless.keep == 7s);
+  CHECK(serverless.copies == 0);
+  CHECK(numbers(policy("policy = \"static_full\"").llms.front()) == instance_numbers{4, 4, 4});
+  CHECK(numbers(policy("policy = \"static_half\"").llms.front()) == instance_numbers{2, 2, 2});
+
+  CHECK(refusals(with("policy = \"chains\"")) ==
+        "scaling.policy: must be one of \"blitz\", \"blitz_multicast\", \"blitz_network\", \"all_cache\", "
+        "\"serverless\", \"static_full\", \"static_half\", not \"chains\"");
+  CHECK(refusals(with("keep_s = 7")) == "scaling.keep_s: it is for policy = \"serverless\"; remove the key");
+  CHECK(refusals(with("policy = \"serverless\"\ncopies = 1")) ==
+        "scaling.copies: nodes keep no weights for others with policy = \"serverless\"; remove the key");
+  CHECK(refusals(with("policy = \"all_cache\"\ncopies = 1")) ==
+        "scaling.copies: every node keeps the weights with policy = \"all_cache\"; remove the key");
+}
+
 TEST_CASE("scaling: values of the table out of range are refused, and the table without a scaling model") {
   const auto problem = [](const std::string& key) {
     return refusals(with_places(scales, "[scaling]\n" + key + "\n"));

@@ -105,7 +105,12 @@ void plan_check::sent(node_id by, std::span<const envelope> together) {
   for (const auto& [what, source] : placed) {
     const auto from = source;
     const auto [model, to] = what;
-    if (!rates_.uses_links(from, to)) continue;
+    const bool follows_policy = !are_model_files(model);
+    if (follows_policy && policy_ == scaling_policy::serverless && from != to)
+      violations_.add("plan", fmt::format("node {} is to send model {} to node {}, which is to read its disk",
+                                          from.value, model.value, to.value));
+    if (!rates_.uses_links(from, to) || (follows_policy && policy_ == scaling_policy::blitz_network))
+      continue;
     check_successors(after, what, from);
     const bool is_busy = sends(
         before, from, [&](const image& i) { return i.first != model && rates_.uses_links(from, i.second); });

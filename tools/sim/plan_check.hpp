@@ -1,6 +1,7 @@
 // The invariant of orders to copy weights, as far as the parameter pool that gives them can know:
 // - the images of a model leave a node's link for one other node at most;
 // - no chain begins at a node whose link sends another model while a node with a free link has all images.
+// Of language models under `blitz_network` neither is required, and under `serverless` nothing is sent.
 //
 // It keeps what each pool was told and has ordered, by the messages that the pool's group got and sent.
 #pragma once
@@ -19,7 +20,8 @@ namespace troupe::sim {
 
 class plan_check {
  public:
-  plan_check(violations& v, const cluster_spec& cluster) : violations_(v), rates_(cluster) {}
+  plan_check(violations& v, const cluster_spec& cluster)
+      : violations_(v), policy_(cluster.scaling.policy), rates_(cluster) {}
 
   /// To the pool of this node.
   void delivered(node_id at, const envelope& e);
@@ -52,6 +54,7 @@ class plan_check {
   void check_successors(const transfers& after, const image& placed, node_id from);
 
   violations& violations_;
+  const scaling_policy policy_;
   const link_rates rates_;
   std::map<node_id, pool> pools_;
 };

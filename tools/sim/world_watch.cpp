@@ -147,8 +147,10 @@ void world::state::check_sequences(node_id id) {
     checks.broken.add("ledger", fmt::format("the ledger of sequences on node {} does not balance", id.value));
 }
 
-/// A node gives up its images of a model only if others have them, as far as anybody can know.
+/// A node gives up its images of a model only if others have them, as far as anybody can know, or if the
+/// policy keeps no copies.
 void world::state::check_drop(node_id at, weights_id model) {
+  if (cluster.scaling.copies == 0) return;
   const auto& n = nodes[at.value];
   if (!n.running || !n.running->images().has_all(model)) return;
   for (uint32_t i = 0; i < nodes.size(); ++i)

@@ -265,6 +265,24 @@ TEST_CASE("parameter pool: images of an engine that is about to serve are not dr
   CHECK(s.orders() == "2:serving 3:serving");
 }
 
+TEST_CASE("parameter pool: serverless nodes read their own disks, and drop what was not used for a time") {
+  pool_stage s;
+  s.cluster.scaling.policy = scaling_policy::serverless;
+  s.cluster.scaling.copies = 0;
+  s.cluster.scaling.keep = 100s;
+  s.start();
+  CHECK(s.run(1s) == "a<a b<b 0:serving 1:serving");
+  s.scale(1);
+  CHECK(s.run(1s) == "1:parked");
+  CHECK(s.run(65s) == "1:idle");
+  s.scale(2);
+  CHECK(s.run(1s) == "1:serving");  // the images are still there
+  s.scale(1);
+  CHECK(s.run(55s) == "1:parked");
+  CHECK(s.run(10s) == "1:idle -b");  // there was no request
+  CHECK(s.run(200s).empty());
+}
+
 TEST_CASE("parameter pool: engines that load by themselves need no images") {
   pool_stage s(false, 0);
   s.start();

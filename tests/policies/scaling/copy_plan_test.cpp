@@ -383,3 +383,49 @@ TEST_CASE("copy plan: engines get no room from files of tensor models") {
   v.view.copies = 0;
   CHECK(v.choose() == "short of 0");
 }
+
+TEST_CASE("copy plan: all_cache gives every node with a place a copy") {
+  small_view v(4);
+  v.view.policy = scaling_policy::all_cache;
+  v.place(0);
+  v.place(2);
+  v.place(3);
+  v.image(0);
+  CHECK(v.plan() == "0>2, 2>3");
+  v.image(2);
+  v.image(3);
+  CHECK(v.plan() == "");
+  v[3].capacity = 15 * megabyte;
+  SUBCASE("a copy goes where a target waits for room") {
+    v.view.models.push_back({weights_id{1}, "1", 1, 10 * megabyte});
+    v.image(1, 1);
+    CHECK(v.plan({to_node(3, 1)}) == "-3");
+  }
+  SUBCASE("nothing goes without need") { CHECK(v.plan() == ""); }
+}
+
+TEST_CASE("copy plan: serverless nodes read their disks, and keep images for a time") {
+  small_view v(3, {1, 1, 1}, 0);
+  v.view.policy = scaling_policy::serverless;
+  v.view.keep = 5min;
+  CHECK(v.plan({to_node(1), to_node(2)}) == "1>1, 2>2");
+  v.image(0);
+  CHECK(v.plan({to_node(1)}) == "1>1");
+  v[0].unused[weights_id{0}] = 4min;
+  CHECK(v.plan() == "");
+  v[0].unused[weights_id{0}] = 5min;
+  CHECK(v.plan() == "-0");
+  SUBCASE("an engine has them") {
+    v.place(0, 0, instance_stage::parked);
+    CHECK(v.plan() == "");
+  }
+  SUBCASE("where there is no room, those go that were not used for the longest time") {
+    v[0].capacity = 25 * megabyte;
+    v.image(0, 1);
+    v[0].unused = {{weights_id{0}, 1min}, {weights_id{1}, 2min}};
+    CHECK(v.plan({to_node(0, 2)}) == "1:-0");
+    v[0].going.push_back(v[0].images[1]);
+    v[0].images.pop_back();
+    CHECK(v.plan({to_node(0, 2)}) == "");  // that is enough
+  }
+}

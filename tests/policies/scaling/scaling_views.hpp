@@ -12,9 +12,10 @@ inline constexpr uint64_t megabyte = 1'000'000;
 
 /// Nodes with room for ten images of ten megabytes each. Engines are numbered in the order of `place`.
 struct small_view {
-  explicit small_view(uint32_t nodes, std::vector<uint32_t> wanted = {1}, uint32_t copies = 1) {
+  explicit small_view(uint32_t node_count, std::vector<uint32_t> wanted = {1}, uint32_t copies = 1) {
     view.copies = copies;
-    for (uint32_t n = 0; n < nodes; ++n) view.nodes.push_back({node_id{n}, 100 * megabyte, 0, false, {}});
+    for (uint32_t n = 0; n < node_count; ++n)
+      view.nodes.push_back({node_id{n}, 100 * megabyte, 0, false, {}});
     for (uint32_t m = 0; m < wanted.size(); ++m)
       view.models.push_back({weights_id{m}, std::to_string(m), wanted[m], 10 * megabyte});
   }

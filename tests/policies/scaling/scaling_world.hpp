@@ -82,6 +82,8 @@ class scaling_world {
   bool ample_ = false, domains_ = false;
   std::vector<scaling_view::model> models_;
   uint32_t copies_ = 1;
+  scaling_policy policy_ = scaling_policy::blitz;
+  duration keep_{};
   std::vector<node> nodes_;
   link_rates rates_{cluster_spec{}};
   pending_orders pending_;
