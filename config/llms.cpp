@@ -59,6 +59,7 @@ class llm_reader {
     const auto& timings = llm::prefill_timings().names();
     m.prefill = timings[s.choice("prefill", timings, 0)];
     m.mix_adapters = s.flag("mix_adapters", m.mix_adapters);
+    m.prefix_cache = s.flag("prefix_cache", m.prefix_cache);
     m.max_choices =
         static_cast<uint32_t>(s.integer("max_choices", 1, 65536, std::min(m.max_choices, m.max_waiting)));
     if (m.max_choices > m.max_waiting)

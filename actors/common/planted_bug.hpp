@@ -36,16 +36,19 @@ enum class bug : uint8_t {
   wrong_row,         ///< a step that is started ahead takes the tokens of other sequences
   stale_chunk,       ///< a chain link takes chunks with a wrong hash
   same_offset,  ///< a chain link pulls every layer from the place of the first one (BlitzScale's repository)
-  drop_last_copy,    ///< a parameter pool drops images that no other node has
-  half_loaded,       ///< an engine serves before its last layer has arrived
-  zombie_engine,     ///< an engine serves on although it was told to be idle
-  busy_source,       ///< a parameter pool has images sent over a link that sends another model
-  two_successors,    ///< a parameter pool has one node send the same images twice
-  old_orders,        ///< a parameter shard obeys the orders of former leaders
-  forget_suspects,   ///< a gateway does not tell a new leader which requests may have crashed a worker
-  uncounted_loading  ///< a scale planner orders instances for a load although others load for it
+  drop_last_copy,       ///< a parameter pool drops images that no other node has
+  half_loaded,          ///< an engine serves before its last layer has arrived
+  zombie_engine,        ///< an engine serves on although it was told to be idle
+  busy_source,          ///< a parameter pool has images sent over a link that sends another model
+  two_successors,       ///< a parameter pool has one node send the same images twice
+  old_orders,           ///< a parameter shard obeys the orders of former leaders
+  forget_suspects,      ///< a gateway does not tell a new leader which requests may have crashed a worker
+  uncounted_loading,    ///< a scale planner orders instances for a load although others load for it
+  stale_block,          ///< an engine's prefix cache counts evicted blocks as cached
+  wrong_adapter_block,  ///< an engine shares KV blocks between adapters
+  freed_in_use          ///< an engine's prefix cache evicts blocks that sequences hold
 };
-inline constexpr uint8_t bug_count = 38;
+inline constexpr uint8_t bug_count = 41;
 
 #ifdef TROUPE_PLANTED_BUGS
 inline bug planted_bug = bug::none;

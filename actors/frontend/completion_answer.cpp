@@ -39,6 +39,7 @@ bool completion_answer::token(size_t prompt, const generated_token& t) {
   const auto index = static_cast<uint32_t>(prompt * options_.choices + t.choice);
   auto& c = choices_.at(index);
   ++usage_.completion_tokens;
+  if (t.choice == 0) usage_.cached_tokens += t.cached;  // prompts are counted once, whatever the choices
   // a stop token is counted, but not shown
   const bool silent = t.finish == finish_reason::stop && !options_.include_stop;
   auto piece = silent ? std::string() : c.spoken.add(t.which);

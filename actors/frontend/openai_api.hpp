@@ -67,6 +67,7 @@ class openai_api {
   std::optional<openai::error> problem_with(const openai::base_request& asked, const char* field,
                                             const chosen& to, const std::vector<prompt>& prompts) const;
   generation_targets targets_of(const openai::base_request& asked, uint32_t tenant) const;
+  std::string cache_scope_of(const openai::base_request& asked, uint32_t tenant) const;
   generation generation_of(const openai::base_request& asked, const chosen& to, uint32_t tenant,
                            time_point arrival, size_t prompt_tokens);
   static void refuse(http_reply& reply, const openai::error& why) { reply.send(openai::error_response(why)); }

@@ -61,6 +61,12 @@ generation_targets openai_api::targets_of(const openai::base_request& asked, uin
           asked.tpot.value_or(usual.tpot)};
 }
 
+/// Tenants share no cached blocks: times would tell a tenant what others ask. Names of tenants have no slash.
+std::string openai_api::cache_scope_of(const openai::base_request& asked, uint32_t tenant) const {
+  if (tenant == 0 && asked.cache_salt.empty()) return {};
+  return (tenant == 0 ? std::string() : parts_.cluster.tenants[tenant - 1].name) + '/' + asked.cache_salt;
+}
+
 /// Without the prompt.
 generation openai_api::generation_of(const openai::base_request& asked, const chosen& to, uint32_t tenant,
                                      time_point arrival, size_t prompt_tokens) {
@@ -68,6 +74,7 @@ generation openai_api::generation_of(const openai::base_request& asked, const ch
   g.id = parts_.node.next_request_id();
   g.model = to.target.model;
   g.tenant = tenant;
+  g.cache_scope = cache_scope_of(asked, tenant);
   g.arrival = arrival;
   g.deadline = arrival + to.spec->timeout;
   g.adapter = to.target.adapter;

@@ -20,6 +20,8 @@ llm_engine::options engine_options(const spawn_context& node, engine_id id) {
   o.max_waiting = m.max_waiting;
   o.prefill_chunk = m.prefill_chunk;
   o.mix_adapters = m.mix_adapters;
+  o.prefix_cache = m.prefix_cache;
+  o.tells_cached = m.prefix_cache && m.routing == "prefix";
   o.prefill = m.prefill;
   o.adapter_slots = m.adapter_slots;
   if (node.env.devices.adapters_of) o.adapters = node.env.devices.adapters_of(model);

@@ -13,7 +13,10 @@ void spawn_llm_gateway(const spawn_context& node) {
   if (!node.me().has(node_role::gateway) || clients == nullptr) return;
   const auto& cluster = node.cluster;
   llm_gateway::options o;
-  for (const auto& m : cluster.llms) o.models.push_back(m.name);
+  for (const auto& m : cluster.llms) {
+    o.models.push_back(m.name);
+    o.prefix_blocks.push_back(m.prefix_cache && m.routing == "prefix" ? m.block_tokens : 0);
+  }
   o.engines = cluster.engines;
   o.routers = leader_candidates(cluster);
   o.max_in_flight = cluster.limits.requests_in_flight;

@@ -140,6 +140,11 @@ class llm_catalog {
     }
     return out;
   }
+  /// Whether sequences that begin alike share KV blocks of the engine.
+  bool has_prefix_cache(engine_id id) const {
+    std::lock_guard lock(mutex_);
+    return engines_.at(id.value).said.prefix_cache;
+  }
   /// True once every model has had a ready engine.
   bool every_model_was_served() const {
     std::lock_guard lock(mutex_);

@@ -6,6 +6,7 @@
 
 #include "actors/common/planted_bug.hpp"
 #include "policies/llm/generation_check.hpp"
+#include "policies/llm/prefix_hash.hpp"
 
 namespace troupe {
 namespace {
@@ -39,7 +40,8 @@ llm_engine::llm_engine(address self, outbox& out, const options& o, llm::engine_
       lifecycle_(o.scales),
       facts_(device.expected()),
       adapters_(o.adapter_slots, o.adapters),
-      updates_(o.status_interval) {}
+      updates_(o.status_interval),
+      blocks_(o.status_interval) {}
 
 void llm_engine::on(envelope& e, time_point now) {
   now_ = now;
@@ -55,6 +57,7 @@ void llm_engine::on(envelope& e, time_point now) {
                  if (!batch_) return;
                  if (const auto adapter = batch_->end_choice(c.id, c.choice)) on_request_end(*adapter);
                },
+               [&](want_cached_blocks&) { blocks_.tell_all(); },
                [&](change_adapter& c) { carry_out(adapters_.change(e.from, c, batch_.has_value(), now)); },
                [&](device_ready&) {
                  while (device_.poll(now, event_)) on_event(event_, now);
@@ -98,11 +101,13 @@ void llm_engine::on_time(time_point now) {
   change_stage();
   answers_.flush([this](const address& gateway, auto&& m) { send(gateway, std::move(m)); });
   send_status(now);
+  tell_cached(now);
 }
 
 time_point llm_engine::next_wakeup() const {
   const auto prompts = can_start() ? batch_->scheduler().begins_at() : never;
-  return std::min({device_.poll_at(), updates_.due_at(), prompts, stalled_at()});
+  return std::min({device_.poll_at(), updates_.due_at(), options_.tells_cached ? blocks_.due_at() : never,
+                   prompts, stalled_at()});
 }
 
 void llm_engine::on_node_up(const node_up& n) {
@@ -111,6 +116,7 @@ void llm_engine::on_node_up(const node_up& n) {
   nodes_up_.add(n);
   broadcast(adapters_known{options_.model, options_.engine, true, adapters_.all(), {}});
   updates_.on_new_peer();
+  blocks_.tell_all();
 }
 
 void llm_engine::accept(const generation& g) {
@@ -129,7 +135,10 @@ void llm_engine::accept(const generation& g) {
   if (batch_->find(g.id) != nullptr) return refuse("the engine has this request already");
   if (batch_->scheduler().waiting() + llm::sequences_of(g) > options_.max_waiting)
     return drop(drop_reason::queue_full);
-  if (!batch_->add(g, adapter == nullptr ? llm::base_model : adapter->id))
+  const auto id = adapter == nullptr ? llm::base_model : adapter->id;
+  const bool mixes = planted(bug::wrong_adapter_block);
+  if (!batch_->add(g, id,
+                   {mixes ? llm::base_model : id, g.cache_scope, llm::prefix_seed(g.adapter, g.cache_scope)}))
     return refuse("prompt and answer do not fit into the KV cache");
   prompt_tokens_ += g.prompt.size();
   if (adapter != nullptr) adapters_.begin_request(adapter->id);
@@ -176,6 +185,7 @@ void llm_engine::on_event(llm::engine_event& e, time_point now) {
     case kind::adapter_read: return carry_out(adapters_.on_read(e.adapter, e.problem));
     case kind::adapter_ready:
       on_change();
+      if (e.from_disk) batch_->scheduler().drop_cached(e.adapter);  // its files may have changed
       if (adapters_.on_loaded({e.adapter, e.took, e.bytes, e.from_disk}, now))
         batch_->scheduler().adapter_loaded(e.adapter);
       return;
@@ -194,6 +204,9 @@ void llm_engine::on_loaded(const llm::engine_facts& facts) {
   limits.max_sequences = options_.max_sequences;
   limits.prefill_chunk = options_.prefill_chunk;
   limits.mix_adapters = options_.mix_adapters;
+  limits.prefix_cache = options_.prefix_cache;
+  limits.tells_cached = options_.tells_cached;
+  limits.planted = {planted(bug::stale_block), planted(bug::freed_in_use)};
   limits.max_waiting = options_.max_waiting;
   limits.blocks = facts.blocks;
   limits.block_tokens = facts.block_tokens;
@@ -216,6 +229,7 @@ void llm_engine::change_stage() {
       break;
     case instance_lifecycle::action::unload:
       batch_.reset();
+      blocks_.tell_all();  // none
       adapters_.lose_device();
       device_.unload();
       facts_.layers_ready = 0;
@@ -234,8 +248,9 @@ void llm_engine::on_step(const llm::engine_event& e, time_point now) {
           result{got.id, got.attempt, failure::device_error, {}, "the model returned no usable logits"});
     } else {
       ++generated_tokens_;
-      answers_.add(got.gateway, generated_token{got.id, got.attempt, got.choice, got.chosen->which,
-                                                got.chosen->logprob, got.chosen->top, got.finish});
+      answers_.add(got.gateway,
+                   generated_token{got.id, got.attempt, got.choice, got.chosen->which, got.chosen->logprob,
+                                   got.chosen->top, got.finish, got.cached});
     }
     if (got.last) on_request_end(got.adapter);
   }
@@ -278,6 +293,7 @@ void llm_engine::exchange_adapters(time_point now) {
   for (const auto a : moves.fence) scheduler.adapter_unloaded(a);
   for (const auto a : moves.unload) {
     scheduler.adapter_unloaded(a);
+    if (adapters_.find(a) == nullptr) scheduler.drop_cached(a);  // it was unregistered
     device_.unload_adapter(a);
   }
   for (const auto a : moves.load) {
@@ -299,6 +315,18 @@ void llm_engine::report_preempted() {
   if (news.requests.empty()) return;
   for (const auto n : options_.routers)
     if (nodes_up_.contains(n)) send(on_node(n, role::llm_router, options_.model.value), news);
+}
+
+/// Routers with the policy `prefix` place requests where their blocks are.
+void llm_engine::tell_cached(time_point now) {
+  if (!options_.tells_cached) return;
+  if (batch_) blocks_.add(batch_->scheduler().take_cache_changes());
+  const auto all = [this] {
+    return batch_ ? batch_->scheduler().blocks().cached() : std::vector<uint64_t>();
+  };
+  for (const auto& news : blocks_.take(options_.model, options_.engine, now, all))
+    for (const auto n : options_.routers)
+      if (nodes_up_.contains(n)) send(on_node(n, role::llm_router, options_.model.value), news);
 }
 
 /// To gateways and routers, and statuses also to parameter pools.

@@ -17,6 +17,7 @@
 #include "gpu/llm/engine_device.hpp"
 #include "messages/llm/commands.hpp"
 #include "policies/llm/adapter_manager.hpp"
+#include "policies/llm/block_updates.hpp"
 #include "policies/llm/gateway_answers.hpp"
 #include "policies/llm/generation_batch.hpp"
 #include "policies/llm/status_updates.hpp"
@@ -38,6 +39,8 @@ class llm_engine final : public actor {
     uint32_t max_waiting = 1024;
     uint32_t prefill_chunk = 512;
     bool mix_adapters = true;
+    bool prefix_cache = true;
+    bool tells_cached = false;      ///< routers get the blocks of its prefix cache
     std::string prefill = "eager";  ///< policies/llm/prefill_timing.hpp
     uint32_t adapter_slots = 8;
     std::vector<adapter_entry> adapters;                ///< registered at the start
@@ -76,6 +79,7 @@ class llm_engine final : public actor {
   void exchange_adapters(time_point now);
   void carry_out(const llm::adapter_manager::outcome& o);
   void report_preempted();
+  void tell_cached(time_point now);
   void broadcast(const actor_message& news);
   void on_change();
   engine_status status(time_point now) const;
@@ -95,6 +99,7 @@ class llm_engine final : public actor {
   llm::step_clock clock_;
   llm::gateway_answers answers_;  // of this turn
   llm::status_updates updates_;
+  llm::block_updates blocks_;
   peers_up nodes_up_;          // with gateways or routers
   time_point now_ = long_ago;  // of this turn
   uint64_t prompt_tokens_ = 0, generated_tokens_ = 0;

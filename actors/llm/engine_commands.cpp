@@ -23,6 +23,7 @@ engine_status llm_engine::status(time_point now) const {
   s.ready = s.stage == instance_stage::serving;
   s.problem = problem_;
   s.adapter_slots = options_.adapter_slots;
+  s.prefix_cache = options_.prefix_cache;
   s.vocabulary = facts_.vocabulary;
   s.max_positions = facts_.max_positions;
   s.kv_tokens = facts_.blocks * facts_.block_tokens;
@@ -31,8 +32,8 @@ engine_status llm_engine::status(time_point now) const {
   const auto& scheduler = batch_->scheduler();
   s.running = scheduler.running();
   s.waiting = scheduler.waiting();
-  s.kv_used =
-      1 - static_cast<float>(scheduler.blocks().free()) / static_cast<float>(std::max(1u, facts_.blocks));
+  s.kv_used = 1 - static_cast<float>(scheduler.blocks().available()) /
+                      static_cast<float>(std::max(1u, facts_.blocks));
   s.uncomputed_tokens = scheduler.uncomputed_tokens();
   s.steps = clock_.forecast();
   if (scheduler.running() > 0)
@@ -65,7 +66,10 @@ llm_engine_state llm_engine::describe() const {
   s.running = scheduler.running();
   s.waiting = scheduler.waiting();
   s.kv_blocks = scheduler.blocks().count();
-  s.kv_blocks_free = scheduler.blocks().free();
+  s.kv_blocks_free = scheduler.blocks().available();
+  s.kv_blocks_cached = scheduler.blocks().evictable();
+  s.cache_queries = scheduler.cache_use().queried;
+  s.cache_hits = scheduler.cache_use().hit;
   s.preemptions = scheduler.preemptions();
   return s;
 }
@@ -91,6 +95,7 @@ void llm_engine::report(std::vector<metric>& out) const {
   add("troupe_llm_sequences_waiting", s.waiting, gauge);
   add("troupe_llm_kv_blocks", s.kv_blocks, gauge);
   add("troupe_llm_kv_blocks_free", s.kv_blocks_free, gauge);
+  add("troupe_llm_kv_blocks_cached", s.kv_blocks_cached, gauge);
   add("troupe_llm_steps_total", static_cast<double>(s.steps), counter);
   add("troupe_llm_prompt_tokens_total", static_cast<double>(s.prompt_tokens), counter);
   add("troupe_llm_generated_tokens_total", static_cast<double>(s.generated_tokens), counter);

@@ -2,15 +2,18 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "actors/common/planted_bug.hpp"
+#include "policies/llm/prefix_hash.hpp"
 
 namespace troupe {
 namespace {
 
-constexpr uint32_t max_engine_losses = 3;  // for one request, which may be the cause
-constexpr uint64_t progress_tokens = 32;   // of a sequence, between two reports to the router
+constexpr uint32_t max_engine_losses = 3;      // for one request, which may be the cause
+constexpr size_t max_routed_prompt = 1 << 16;  // tokens whose blocks the router gets
+constexpr uint64_t progress_tokens = 32;       // of a sequence, between two reports to the router
 
 bool any_request(const in_flight_generation&) { return true; }
 
@@ -78,6 +81,11 @@ void llm_gateway::accept(generation& g, time_point now) {
   }
   f.choices = open_choices(f.asked.choices);
   f.accepted_at = now;
+  if (const auto i = f.asked.model.value; i < options_.prefix_blocks.size() && options_.prefix_blocks[i] > 0)
+    f.prefix = llm::prefix_hashes(
+        llm::prefix_seed(f.asked.adapter, f.asked.cache_scope),
+        std::span(f.asked.prompt).first(std::min(f.asked.prompt.size(), max_routed_prompt)),
+        options_.prefix_blocks[i]);
   const auto expires_at = f.asked.deadline;
   ask_router(in_flight_.add(std::move(f), expires_at));
 }
@@ -113,6 +121,10 @@ void llm_gateway::on_tokens(const generated& g, time_point now) {
       m.prompt_tokens += f.asked.prompt.size();
     } else if (f.choices.size() == 1) {
       m.between_tokens.add(to_seconds(now - f.last_token_at));
+    }
+    if (length == 1 && f.at != no_engine && catalog_.has_prefix_cache(f.at)) {
+      m.cache_queries += f.asked.prompt.size();
+      m.cache_hits += t.cached;
     }
     f.last_token_at = now;
     const bool enough = clients_.token(t);

@@ -36,7 +36,10 @@ class completion_port {
 class llm_gateway final : public actor {
  public:
   struct options {
-    std::vector<std::string> models;   ///< by llm_id
+    std::vector<std::string> models;  ///< by llm_id
+    /// By llm_id: tokens of a KV block, if its router places requests by the blocks of their prompts; else 0
+    /// or absent.
+    std::vector<uint32_t> prefix_blocks;
     std::vector<engine_spec> engines;  ///< by engine_id
     std::vector<node_id> routers;      ///< nodes with routers; the first that is up is used
     size_t max_in_flight = 65536;
@@ -65,7 +68,8 @@ class llm_gateway final : public actor {
   /// The metrics of a model.
   struct model_state {
     uint64_t prompt_tokens = 0, generated_tokens = 0, moves = 0;
-    time_point adapters_changed_at = long_ago;  ///< those of running or waiting sequences
+    uint64_t cache_queries = 0, cache_hits = 0;  ///< tokens of prompts, on engines with a prefix cache
+    time_point adapters_changed_at = long_ago;   ///< those of running or waiting sequences
     histogram first_token{histogram::seconds()}, between_tokens{histogram::short_seconds()},
         whole{histogram::seconds()};
   };

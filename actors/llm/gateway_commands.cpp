@@ -105,6 +105,8 @@ void llm_gateway::report(std::vector<metric>& out) const {
         changed_at, gauge);
     add("vllm:prompt_tokens_total", of, static_cast<double>(m.prompt_tokens), counter);
     add("vllm:generation_tokens_total", of, static_cast<double>(m.generated_tokens), counter);
+    add("vllm:prefix_cache_queries_total", of, static_cast<double>(m.cache_queries), counter);
+    add("vllm:prefix_cache_hits_total", of, static_cast<double>(m.cache_hits), counter);
     spread("vllm:time_to_first_token_seconds", name, m.first_token);
     spread("vllm:inter_token_latency_seconds", name, m.between_tokens);
     spread("vllm:e2e_request_latency_seconds", name, m.whole);

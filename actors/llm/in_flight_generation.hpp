@@ -1,6 +1,7 @@
 // A generation request that a gateway has accepted, kept until it has its outcome.
 #pragma once
 #include <cstdint>
+#include <vector>
 
 #include "actors/common/in_flight_requests.hpp"
 #include "messages/llm/generation.hpp"
@@ -12,6 +13,7 @@ namespace troupe {
 struct in_flight_generation : in_flight_state {
   generation asked;  ///< as for its first engine
   open_choices choices;
+  std::vector<uint64_t> prefix;  ///< for its router; empty: not used
   engine_id at = no_engine;
   uint32_t version = 1;  ///< of its state at the router (messages/llm/routing.hpp)
   uint32_t attempt = 0;  ///< number of engines that it was sent to
@@ -33,6 +35,7 @@ struct in_flight_generation : in_flight_state {
     r.tpot = asked.tpot;
     r.started = started();
     r.at = at;
+    if (at == no_engine) r.prefix = prefix;
     return r;
   }
 };

@@ -13,6 +13,7 @@ request_router::options policy_options(const llm_router::options& o) {
   for (const auto& [id, _] : o.engines) out.engines.push_back(id);
   out.max_waiting = o.max_waiting;
   out.cold_start = o.cold_start;
+  out.by_prefix = o.routing == "prefix";
   return out;
 }
 
@@ -36,6 +37,9 @@ void llm_router::on(envelope& e, time_point now) {
                        },
                        [&](engine_status& s) { requests_.on_status(s, now); },
                        [&](adapters_known& a) { requests_.on_adapters(a); },
+                       [&](cached_blocks& b) {
+                         if (!requests_.on_cached(b, now)) send(e.from, want_cached_blocks{options_.model});
+                       },
                        [&](sequences_preempted& t) { requests_.on_preempted(t); },
                        [&](node_up& n) { incarnations_[n.node] = n.incarnation; },
                        [&](node_down& n) { on_node_down(n); },

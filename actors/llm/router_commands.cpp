@@ -12,6 +12,7 @@ llm_router_state llm_router::describe() const {
   s.routing = options_.routing;
   s.requests = static_cast<uint32_t>(requests_.requests().size());
   s.waiting = static_cast<uint32_t>(requests_.waiting());
+  s.cached_blocks = requests_.cached_blocks();
   s.wants_more = true;
   for (const auto& [id, node] : options_.engines) {
     const auto& e = requests_.engines().at(id);

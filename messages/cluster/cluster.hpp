@@ -227,6 +227,7 @@ struct llm_spec {
   uint32_t prefill_chunk = 512;       ///< tokens of prompts in one step
   std::string prefill = "eager";      ///< prefill timing by name (policies/llm/prefill_timing.hpp)
   bool mix_adapters = true;           ///< in one step; false: sequences of one adapter at a time
+  bool prefix_cache = true;           ///< sequences that begin alike share KV blocks
   uint32_t max_choices = 16;          ///< `n` of a request
   duration timeout = 600s;            ///< of a request, from its arrival
   std::string adapter_directory;      ///< absolute; its folders with an adapter are registered; empty: none

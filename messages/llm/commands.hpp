@@ -20,9 +20,12 @@ struct llm_engine_state {
   uint32_t running = 0;  ///< sequences
   uint32_t waiting = 0;
   uint32_t kv_blocks = 0;
-  uint32_t kv_blocks_free = 0;
+  uint32_t kv_blocks_free = 0;    ///< that no sequence holds, also if they are cached
+  uint32_t kv_blocks_cached = 0;  ///< of these: kept for sequences that begin alike
   uint64_t steps = 0;
   uint64_t prompt_tokens = 0;  ///< of accepted sequences
+  uint64_t cache_queries = 0;  ///< tokens of the sequences that began; 0 without a prefix cache
+  uint64_t cache_hits = 0;     ///< of these: found in the prefix cache
   uint64_t generated_tokens = 0;
   uint64_t preemptions = 0;
   duration device_busy{};  ///< in steps
@@ -32,8 +35,9 @@ struct llm_engine_state {
   uint64_t adapter_loads = 0;  ///< onto the device
   uint64_t adapter_reads = 0;  ///< of these: from disk
   TROUPE_MESSAGE(llm_engine_state, model, state, problem, layers, layers_ready, running, waiting, kv_blocks,
-                 kv_blocks_free, steps, prompt_tokens, generated_tokens, preemptions, device_busy, adapters,
-                 adapter_slots, adapter_slots_taken, adapter_loads, adapter_reads)
+                 kv_blocks_free, kv_blocks_cached, steps, prompt_tokens, cache_queries, cache_hits,
+                 generated_tokens, preemptions, device_busy, adapters, adapter_slots, adapter_slots_taken,
+                 adapter_loads, adapter_reads)
 };
 
 struct router_engine {
@@ -51,8 +55,10 @@ struct llm_router_state {
   std::string model;
   std::string routing;
   std::vector<router_engine> engines;
-  uint32_t requests = 0;      ///< known to it
-  uint32_t waiting = 0;       ///< of these: waiting for an engine
+  uint32_t requests = 0;  ///< known to it
+  uint32_t waiting = 0;   ///< of these: waiting for an engine
+  uint64_t cached_blocks =
+      0;  ///< different ones in the prefix caches of its engines, with the routing `prefix`
   uint32_t idle_engines = 0;  ///< open ones without sequences: could be released
   bool wants_more = false;    ///< every open engine is nearly full: one more would get requests at once
   uint64_t placed = 0;
@@ -61,8 +67,8 @@ struct llm_router_state {
   uint64_t consolidated = 0;
   uint64_t asked = 0;    ///< moved by operators
   uint64_t refused = 0;  ///< dropped: the queue was full, the deadline passed, or no engine was available
-  TROUPE_MESSAGE(llm_router_state, model, routing, engines, requests, waiting, idle_engines, wants_more,
-                 placed, preempted, drained, consolidated, asked, refused)
+  TROUPE_MESSAGE(llm_router_state, model, routing, engines, requests, waiting, cached_blocks, idle_engines,
+                 wants_more, placed, preempted, drained, consolidated, asked, refused)
 };
 
 struct list_generations {

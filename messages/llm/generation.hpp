@@ -30,7 +30,10 @@ struct generation {
   uint32_t attempt = 1;  ///< an engine's answers carry it; those of earlier attempts are ignored
   llm_id model;
   uint32_t tenant = 0;  ///< as `request::tenant`
-  address gateway;      ///< it assigns the outcome
+  /// Requests share cached KV blocks only with those of the same scope: the tenant's name and the client's
+  /// `cache_salt`.
+  std::string cache_scope;
+  address gateway;  ///< it assigns the outcome
   time_point arrival = never;
   time_point deadline = never;
   std::string adapter;             ///< its name; empty: the base model
@@ -45,8 +48,9 @@ struct generation {
   time_point due = never;        ///< when its first token is due (TTFT target)
   duration tpot{};               ///< target for the mean time of the further ones (TPOT); zero: none
   std::vector<sequence_progress> progress;  ///< unfinished choices of a migrated request; empty: all
-  TROUPE_MESSAGE(generation, id, attempt, model, tenant, gateway, arrival, deadline, adapter, prompt,
-                 max_tokens, choices, sampling, stop, logprobs, top_logprobs, priority, due, tpot, progress)
+  TROUPE_MESSAGE(generation, id, attempt, model, tenant, cache_scope, gateway, arrival, deadline, adapter,
+                 prompt, max_tokens, choices, sampling, stop, logprobs, top_logprobs, priority, due, tpot,
+                 progress)
   bool operator==(const generation&) const = default;
 };
 
@@ -89,7 +93,8 @@ struct generated_token {
   float logprob = 0;
   std::vector<token_chance> top;  ///< descending, if asked for
   finish_reason finish = finish_reason::none;
-  TROUPE_MESSAGE(generated_token, id, attempt, choice, which, logprob, top, finish)
+  uint32_t cached = 0;  ///< with the first token of a choice: tokens of the prompt that the prefix cache had
+  TROUPE_MESSAGE(generated_token, id, attempt, choice, which, logprob, top, finish, cached)
   bool operator==(const generated_token&) const = default;
 };
 
@@ -135,7 +140,8 @@ struct engine_status {
   uint32_t max_sequences = 0;  ///< sequences that run at once
   uint32_t running = 0;        ///< sequences
   uint32_t waiting = 0;
-  float kv_used = 0;               ///< share of the cache
+  float kv_used = 0;               ///< share of the KV cache that sequences hold
+  bool prefix_cache = false;       ///< sequences that begin alike share KV blocks
   uint64_t uncomputed_tokens = 0;  ///< tokens to prefill before those of a new sequence
   step_forecast steps;
   uint32_t adapter_slots = 0;
@@ -143,8 +149,8 @@ struct engine_status {
   std::vector<std::string> waiting_adapters;  ///< of waiting sequences
   device_adapters on_device;
   TROUPE_MESSAGE(engine_status, model, engine, stage, ready, problem, vocabulary, max_positions, kv_tokens,
-                 block_tokens, max_sequences, running, waiting, kv_used, uncomputed_tokens, steps,
-                 adapter_slots, running_adapters, waiting_adapters, on_device)
+                 block_tokens, max_sequences, running, waiting, kv_used, prefix_cache, uncomputed_tokens,
+                 steps, adapter_slots, running_adapters, waiting_adapters, on_device)
   /// Maximum tokens of a sequence, prompt and answer together: by the model, and by the KV cache.
   uint32_t max_model_len() const { return std::min(max_positions, kv_tokens); }
   bool operator==(const engine_status&) const = default;

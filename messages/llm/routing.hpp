@@ -27,8 +27,10 @@ struct routed_request {
   duration tpot{};           ///< target for the further ones; zero: none
   bool started = false;      ///< its client has seen tokens: it can no longer be refused
   engine_id at = no_engine;  ///< the engine that has it
+  /// Hashes of the prompt's full blocks (policies/llm/prefix_hash.hpp), if it is to be placed by them.
+  std::vector<uint64_t> prefix;
   TROUPE_MESSAGE(routed_request, id, version, adapter, sequences, tokens, arrival, priority, due, tpot,
-                 started, at)
+                 started, at, prefix)
   bool operator==(const routed_request&) const = default;
 };
 
@@ -76,6 +78,25 @@ struct placements {
   std::vector<placement> requests;
   TROUPE_MESSAGE(placements, model, requests)
   bool operator==(const placements&) const = default;
+};
+
+/// llm_engine → llm_router, with the routing policy `prefix`: changes of the blocks in its prefix cache, by
+/// their hashes.
+struct cached_blocks {
+  llm_id model;
+  engine_id engine;
+  uint64_t number = 0;  ///< consecutive; a router that misses one asks for all blocks
+  bool all = false;     ///< replaces all known ones
+  std::vector<uint64_t> present, gone;
+  TROUPE_MESSAGE(cached_blocks, model, engine, number, all, present, gone)
+  bool operator==(const cached_blocks&) const = default;
+};
+
+/// llm_router → llm_engine: tell all cached blocks.
+struct want_cached_blocks {
+  llm_id model;
+  TROUPE_MESSAGE(want_cached_blocks, model)
+  bool operator==(const want_cached_blocks&) const = default;
 };
 
 /// llm_engine → llm_router: these were preempted (gave up their KV blocks to older ones) and wait.

@@ -17,7 +17,9 @@
   MESSAGE(37, route_ends, RouteEnds)                   \
   MESSAGE(38, placements, Placements)                  \
   MESSAGE(39, sequences_preempted, SequencesPreempted) \
-  MESSAGE(49, measured_load, MeasuredLoad)
+  MESSAGE(49, measured_load, MeasuredLoad)             \
+  MESSAGE(50, cached_blocks, CachedBlocks)             \
+  MESSAGE(51, want_cached_blocks, WantCachedBlocks)
 
 #define TROUPE_LLM_PARTS(PART)               \
   PART(llm::token_bias, TokenBias)           \

@@ -10,7 +10,7 @@ namespace {
 
 /// A choice from its beginning (`begun` null), or from where another engine left it.
 sequence_request sequence_of(const generation& g, adapter_id adapter, uint32_t choice,
-                             const sequence_progress* begun) {
+                             const sequence_progress* begun, const prefix_scope& scope) {
   sequence_request s;
   s.prompt = g.prompt;
   if (begun != nullptr) s.generated = begun->tokens;
@@ -25,17 +25,18 @@ sequence_request sequence_of(const generation& g, adapter_id adapter, uint32_t c
   // the first token of a request is its first choice's
   if (begun == nullptr && choice == 0) s.due = g.due;
   s.tpot = g.tpot;
+  s.scope = scope;
   return s;
 }
 
 }  // namespace
 
-bool generation_batch::add(const generation& g, adapter_id adapter) {
+bool generation_batch::add(const generation& g, adapter_id adapter, const prefix_scope& scope) {
   in_flight f{g.gateway, g.attempt, adapter, {}};
   for (uint32_t i = 0; i < sequences_of(g); ++i) {
     const auto* begun = g.progress.empty() ? nullptr : &g.progress[i];
     const auto choice = begun == nullptr ? i : begun->choice;
-    const auto [id, refused] = sequences_.add(sequence_of(g, adapter, choice, begun));
+    const auto [id, refused] = sequences_.add(sequence_of(g, adapter, choice, begun, scope));
     if (refused != sequence_batch::refusal::none) {
       cancel_sequences(f);
       return false;
@@ -88,8 +89,8 @@ std::span<const generation_batch::choice_token> generation_batch::done(std::span
     const auto at = known->second;
     const auto found = requests_.find(at.request);
     auto& f = found->second;
-    auto& result = results_.emplace_back(
-        choice_token{at.request, f.gateway, f.attempt, at.choice, got.chosen, got.finish, false, f.adapter});
+    auto& result = results_.emplace_back(choice_token{at.request, f.gateway, f.attempt, at.choice, got.chosen,
+                                                      got.finish, false, f.adapter, got.cached});
     if (got.chosen == nullptr) {
       cancel_sequences(f);
       f.open.clear();

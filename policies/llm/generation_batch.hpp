@@ -39,6 +39,7 @@ class generation_batch {
     finish_reason finish = finish_reason::none;  ///< of the choice
     bool last = false;                           ///< the request has ended and is forgotten
     adapter_id adapter;                          ///< of the request
+    uint32_t cached = 0;  ///< with the first token of a choice: cached tokens of its prompt
   };
 
   explicit generation_batch(scheduler_limits limits, std::unique_ptr<prefill_timing> timing = nullptr)
@@ -46,7 +47,7 @@ class generation_batch {
 
   /// False: a sequence does not fit into the KV cache, or the queue is full; nothing has changed. Requires:
   /// the id is new, `g.progress` names each choice once.
-  [[nodiscard]] bool add(const generation& g, adapter_id adapter);
+  [[nodiscard]] bool add(const generation& g, adapter_id adapter, const prefix_scope& scope = {});
   /// Ends a request, if it is known. Returns its adapter.
   std::optional<adapter_id> cancel(request_id id);
   /// Ends a choice, if it is open. Returns the request's adapter if the request ends with it.

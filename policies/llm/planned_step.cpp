@@ -13,7 +13,7 @@ void append(planned_step& to, scheduled_sequence& t, uint32_t rows) {
   const auto index = static_cast<uint32_t>(step.sequences.size());
   step.sequences.push_back(t.id);
   to.sequences.push_back(&t);
-  step.blocks.insert(step.blocks.end(), t.blocks.begin(), t.blocks.end());
+  step.blocks.insert(step.blocks.end(), t.kv.blocks.begin(), t.kv.blocks.end());
   step.block_start.push_back(static_cast<uint32_t>(step.blocks.size()));
   for (size_t p = t.computed; p < t.computed + rows; ++p) {
     step.tokens.push_back(p < t.tokens.size() ? t.tokens[p] : chosen_before(t.entry));

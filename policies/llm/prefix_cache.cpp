@@ -16,10 +16,12 @@ prefix_cache::prefix_cache(const options& o) : options_(o), blocks_(o.blocks) {
   table_.assign(std::bit_ceil(std::max(size_t{1}, size_t{o.blocks})), none);
 }
 
-uint32_t prefix_cache::find(uint32_t root, uint32_t parent, uint64_t hash, std::span<const token> tokens) const {
+uint32_t prefix_cache::find(uint32_t root, uint32_t parent, uint64_t hash,
+                            std::span<const token> tokens) const {
   for (auto b = table_[hash & (table_.size() - 1)]; b != none; b = nodes_[b].next) {
     const auto& n = nodes_[b];
-    if (n.hash == hash && n.parent == parent && n.root == root && std::ranges::equal(tokens_of(b), tokens)) return b;
+    if (n.hash == hash && n.parent == parent && n.root == root && std::ranges::equal(tokens_of(b), tokens))
+      return b;
   }
   return none;
 }

@@ -1,11 +1,11 @@
-// KV blocks of an engine, with those that sequences share because they begin alike (as in vLLM's automatic prefix
-// caching). The cache is a tree of full blocks. A node is found by a hash, but its tokens, its parent and its scope
-// decide, so a collision never gives a sequence wrong keys and values.
+// KV blocks of an engine, with those that sequences share because they begin alike (as in vLLM's automatic
+// prefix caching). The cache is a tree of full blocks. A node is found by a hash, but its tokens, its parent
+// and its scope decide, so a collision never gives a sequence wrong keys and values.
 //
-// A block of a sequence is published once a planned step fills it: steps that are planned later may read it, and so
-// may other rows of the same step, because a layer writes all keys and values before it reads any. The holders of a
-// block keep it. A block without holders stays cached until memory is short; then the least recently used one that
-// no other block continues is evicted.
+// A block of a sequence is published once a planned step fills it: steps that are planned later may read it,
+// and so may other rows of the same step, because a layer writes all keys and values before it reads any. The
+// holders of a block keep it. A block without holders stays cached until memory is short; then the least
+// recently used one that no other block continues is evicted.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -54,7 +54,7 @@ class prefix_cache {
     uint32_t blocks = 0;
     uint32_t block_tokens = 16;
     bool shares = true;  ///< false: blocks are free as soon as their sequence releases them
-    bool tells = false;   ///< keeps changes until they are taken
+    bool tells = false;  ///< keeps changes until they are taken
     faults planted = {};
   };
   explicit prefix_cache(const options& o);
@@ -65,15 +65,16 @@ class prefix_cache {
   /// Blocks that `add_block` can take: free and evictable ones.
   uint32_t available() const { return blocks_.free() + evictable_; }
 
-  /// Number of the first tokens whose keys and values are cached: of full blocks, and never the last token, because
-  /// a sequence needs its logits.
+  /// Number of the first tokens whose keys and values are cached: of full blocks, and never the last token,
+  /// because a sequence needs its logits.
   size_t longest(const prefix_scope& scope, std::span<const token> tokens) const;
-  /// Gives a new sequence the cached blocks of its first tokens. Returns the number of these tokens. Requires: `to`
-  /// has no blocks.
+  /// Gives a new sequence the cached blocks of its first tokens. Returns the number of these tokens.
+  /// Requires: `to` has no blocks.
   size_t begin(held_blocks& to, const prefix_scope& scope, std::span<const token> tokens);
   /// Adds a block for this sequence alone. Requires: one is available.
   void add_block(held_blocks& to);
-  /// Planned steps fill the first `positions` positions of the sequence with these tokens: shares the full blocks.
+  /// Planned steps fill the first `positions` positions of the sequence with these tokens: shares the full
+  /// blocks.
   void publish(held_blocks& of, std::span<const token> tokens, size_t positions);
   /// The sequence gives up its blocks.
   void release(held_blocks& of);

@@ -1,5 +1,5 @@
-// Hashes of the blocks of a prompt: each covers all tokens up to the end of its block, and the scope. Engines and
-// routers compare them; within an engine tokens decide (prefix_cache.hpp).
+// Hashes of the blocks of a prompt: each covers all tokens up to the end of its block, and the scope. Engines
+// and routers compare them; within an engine tokens decide (prefix_cache.hpp).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -33,7 +33,8 @@ inline uint64_t prefix_hash(uint64_t before, std::span<const token> block) {
 }
 
 /// Hashes of all full blocks of the tokens.
-inline std::vector<uint64_t> prefix_hashes(uint64_t seed, std::span<const token> tokens, uint32_t block_tokens) {
+inline std::vector<uint64_t> prefix_hashes(uint64_t seed, std::span<const token> tokens,
+                                           uint32_t block_tokens) {
   std::vector<uint64_t> out;
   out.reserve(tokens.size() / block_tokens);
   for (; tokens.size() >= block_tokens; tokens = tokens.subspan(block_tokens))

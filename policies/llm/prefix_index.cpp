@@ -106,7 +106,8 @@ void prefix_index::split(std::span<const uint64_t> prompt, size_t first, size_t 
   std::vector<word> deep(words_), shallow(words_);
   read(prompt, end, deep);
   for (size_t e = 0; e < engines_; ++e)
-    if ((deep[e / word_bits] >> e % word_bits & 1) != 0 && depths_[e] < end) depths_[e] = static_cast<uint32_t>(end);
+    if ((deep[e / word_bits] >> e % word_bits & 1) != 0 && depths_[e] < end)
+      depths_[e] = static_cast<uint32_t>(end);
   if (end - first <= 1) return;
   // the greatest depth below `end` at which there are more engines
   size_t same = end, more = first;

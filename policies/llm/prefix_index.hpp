@@ -1,8 +1,8 @@
 // Which engines of a language model hold which cached blocks, as they tell their router. It knows hashes only
 // (policies/llm/prefix_hash.hpp); a wrong entry costs a computation that a better choice would have saved.
 //
-// A block is evicted before the one that it continues, so an engine that holds a block of a prompt holds those before
-// it. A look-up therefore bisects, and reads few of the blocks of a long prompt.
+// A block is evicted before the one that it continues, so an engine that holds a block of a prompt holds
+// those before it. A look-up therefore bisects, and reads few of the blocks of a long prompt.
 #pragma once
 #include <bit>
 #include <cstddef>

@@ -11,12 +11,14 @@ namespace {
 /// The rate at which requests end is measured over the last five seconds.
 constexpr duration bucket = 250ms;
 constexpr uint32_t buckets = 20;
+constexpr duration ask_blocks_interval = 1s;  // between two questions for all cached blocks of an engine
 
 }  // namespace
 
 request_router::request_router(options o, std::unique_ptr<routing_policy> routing)
     : options_(std::move(o)), routing_(std::move(routing)), ends_(bucket, buckets) {
   for (const auto id : options_.engines) engines_[id];
+  if (options_.by_prefix) index_.emplace(options_.engines.size());
 }
 
 void request_router::on_status(const engine_status& s, time_point now) {
@@ -61,11 +63,37 @@ void request_router::on_adapters(const adapters_known& a) {
   for (const auto& name : a.gone) mark(name, false);
 }
 
+/// Of a known engine.
+size_t request_router::position_of(engine_id id) const {
+  return static_cast<size_t>(std::ranges::lower_bound(options_.engines, id) - options_.engines.begin());
+}
+
+bool request_router::on_cached(const troupe::cached_blocks& b, time_point now) {
+  const auto found = engines_.find(b.engine);
+  if (found == engines_.end() || !index_) return true;
+  auto& e = found->second;
+  const auto at = position_of(b.engine);
+  if (b.all) {
+    index_->clear(at);
+  } else if (e.blocks_number == 0 || b.number != e.blocks_number + 1) {
+    if (e.blocks_number != 0) index_->clear(at);
+    e.blocks_number = 0;
+    if (now < e.asked_blocks + ask_blocks_interval) return true;
+    e.asked_blocks = now;
+    return false;
+  }
+  e.blocks_number = b.number;
+  for (const auto block : b.present) index_->add(at, block);
+  for (const auto block : b.gone) index_->remove(at, block);
+  return true;
+}
+
 void request_router::lose_engine(engine_id id) {
   const auto found = engines_.find(id);
   if (found == engines_.end()) return;
   for (const auto lost : found->second.requests) requests_.at(lost).asked.at = no_engine;
   const bool closed = found->second.closed, heard = found->second.heard;
+  if (index_) index_->clear(position_of(id));
   found->second = {};
   found->second.closed = closed;
   found->second.heard = heard;

@@ -10,12 +10,15 @@
 // - An engine that runs out of KV blocks preempts the newest of its least important sequences. That sequence
 //   is migrated if another engine has room.
 // - A closed or leaving engine hands its requests to others as they have room.
+// - With the routing policy `prefix`, engines tell which blocks their prefix caches hold
+// (policies/llm/prefix_index.hpp).
 // - Consolidation: the emptiest engine hands all its requests to fuller ones if they have room for all.
 #pragma once
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -26,6 +29,7 @@
 #include "messages/llm/routing.hpp"
 #include "messages/tensor/request.hpp"
 #include "policies/common/rate_meter.hpp"
+#include "policies/llm/prefix_index.hpp"
 #include "policies/llm/routing_policy.hpp"
 
 namespace troupe {
@@ -43,6 +47,7 @@ class request_router {
     /// Without any engine, time for which a request waits for one that could be started. Zero: engines are
     /// never started.
     duration cold_start{};
+    bool by_prefix = false;  ///< `routing` wants to know which blocks engines hold
   };
   struct decision {
     address gateway;
@@ -67,9 +72,12 @@ class request_router {
     struct arrival {
       time_point at;
       uint64_t tokens;
+      uint64_t uncomputed;  ///< of these: not cached there, as far as known
     };
     std::deque<arrival> fresh;  ///< requests that `said` may not include yet
     uint64_t fresh_tokens = 0;
+    uint64_t blocks_number = 0;          ///< of its latest cached_blocks; 0: all are wanted
+    time_point asked_blocks = long_ago;  ///< it was asked for all at this time
 
     bool open() const { return up && said.ready && !closed; }
     bool has(adapter_number a) const { return a == base_model || (a < adapters.size() && adapters[a]); }
@@ -94,6 +102,10 @@ class request_router {
 
   void on_status(const engine_status& s, time_point now);
   void on_adapters(const adapters_known& a);
+  /// False: a message was missed, and the engine is to be asked for all blocks.
+  [[nodiscard]] bool on_cached(const troupe::cached_blocks& b, time_point now);
+  /// Different blocks that engines hold.
+  size_t cached_blocks() const { return index_ ? index_->blocks() : 0; }
   /// The engine is lost. Its requests have no engine until their gateways report them again.
   void lose_engine(engine_id id);
   /// False if there is no such engine.
@@ -143,6 +155,9 @@ class request_router {
   bool infeasible(const routed_request& r, time_point now) const;
   void stop_waiting(const routed_request& r);
   static bool has_room(const engine& e, const load& with);
+  size_t position_of(engine_id id) const;
+  uint64_t cached_tokens(const routed_request& r, engine_id id);
+  void weigh_prefixes(const routed_request& r);
   static bool may_have(const engine& e, const routed_request& r, adapter_number a);
   engine_id choose(const routed_request& r, time_point now, engine_id other_than = no_engine);
   adapter_number number_of(const std::string& adapter) const;
@@ -171,6 +186,7 @@ class request_router {
   std::set<request_id> preempted_;
   std::vector<decision> decisions_, taken_;
   std::vector<engine_load> loads_;
+  std::optional<llm::prefix_index> index_;
   counts counts_;
   rate_meter ends_;           // of requests that had an engine
   time_point began_ = never;  // the `decide` from which on engines may still appear

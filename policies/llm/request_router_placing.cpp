@@ -44,13 +44,15 @@ bool request_router::may_have(const engine& e, const routed_request& r, adapter_
 
 bool request_router::full(const engine& e) { return !has_room(e, {1, e.said.block_tokens, {}}); }
 
-/// Judged by the tokens to prefill before it. Requests placed since the engine's status have not begun.
+/// Judged by the tokens to prefill before it. Requests placed since the engine's status have not begun. An
+/// engine with a prefix cache may have all tokens of these and of this one.
 bool request_router::in_time(const engine& e, const routed_request& r, time_point now) {
   if (!waits_for_first_token(r)) return true;
   if (e.sequences == 0) return r.due >= now;
   const auto takes = [&](uint64_t tokens) {
     return llm::prefill_time(tokens, UINT32_MAX, e.sequences, e.said.steps);
   };
+  if (e.said.prefix_cache) return std::max(now, e.said_at + takes(e.said.uncomputed_tokens)) <= r.due;
   uint64_t tokens = r.tokens;
   for (auto a = e.fresh.rbegin(); a != e.fresh.rend() && a->at > e.said_at; ++a) tokens += a->tokens;
   return std::max(now, e.said_at + takes(e.said.uncomputed_tokens)) + takes(tokens) <= r.due;
@@ -76,6 +78,13 @@ bool request_router::infeasible(const routed_request& r, time_point now) const {
   return known && std::ranges::none_of(engines_, may_be_in_time);
 }
 
+/// Of its prompt, in the prefix cache of the engine.
+uint64_t request_router::cached_tokens(const routed_request& r, engine_id id) {
+  if (!index_ || r.prefix.empty()) return 0;
+  const uint64_t blocks = index_->longest(r.prefix)[position_of(id)];
+  return std::min(r.tokens, r.sequences * blocks * std::max(1u, engines_.at(id).said.block_tokens));
+}
+
 engine_id request_router::choose(const routed_request& r, time_point now, engine_id other_than) {
   const auto adapter = number_of(r.adapter);
   loads_.clear();
@@ -87,14 +96,28 @@ engine_id request_router::choose(const routed_request& r, time_point now, engine
     loads_.push_back({id, e.sequences, running, std::ranges::count(e.resident, adapter) > 0,
                       running < e.said.adapter_slots, e.resident.size() < e.said.adapter_slots});
   }
+  if (index_ && !loads_.empty()) weigh_prefixes(r);
   return loads_.empty() ? no_engine : loads_[routing_->choose(adapter != base_model, loads_)].id;
+}
+
+/// What each of `loads_` would compute before the request's first token.
+void request_router::weigh_prefixes(const routed_request& r) {
+  const auto blocks = index_->longest(r.prefix);
+  for (auto& l : loads_) {
+    const auto& e = engines_.at(l.id);
+    const uint64_t cached =
+        uint64_t{r.sequences} * blocks[position_of(l.id)] * std::max(1u, e.said.block_tokens);
+    l.to_compute = e.said.uncomputed_tokens + r.tokens - std::min(cached, r.tokens);
+    for (auto a = e.fresh.rbegin(); a != e.fresh.rend() && a->at > e.said_at; ++a)
+      l.to_compute += a->uncomputed;
+  }
 }
 
 void request_router::move(request& r, engine_id to, route_reason why, time_point now) {
   take_from_engine(r);
   put(r, to);
   auto& e = engines_.at(to);
-  e.fresh.push_back({now, r.asked.tokens});
+  e.fresh.push_back({now, r.asked.tokens, r.asked.tokens - cached_tokens(r.asked, to)});
   e.fresh_tokens += r.asked.tokens;
   ++counts_.moved[static_cast<size_t>(why)];
   decisions_.push_back({r.gateway, {r.asked.id, r.asked.version, to, why}});

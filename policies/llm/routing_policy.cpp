@@ -19,16 +19,30 @@ class punica final : public routing_policy {
   }
 };
 
+auto affinity_rank(const engine_load& e, bool with_adapter) {
+  const bool no_matter = !with_adapter || e.has_adapter;
+  const bool unused = no_matter || e.unused_slot, free = no_matter || e.free_slot;
+  const auto crowd = unused ? int64_t{0} : -int64_t{e.adapters};
+  return std::tuple(no_matter, unused, free, crowd, e.sequences, e.id);
+}
+
 class affinity final : public routing_policy {
  public:
   size_t choose(bool with_adapter, std::span<const engine_load> loads) override {
+    return greatest(loads, [with_adapter](const engine_load& e) { return affinity_rank(e, with_adapter); });
+  }
+};
+
+class prefix_routing final : public routing_policy {
+ public:
+  size_t choose(bool with_adapter, std::span<const engine_load> loads) override {
     return greatest(loads, [with_adapter](const engine_load& e) {
-      const bool no_matter = !with_adapter || e.has_adapter;
-      const bool unused = no_matter || e.unused_slot, free = no_matter || e.free_slot;
-      const auto crowd = unused ? int64_t{0} : -int64_t{e.adapters};
-      return std::tuple(no_matter, unused, free, crowd, e.sequences, e.id);
+      return std::pair(-static_cast<int64_t>(e.to_compute / equal_tokens), affinity_rank(e, with_adapter));
     });
   }
+
+ private:
+  static constexpr uint64_t equal_tokens = 64;  // within a multiple of this, costs count as equal
 };
 
 class least_loaded final : public routing_policy {
@@ -61,6 +75,7 @@ std::unique_ptr<routing_policy> make_routing() {
 registry<routing_policy_factory>& routing_policies() {
   static registry<routing_policy_factory> known{{"punica", make_routing<punica>},
                                                 {"affinity", make_routing<affinity>},
+                                                {"prefix", make_routing<prefix_routing>},
                                                 {"least_loaded", make_routing<least_loaded>},
                                                 {"round_robin", make_routing<round_robin>}};
   return known;

@@ -19,6 +19,7 @@ struct engine_load {
   bool has_adapter = false;  ///< the request's adapter is in a slot, or being loaded
   bool unused_slot = false;  ///< a slot holds no adapter of these sequences
   bool free_slot = false;    ///< a slot is empty
+  uint64_t to_compute = 0;   ///< tokens before the request's first one, its own included; for `prefix` only
 };
 
 class routing_policy {
@@ -34,6 +35,10 @@ class routing_policy {
 /// affinity: like punica, but a request joins its adapter. If no engine with room has the adapter, an engine
 /// with a free slot is chosen, else one with an unused slot, else the one with the fewest adapters. So a hot
 /// adapter spreads no further than necessary, and a cold one displaces none while another slot exists.
+///
+/// prefix: the engine that would compute the fewest tokens before the request's first one: those that wait
+/// there, and those of its prompt that are not in the prefix cache. So a request joins its prefix until the
+/// engine's queue costs more than the cache saves. Among about equals as affinity.
 ///
 /// least_loaded: the emptiest, among equals the lowest id. round_robin: one after the other. Both for
 /// comparison.

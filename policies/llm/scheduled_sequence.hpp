@@ -1,12 +1,15 @@
 // State of a sequence in the step scheduler (step_scheduler.hpp), and its part in the steps under way.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <tuple>
 #include <vector>
 
 #include "messages/common/time.hpp"
 #include "messages/llm/step.hpp"
+#include "policies/llm/prefix_cache.hpp"
 
 namespace troupe::llm {
 
@@ -19,7 +22,8 @@ struct scheduled_sequence {
   int32_t priority;
   time_point turn, due;
   duration tpot;
-  std::vector<uint32_t> blocks;
+  prefix_scope scope;
+  held_blocks kv;
   // the following as after the steps under way
   size_t computed = 0;  // positions whose keys and values are in the blocks
   size_t awaited = 0;   // tokens that the steps under way will choose
@@ -30,10 +34,15 @@ struct scheduled_sequence {
   bool ended = false;    // or cancelled, while steps are under way
   bool late = false;     // it waits, and its TTFT target is infeasible
 
+  size_t expected = 0;   // while it waits: tokens that the prefix cache had at the last look
+  size_t cached = 0;     // tokens that it had when the sequence began for the first time
+  bool counted = false;  // it has begun before
+  int64_t blocks_missing = std::numeric_limits<int64_t>::min();  // blocks without which it cannot begin
+
   size_t length() const { return tokens.size() + awaited; }
   bool complete() const { return length() == max_length; }
   bool decodes() const { return computed + 1 == length() && computed > 0; }
-  uint64_t uncomputed_tokens() const { return length() - computed; }
+  uint64_t uncomputed_tokens() const { return length() - std::max(computed, expected); }
   /// Order of running sequences: lower ones keep their blocks longer.
   std::tuple<int32_t, uint64_t> importance() const { return {priority, arrival}; }
   /// Order of waiting sequences: true if this one begins first.

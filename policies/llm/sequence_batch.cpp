@@ -21,7 +21,7 @@ sequence_batch::added sequence_batch::add(sequence_request r) {
   sequence->generated = generated;
   const auto& asked = sequence->asked;
   const auto refused = scheduler_.add({id, std::move(so_far), asked.max_tokens - generated, asked.adapter,
-                                       asked.priority, asked.turn, asked.due, asked.tpot});
+                                       asked.priority, asked.turn, asked.due, asked.tpot, asked.scope});
   if (refused != refusal::none) return {{}, refused};
   ++next_id_;
   if (sequence->has_penalties()) {
@@ -73,7 +73,8 @@ std::span<const sequence_batch::step_token> sequence_batch::done(std::span<const
     step_token result{step.sequences[step.row_sequence[step.sampled[i]]]};
     if (chosen[i].valid) {
       const auto next = chosen[i].which;
-      ++sequence.generated;
+      if (++sequence.generated == 1)
+        result.cached = static_cast<uint32_t>(scheduler_.cached_tokens(result.sequence));
       if (sequence.has_penalties()) ++sequence.count(next).output;
       const auto& stop = sequence.asked.stop;
       result.chosen = &chosen[i];
@@ -81,7 +82,7 @@ std::span<const sequence_batch::step_token> sequence_batch::done(std::span<const
                       : sequence.generated == sequence.asked.max_tokens       ? finish_reason::length
                                                                               : finish_reason::none;
     }
-    sampled_.push_back({result.sequence, chosen[i].which, result.ended()});
+    sampled_.push_back({result.sequence, chosen[i].which, result.ended(), chosen[i].valid});
     sequence.gone = result.ended();
     if (sequence.gone) known_.erase(result.sequence);
     results_.push_back(result);

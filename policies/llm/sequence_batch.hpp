@@ -32,6 +32,7 @@ struct sequence_request {
   time_point turn = {};
   time_point due = never;
   duration tpot = {};
+  prefix_scope scope = {};
 };
 
 class sequence_batch {
@@ -43,6 +44,7 @@ class sequence_batch {
     sequence_id sequence;
     const chosen_token* chosen = nullptr;        ///< valid until the next step; null: the logits were invalid
     finish_reason finish = finish_reason::none;  ///< not `none`: the sequence has ended and is forgotten
+    uint32_t cached = 0;  ///< with its first token: tokens of the prompt that were cached
     bool ended() const { return chosen == nullptr || finish != finish_reason::none; }
   };
 

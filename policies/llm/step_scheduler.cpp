@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <limits>
 #include <utility>
 
 #include "policies/llm/scheduled_sequence.hpp"
@@ -9,7 +10,13 @@
 namespace troupe::llm {
 
 step_scheduler::step_scheduler(scheduler_limits limits, std::unique_ptr<prefill_timing> timing)
-    : limits_(limits), timing_(std::move(timing)), blocks_(limits.blocks) {
+    : limits_(limits),
+      timing_(std::move(timing)),
+      blocks_({.blocks = limits.blocks,
+               .block_tokens = limits.block_tokens,
+               .shares = limits.prefix_cache,
+               .tells = limits.tells_cached,
+               .planted = limits.planted}) {
   assert(limits.max_sequences > 0 && limits.prefill_chunk > 0 && limits.block_tokens > 0);
 }
 step_scheduler::~step_scheduler() = default;
@@ -24,8 +31,18 @@ step_scheduler::refusal step_scheduler::add(new_sequence s) {
   const size_t max_length = s.prompt.size() + s.max_tokens;
   if (blocks_for(max_length - 1) > blocks_.count()) return refusal::too_long;
   if (waiting_.size() >= limits_.max_waiting) return refusal::queue_full;
-  auto made = std::make_unique<scheduled_sequence>(scheduled_sequence{
-      s.id, arrivals_++, std::move(s.prompt), max_length, s.adapter, s.priority, s.turn, s.due, s.tpot, {}});
+  auto made = std::make_unique<scheduled_sequence>(scheduled_sequence{s.id,
+                                                                      arrivals_++,
+                                                                      std::move(s.prompt),
+                                                                      max_length,
+                                                                      s.adapter,
+                                                                      s.priority,
+                                                                      s.turn,
+                                                                      s.due,
+                                                                      s.tpot,
+                                                                      std::move(s.scope),
+                                                                      {}});
+  look_up(*made);
   queue(*made);
   [[maybe_unused]] const bool fresh = known_.emplace(s.id, std::move(made)).second;
   assert(fresh);
@@ -97,8 +114,7 @@ const std::vector<token>* step_scheduler::tokens(sequence_id id) const {
 }
 
 void step_scheduler::release(scheduled_sequence& s) {
-  for (const auto b : s.blocks) blocks_.give_back(b);
-  s.blocks.clear();
+  blocks_.release(s.kv);
   s.computed = 0;
 }
 
@@ -111,6 +127,7 @@ void step_scheduler::queue(scheduled_sequence& s) {
 void step_scheduler::preempt(scheduled_sequence& s) {
   ++preemptions_;
   release(s);
+  look_up(s);
   std::erase(running_, &s);
   queue(s);
 }
@@ -119,14 +136,19 @@ void step_scheduler::preempt(scheduled_sequence& s) {
 /// was preempted.
 bool step_scheduler::reserve(scheduled_sequence& s, size_t positions) {
   const auto needs = blocks_for(positions);
-  while (blocks_.free() + s.blocks.size() < needs) {
+  while (blocks_.available() + s.kv.blocks.size() < needs) {
     auto& newest = *running_.back();
     preempted_.push_back(newest.id);
     preempt(newest);
     if (&newest == &s) return false;
   }
-  while (s.blocks.size() < needs) s.blocks.push_back(blocks_.take());
+  while (s.kv.blocks.size() < needs) blocks_.add_block(s.kv);
   return true;
+}
+
+size_t step_scheduler::cached_tokens(sequence_id id) const {
+  const auto found = known_.find(id);
+  return found == known_.end() ? 0 : found->second->cached;
 }
 
 bool step_scheduler::prefilling() const {
@@ -148,26 +170,51 @@ uint32_t step_scheduler::max_running(const step_context& context) const {
   return max;
 }
 
+void step_scheduler::look_up(scheduled_sequence& s) const { s.expected = blocks_.longest(s.scope, s.tokens); }
+
+/// Takes the cached blocks of its first tokens, and others for the rest. False: there are not enough. It then
+/// looks again once there are more, so that a sequence that waits costs no look-up in every step.
+bool step_scheduler::begin(scheduled_sequence& s) {
+  const auto spare = static_cast<int64_t>(blocks_.available()) - static_cast<int64_t>(running_.size());
+  if (!running_.empty() && spare < s.blocks_missing) return false;
+  const auto needs = blocks_for(s.tokens.size()) + running_.size();
+  s.computed = blocks_.begin(s.kv, s.scope, s.tokens);
+  const auto has = s.kv.blocks.size() + blocks_.available();
+  if (has < needs) {
+    s.expected = s.computed;
+    s.blocks_missing = spare + static_cast<int64_t>(needs - has);
+    release(s);
+    return false;
+  }
+  while (s.kv.blocks.size() < blocks_for(s.tokens.size())) blocks_.add_block(s.kv);
+  s.expected = 0;
+  s.blocks_missing = std::numeric_limits<int64_t>::min();
+  if (!limits_.prefix_cache || std::exchange(s.counted, true)) return true;
+  s.cached = s.computed;
+  cache_use_.queried += s.tokens.size();
+  cache_use_.hit += s.cached;
+  return true;
+}
+
 /// Admits the first waiting sequence whose adapter is loaded, if blocks suffice for its tokens so far and for
 /// running sequences to grow. Otherwise it would soon be preempted again.
-bool step_scheduler::admit(const step_context& context) {
+scheduled_sequence* step_scheduler::admit(const step_context& context) {
   const auto next = std::find_if(waiting_.begin(), waiting_.end(),
                                  [&](const auto* s) { return !s->late && is_loaded(s->adapter); });
-  if (next == waiting_.end()) return false;
+  if (next == waiting_.end()) return nullptr;
   auto* s = *next;
   if (!running_.empty()) {
-    if (!limits_.mix_adapters && running_.front()->adapter != s->adapter) return false;
+    if (!limits_.mix_adapters && running_.front()->adapter != s->adapter) return nullptr;
     if (running_.size() >=
         std::min(max_running(context), sequences_within(s->tpot, context.prompt_tokens, context.steps)))
-      return false;
+      return nullptr;
   }
-  if (blocks_.free() < blocks_for(s->tokens.size()) + running_.size()) return false;
+  if (!begin(*s)) return nullptr;
   waiting_.erase(next);
   const auto later = std::find_if(running_.begin(), running_.end(),
                                   [&](const auto* r) { return r->importance() > s->importance(); });
   running_.insert(later, s);
-  while (s->blocks.size() < blocks_for(s->tokens.size())) s->blocks.push_back(blocks_.take());
-  return true;
+  return s;
 }
 
 /// Whether waiting sequences are delayed, though the first of them could begin.
@@ -205,10 +252,17 @@ void step_scheduler::find_late(const step_context& context) {
   const auto decodes = static_cast<uint32_t>(running_.size());
   for (auto* s : waiting_) {
     const bool tries = running_.empty() && before_it == 0;
-    const auto needs = tries ? duration{}
-                             : prefill_time(before_it + s->uncomputed_tokens(), limits_.prefill_chunk,
-                                            decodes, context.steps);
-    s->late = context.now + needs > s->due;
+    const auto is_late = [&] {
+      const auto needs = tries ? duration{}
+                               : prefill_time(before_it + s->uncomputed_tokens(), limits_.prefill_chunk,
+                                              decodes, context.steps);
+      return context.now + needs > s->due;
+    };
+    s->late = is_late();
+    if (s->late && limits_.prefix_cache) {
+      look_up(*s);  // others may have computed a part of it meanwhile
+      s->late = is_late();
+    }
     if (s->late)
       late_.push_back(s->id);
     else
@@ -222,9 +276,9 @@ bool step_scheduler::all_continue() const {
   size_t blocks = 0;
   for (const auto* s : running_) {
     if (s->complete()) continue;
-    blocks += std::max(blocks_for(s->length()), s->blocks.size()) - s->blocks.size();
+    blocks += std::max(blocks_for(s->length()), s->kv.blocks.size()) - s->kv.blocks.size();
   }
-  return blocks <= blocks_.free();
+  return blocks <= blocks_.available();
 }
 
 /// Continues prompts that have begun and begins others, as far as the step has room.
@@ -236,13 +290,18 @@ void step_scheduler::add_prompts(planned_step& to, const step_context& context) 
     s.in_step = static_cast<uint32_t>(std::min<uint64_t>(room, s.uncomputed_tokens()));
     room -= s.in_step;
     prompts_.push_back(&s);
+    blocks_.publish(s.kv, s.tokens, s.computed + s.in_step);
   };
   for (auto* s : running_)
     if (!s->decodes()) take(*s);
   if (!delays_prefill(context))
-    while (room > 0 && admit(context)) {
-      for (auto* s : running_)
-        if (!s->decodes() && s->in_step == 0) take(*s);
+    while (room > 0) {
+      auto* s = admit(context);
+      if (s == nullptr) break;
+      if (s->decodes())  // all but its last token was cached
+        decodes_.push_back(s);
+      else
+        take(*s);
     }
   to.add_prompts(prompts_);
 }
@@ -290,7 +349,9 @@ void step_scheduler::done(std::span<const sampled_token> chosen) {
     --s->awaited;
     const bool ends = its == chosen.end() || its->last || s->tokens.size() + 1 == s->max_length;
     if (its != chosen.end()) {
+      if (!its->valid) blocks_.drop_scope(s->kv);
       s->tokens.push_back(its->chosen);
+      blocks_.publish(s->kv, s->tokens, s->computed);
       s->due = never, s->turn = long_ago;  // it has begun: it precedes those that have not
       next = its + 1;
     }
@@ -305,6 +366,8 @@ void step_scheduler::fail() {
   for (auto* s : running_) s->steps = 0, s->awaited = 0;
   while (!ended_.empty()) forget(*ended_.back());
   while (!running_.empty()) preempt(*running_.back());
+  blocks_.drop_all();
+  for (auto* s : waiting_) s->expected = 0;
 }
 
 }  // namespace troupe::llm

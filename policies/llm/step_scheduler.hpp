@@ -5,9 +5,12 @@
 // Sequences begin by priority, then by turn (policies/llm/queue_turn.hpp), then in order of arrival: when
 // `prefill_timing` says so, and if the targets of running sequences allow one more. When KV blocks run out,
 // the newest of the least important running sequences is preempted: it gives up its blocks and waits again;
-// later its prompt and generated tokens are prefilled anew. A sequence whose adapter is not loaded is passed
-// over but keeps its place among `max_waiting`. If an adapter cannot be loaded, the caller cancels its
-// sequences.
+// later its prompt and generated tokens are prefilled anew, unless their blocks are still cached. A sequence
+// whose adapter is not loaded is passed over but keeps its place among `max_waiting`. If an adapter cannot be
+// loaded, the caller cancels its sequences.
+//
+// Sequences that begin alike share KV blocks (policies/llm/prefix_cache.hpp). Those of ended and preempted
+// sequences stay cached; they are evicted before a sequence is preempted.
 //
 // The next step can be planned while one is under way, before its tokens are known: rows then refer to a
 // token by the position where it will be chosen. This is done only if all running sequences can continue
@@ -26,9 +29,9 @@
 #include <vector>
 
 #include "messages/llm/step.hpp"
-#include "policies/llm/kv_blocks.hpp"
 #include "policies/llm/planned_step.hpp"
 #include "policies/llm/prefill_timing.hpp"
+#include "policies/llm/prefix_cache.hpp"
 #include "policies/llm/step_forecast.hpp"
 
 namespace troupe::llm {
@@ -40,6 +43,9 @@ struct scheduler_limits {
   uint32_t blocks = 0;           ///< of the device's KV cache
   uint32_t block_tokens = 16;    ///< positions of a block
   uint32_t max_waiting = 4096;
+  bool prefix_cache = false;  ///< sequences share blocks
+  bool tells_cached = false;  ///< keeps changes of cached blocks until they are taken
+  llm::prefix_cache::faults planted = {};
 };
 
 struct new_sequence {
@@ -47,10 +53,11 @@ struct new_sequence {
   std::vector<token> prompt;
   uint32_t max_tokens = 0;  ///< maximum of generated tokens, at least 1
   adapter_id adapter = base_model;
-  int32_t priority = 0;    ///< lower ones first
-  time_point turn{};       ///< order within its priority
-  time_point due = never;  ///< of its first token; `never` also if another engine generated it
-  duration tpot{};         ///< target for the others; zero: none
+  int32_t priority = 0;     ///< lower ones first
+  time_point turn{};        ///< order within its priority
+  time_point due = never;   ///< of its first token; `never` also if another engine generated it
+  duration tpot{};          ///< target for the others; zero: none
+  prefix_scope scope = {};  ///< it shares blocks with sequences of this scope, which have the same adapter
 };
 
 /// Inputs of planning a step. Without a forecast no sequence is delayed, and none is late before its due
@@ -66,6 +73,8 @@ struct sampled_token {
   sequence_id sequence;
   token chosen = 0;
   bool last = false;  ///< the sequence ends with it
+  bool valid =
+      true;  ///< false: the logits were invalid; what was computed for its scope is not shared any more
 };
 
 class step_scheduler {
@@ -131,7 +140,17 @@ class step_scheduler {
   uint32_t max_running(const step_context& context) const;
   /// Sequences preempted since the last call: they wait, or have ended since.
   std::vector<sequence_id> take_preempted() { return std::exchange(preempted_, {}); }
-  const kv_blocks& blocks() const { return blocks_; }
+  const llm::prefix_cache& blocks() const { return blocks_; }
+  /// Tokens that sequences had when they began for the first time, and those of them that were cached.
+  struct cache_counts {
+    uint64_t queried = 0, hit = 0;
+  };
+  const cache_counts& cache_use() const { return cache_use_; }
+  /// Of a known sequence that has begun.
+  size_t cached_tokens(sequence_id id) const;
+  std::vector<block_change> take_cache_changes() { return blocks_.take_changes(); }
+  /// The weights of the adapter have changed, or it will not be used again.
+  void drop_cached(adapter_id a) { blocks_.drop(a); }
   bool idle() const { return running_.empty() && waiting_.empty() && ended_.empty(); }
   /// Prompt, then generated tokens. Null if the sequence is not known.
   const std::vector<token>* tokens(sequence_id id) const;
@@ -139,9 +158,11 @@ class step_scheduler {
  private:
   size_t blocks_for(size_t positions) const;
   bool is_loaded(adapter_id a) const { return a == base_model || loaded_.contains(a); }
-  bool admit(const step_context& context);
+  scheduled_sequence* admit(const step_context& context);
   bool delays_prefill(const step_context& context);
   void find_late(const step_context& context);
+  bool begin(scheduled_sequence& s);
+  void look_up(scheduled_sequence& s) const;
   void add_prompts(planned_step& to, const step_context& context);
   void queue(scheduled_sequence& s);
   bool reserve(scheduled_sequence& s, size_t positions);
@@ -154,7 +175,7 @@ class step_scheduler {
 
   const scheduler_limits limits_;
   const std::unique_ptr<prefill_timing> timing_;  // null: at once
-  kv_blocks blocks_;
+  llm::prefix_cache blocks_;
   std::unordered_map<sequence_id, std::unique_ptr<scheduled_sequence>> known_;
   std::deque<scheduled_sequence*> waiting_;             // by priority and turn
   std::vector<scheduled_sequence*> running_;            // by priority and arrival
@@ -166,6 +187,7 @@ class step_scheduler {
   time_point begins_at_ = never;
   std::vector<sequence_id> late_;
   uint64_t arrivals_ = 0, preemptions_ = 0;
+  cache_counts cache_use_;
   std::vector<sequence_id> preempted_;
 };
 

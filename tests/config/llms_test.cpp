@@ -60,6 +60,7 @@ TEST_CASE("a language model needs a name and a checkpoint, the rest has defaults
   CHECK(m.max_sequences == 32);
   CHECK(m.max_waiting == 1024);
   CHECK(m.prefill_chunk == 512);
+  CHECK(m.prefix_cache);
   CHECK(m.max_choices == 16);
   CHECK(m.timeout == 600s);
   CHECK(m.adapter_directory.empty());
@@ -78,6 +79,7 @@ max_sequences = 64
 max_waiting = 100
 prefill_chunk = 256
 mix_adapters = false
+prefix_cache = false
 prefill = "deferred"
 max_choices = 4
 timeout_s = 1.5
@@ -98,6 +100,7 @@ adapter_api = true
   CHECK(m.max_waiting == 100);
   CHECK(m.prefill_chunk == 256);
   CHECK_FALSE(m.mix_adapters);
+  CHECK_FALSE(m.prefix_cache);
   CHECK(m.prefill == "deferred");
   CHECK(m.max_choices == 4);
   CHECK(m.timeout == 1500ms);

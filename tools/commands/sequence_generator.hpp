@@ -42,6 +42,8 @@ class sequence_generator {
 
   /// The current state of an added sequence.
   const generated_sequence& sequence(sequence_id id) const { return known_.at(id).sequence; }
+  /// With a prefix cache, logits of cached positions stay empty.
+  uint64_t cached_tokens() const { return sequences_.scheduler().cache_use().hit; }
   uint64_t preemptions() const { return sequences_.scheduler().preemptions(); }
 
  private:

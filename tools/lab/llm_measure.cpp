@@ -39,6 +39,7 @@ cluster_spec cluster_of(const llm_scenario& t, const llm_policy& how, uint32_t a
   m.max_sequences = t.max_sequences;
   m.max_waiting = static_cast<uint32_t>(std::max<size_t>(generations, 1024));
   m.mix_adapters = how.mix_adapters;
+  m.prefix_cache = false;  // as in the systems compared
   m.timeout = patience;
   m.adapter_slots = t.adapter_slots;
   m.routing = how.routing;

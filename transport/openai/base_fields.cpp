@@ -153,6 +153,11 @@ bool take_sampling(base_request& request, body_reader& in, const std::string& ke
   return true;
 }
 
+void take_cache_salt(base_request& request, body_reader& in) {
+  request.cache_salt = in.text("cache_salt", longest_model_name);
+  if (request.cache_salt.empty()) refuse("cache_salt", "cache_salt: must not be empty; leave it out");
+}
+
 // {"type": "text"} is the default.
 void take_response_format(body_reader& in) {
   std::string type = "text";
@@ -196,6 +201,8 @@ bool take_shared(base_request& request, body_reader& in, const std::string& key)
     take_stream_options(request, in);
   else if (key == "user")
     request.user = in.text(key, longest_model_name);
+  else if (key == "cache_salt")
+    take_cache_salt(request, in);
   else if (key == "priority")
     request.priority = in.whole<int32_t>(key, -1'000'000, 1'000'000);
   else if (key == "ttft_ms")

@@ -38,6 +38,7 @@ struct base_request {
   bool logprobs = false;            ///< of the chosen tokens
   uint32_t top_logprobs = 0;        ///< and of this number of most likely ones, at most 20
   std::string user;                 ///< 1024 bytes at most
+  std::string cache_salt;           ///< 1024 bytes at most; empty: none
   std::optional<int32_t> priority;  ///< lower ones first, as in vLLM
   std::optional<duration> ttft;     ///< TTFT target; `ttft_ms`, our own field: 1 us to a day
   std::optional<duration> tpot;     ///< TPOT target; `tpot_ms`, likewise

@@ -27,7 +27,9 @@ void append_usage_object(std::string& out, const token_usage& usage) {
   append_number(out, usage.completion_tokens);
   out += R"(,"total_tokens":)";
   append_number(out, usage.prompt_tokens + usage.completion_tokens);
-  out += '}';
+  out += R"(,"prompt_tokens_details":{"cached_tokens":)";
+  append_number(out, usage.cached_tokens);
+  out += "}}";
 }
 
 void append_index(std::string& out, uint32_t index) {

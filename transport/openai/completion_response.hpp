@@ -46,6 +46,7 @@ struct completion_choice {
 
 struct token_usage {
   uint64_t prompt_tokens = 0, completion_tokens = 0;
+  uint64_t cached_tokens = 0;  ///< of the prompts: not computed for this answer
 };
 
 /// One JSON document.

@@ -174,6 +174,32 @@ TEST_CASE("llm gateway: each of several prompts is a request, and is refused alo
   g.check_clean();
 }
 
+TEST_CASE(
+    "llm gateway: its metrics have the tokens of prompts that engines with a prefix cache had and had not") {
+  llm_gateway_stage g;
+  const auto value = [&](std::string_view name) {
+    std::vector<metric> all;
+    g.actor.report(all);
+    const auto found = std::ranges::find(all, name, &metric::name);
+    REQUIRE(found != all.end());
+    return found->value;
+  };
+  const auto first_token = [&](uint64_t id) {
+    g.send_to_engine(id);
+    g.deliver(generated{{{request_id{id}, 1, 0, 7, -1, {}, finish_reason::none, 1}}}, the_engine);
+    g.get(id, 8, finish_reason::length);
+  };
+  first_token(1);
+  CHECK(value("vllm:prefix_cache_queries_total") == 0);
+  engine_status s;
+  s.engine = first_engine;
+  s.ready = s.prefix_cache = true;
+  g.deliver(s, address{worker_node, {}, role::llm_engine, 0});
+  first_token(2);
+  CHECK(value("vllm:prefix_cache_queries_total") == 2);
+  CHECK(value("vllm:prefix_cache_hits_total") == 1);
+}
+
 TEST_CASE("llm gateway: the value of vllm:lora_requests_info is the time of its last change") {
   llm_gateway_stage g;
   const auto value = [&] {

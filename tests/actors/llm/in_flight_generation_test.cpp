@@ -17,7 +17,7 @@ TEST_CASE("in-flight generation: its router gets its engine and the tokens of it
   f.choices = open_choices(3);
   f.version = 7;
   auto r = f.routed();
-  CHECK(r == routed_request{request_id{4}, 7, "x", 3, 9, at(1), -1, at(9), 5ms, false, no_engine});
+  CHECK(r == routed_request{request_id{4}, 7, "x", 3, 9, at(1), -1, at(9), 5ms, false, no_engine, {}});
   f.at = engine_id{2};
   f.first_token_at = at(3);
   f.choices.add(1, 5), f.choices.add(2, 5);

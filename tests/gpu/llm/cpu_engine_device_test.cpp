@@ -227,6 +227,27 @@ TEST_CASE("log-probabilities of the sampled and the most likely tokens come with
   for (const auto& c : engine.chosen(plain)) CHECK(c.top.empty());
 }
 
+TEST_CASE("cached blocks give the bits that a prompt gives, of generated tokens and of another turn, too") {
+  small_engine cached(options_of(4), {.max_sequences = 8, .prefill_chunk = 7, .prefix_cache = true});
+  small_engine plain(options_of(4), {.max_sequences = 8});
+  auto all = golden_sequences(cached.facts());
+  for (int turn = 0; turn < 3; ++turn) {
+    std::vector<std::pair<size_t, size_t>> both;
+    for (auto& t : all) both.emplace_back(cached.add(t.asked), plain.add(t.asked));
+    cached.run();
+    plain.run();
+    for (size_t i = 0; i < all.size(); ++i) {
+      CHECK(bits_of(cached.chosen(both[i].first)) == bits_of(plain.chosen(both[i].second)));
+      auto& prompt = all[i].asked.prompt;  // the next turn continues the answer
+      for (const auto t : plain.tokens(both[i].second)) prompt.push_back(t);
+      prompt.push_back(300 + turn);
+      all[i].asked.max_tokens = 6;
+    }
+  }
+  CHECK(cached.cached_tokens() > 300);
+  CHECK(plain.cached_tokens() == 0);
+}
+
 TEST_CASE("a sampled token depends on the seed, not on the rest of the batch") {
   const auto asked = [](uint64_t seed) {
     return asked_sequence{.prompt = {1, 265, 260},

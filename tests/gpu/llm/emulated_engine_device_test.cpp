@@ -44,7 +44,8 @@ struct sequence {
 
 /// An engine over the device; time advances to the device's events.
 struct emulated_engine {
-  explicit emulated_engine(emulated_engine_options o, uint32_t chunk = 64) : device(time, o) {
+  explicit emulated_engine(emulated_engine_options o, uint32_t chunk = 64, bool prefix_cache = false)
+      : device(time, o) {
     engine_event e;
     REQUIRE(device.poll(time.at, e));
     REQUIRE(e.what == kind::loaded);
@@ -52,7 +53,8 @@ struct emulated_engine {
     scheduler = std::make_unique<step_scheduler>(scheduler_limits{.max_sequences = 8,
                                                                   .prefill_chunk = chunk,
                                                                   .blocks = facts.blocks,
-                                                                  .block_tokens = facts.block_tokens});
+                                                                  .block_tokens = facts.block_tokens,
+                                                                  .prefix_cache = prefix_cache});
     for (uint32_t a = 1; a <= 3; ++a) {
       device.load_adapter(adapter_id{a}, "/adapters/" + std::to_string(a));
       CHECK(next().what == kind::adapter_ready);
@@ -73,8 +75,11 @@ struct emulated_engine {
                                       const std::function<void(llm_step&)>& spoil = {}) {
     std::vector<std::vector<token>> out(sequences.size());
     for (size_t i = 0; i < sequences.size(); ++i)
-      REQUIRE(scheduler->add({sequence_id{i + 1}, sequences[i].prompt, max_tokens, sequences[i].adapter}) ==
-              step_scheduler::refusal::none);
+      REQUIRE(scheduler->add({.id = sequence_id{i + 1},
+                              .prompt = sequences[i].prompt,
+                              .max_tokens = max_tokens,
+                              .adapter = sequences[i].adapter,
+                              .scope = {sequences[i].adapter, {}, 0}}) == step_scheduler::refusal::none);
     const sampling_params params{.temperature = 1, .biases = {}};
     std::deque<llm_step> under_way;
     while (!scheduler->idle()) {
@@ -150,7 +155,28 @@ TEST_CASE("emulated engine: a sequence does not depend on its batch, its chunks 
   emulated_engine tight(emulated_options(14), 3);
   CHECK(tight.run(some_sequences(), tokens_of_each) == alone);
   CHECK(tight.scheduler->preemptions() > 0);
-  CHECK(tight.scheduler->blocks().free() == 14);
+  CHECK(tight.scheduler->blocks().available() == 14);
+}
+
+TEST_CASE("emulated engine: cached blocks change no sequence, and their tokens take no time") {
+  const auto alone = each_alone();
+  for (const uint32_t blocks : {64u, 14u}) {
+    emulated_engine e(emulated_options(blocks), blocks == 14 ? 3 : 64, true);
+    for (int turn = 0; turn < 3; ++turn) CHECK(e.run(some_sequences(), tokens_of_each) == alone);
+    CHECK(e.scheduler->cache_use().hit > (blocks == 64 ? 50u : 0u));
+    CHECK(e.scheduler->blocks().available() == blocks);
+  }
+  auto o = emulated_options();
+  o.profile.step.prefill_token = 1ms;
+  emulated_engine e(o, 64, true);
+  const auto takes = [&](const sequence& s) {
+    const auto begun = e.time.at;
+    e.run({s}, 1);
+    return e.time.at - begun;
+  };
+  const auto s = some_sequences()[4];  // 17 tokens
+  CHECK(takes(s) == 1ms + 17 * 1ms);
+  CHECK(takes(s) == 1ms + 10us);  // its last token, as a decode
 }
 
 TEST_CASE("emulated engine: steps ahead change neither the sequences nor their time") {

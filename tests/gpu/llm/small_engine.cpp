@@ -56,7 +56,8 @@ size_t small_engine::add(asked_sequence sequence) {
                                               .max_tokens = sequence.max_tokens,
                                               .sampling = params,
                                               .stop = sequence.stop,
-                                              .top = sequence.top});
+                                              .top = sequence.top,
+                                              .scope = {adapter, {}, 0}});
   REQUIRE(refused == sequence_batch::refusal::none);
   known_.push_back({std::move(sequence), {}});
   REQUIRE(id.value == known_.size());

@@ -79,6 +79,7 @@ class small_engine {
   uint32_t reads() const { return reads_; }
   uint32_t others() const { return others_; }  ///< loaded adapters that were not requested here
   uint64_t preemptions() const { return sequences_->scheduler().preemptions(); }
+  uint64_t cached_tokens() const { return sequences_->scheduler().cache_use().hit; }
   uint32_t steps_ahead() const { return steps_ahead_; }  ///< steps started while another was running
   waited_device& device() { return device_; }
 

@@ -14,7 +14,7 @@ constexpr adapter_id adapter_a{1}, adapter_b{2}, adapter_c{3};
 /// Tokens 10 id, 10 id + 1, ..., in one block, its id.
 scheduled_sequence sequence(uint32_t id, uint32_t tokens, adapter_id adapter = base_model,
                             size_t computed = 0) {
-  scheduled_sequence t{sequence_id{id}, id, {}, 100, adapter, 0, {}, never, {}, {id}};
+  scheduled_sequence t{sequence_id{id}, id, {}, 100, adapter, 0, {}, never, {}, {}, {{id}, {}, UINT32_MAX}};
   for (uint32_t i = 0; i < tokens; ++i) t.tokens.push_back(static_cast<token>(10 * id + i));
   t.computed = computed;
   t.in_step = static_cast<uint32_t>(tokens - computed);
@@ -81,7 +81,7 @@ TEST_CASE("planned step: a token of the step before is a reference to its positi
 TEST_CASE("planned step: rows know their sequences, and these their blocks") {
   step_stage s;
   auto one = sequence(1, 2), two = sequence(2, 3, base_model, 2);
-  two.blocks = {7, 8};
+  two.kv.blocks = {7, 8};
   s.prompts({&one});
   s.decodes({&two});
   CHECK(s.step.row_sequence == std::vector<uint32_t>{0, 0, 1});

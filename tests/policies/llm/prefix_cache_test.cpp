@@ -174,10 +174,11 @@ TEST_CASE("prefix cache: in any order of calls a block has the content of its se
       prefix_scope scope;
     };
     std::vector<open_sequence> open;
-    using content = std::pair<std::string, token_list>;                // scope, and all tokens up to the block's end
-    std::map<uint32_t, content> written;                         // by block
+    using content = std::pair<std::string, token_list>;  // scope, and all tokens up to the block's end
+    std::map<uint32_t, content> written;                 // by block
     const auto content_of = [](const open_sequence& s, size_t block) {
-      return content{s.scope.of, token_list(s.tokens.begin(), s.tokens.begin() + static_cast<long>(4 * block + 4))};
+      return content{s.scope.of,
+                     token_list(s.tokens.begin(), s.tokens.begin() + static_cast<long>(4 * block + 4))};
     };
     uint64_t hits = 0;
     for (int i = 0; i < 2000; ++i) {
@@ -187,7 +188,8 @@ TEST_CASE("prefix cache: in any order of calls a block has the content of its se
         for (uint64_t n = 4 * (1 + random.below(5)) + random.below(4); n > 0; --n)
           s.tokens.push_back(static_cast<token>(random.below(8) == 0));
         hits += cache.begin(s.held, s.scope, s.tokens);
-        for (size_t b = 0; b < s.held.blocks.size(); ++b) CHECK(written.at(s.held.blocks[b]) == content_of(s, b));
+        for (size_t b = 0; b < s.held.blocks.size(); ++b)
+          CHECK(written.at(s.held.blocks[b]) == content_of(s, b));
         if (cache.available() + s.held.blocks.size() < s.tokens.size() / 4) {
           cache.release(s.held);
         } else {

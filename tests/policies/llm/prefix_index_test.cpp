@@ -49,7 +49,8 @@ TEST_CASE("prefix index: any order of additions, removals and look-ups, with man
     prefix_index index(engines);
     std::vector<std::vector<uint64_t>> chains(8);
     for (auto& c : chains)
-      for (uint64_t n = 1 + random.below(60); n > 0; --n) c.push_back(random() & (random.below(2) == 0 ? 0xff00 : ~0ULL));
+      for (uint64_t n = 1 + random.below(60); n > 0; --n)
+        c.push_back(random() & (random.below(2) == 0 ? 0xff00 : ~0ULL));
     std::vector<std::vector<size_t>> held(engines, std::vector<size_t>(chains.size()));  // the first blocks
     std::map<uint64_t, uint32_t> uses;  // blocks that are in several chains stay out
     for (auto& c : chains) {

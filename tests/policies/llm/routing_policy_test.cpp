@@ -44,3 +44,12 @@ TEST_CASE("routing policy: least_loaded and round_robin, to compare") {
   for (int i = 0; i < 4; ++i) order.push_back(three[r->choose(false, three)].id.value);
   CHECK(order == std::vector<uint32_t>{0, 1, 2, 0});
 }
+
+TEST_CASE("routing policy: prefix takes the engine that computes least, of about equals as affinity") {
+  auto loads = three;
+  loads[0].to_compute = 1000, loads[1].to_compute = 700, loads[2].to_compute = 900;
+  CHECK(chosen("prefix", true, loads) == engine_id{1});
+  loads[2].to_compute = 703;  // the same 64 tokens
+  CHECK(chosen("prefix", false, loads) == engine_id{2});
+  CHECK(chosen("prefix", true, three) == engine_id{0});
+}

@@ -8,7 +8,7 @@ using namespace troupe::llm;
 namespace {
 
 scheduled_sequence sequence(uint64_t arrival, int32_t priority = 0, time_point turn = {}) {
-  return {sequence_id{arrival}, arrival, {1, 2, 3}, 5, base_model, priority, turn, never, {}, {}};
+  return {sequence_id{arrival}, arrival, {1, 2, 3}, 5, base_model, priority, turn, never, {}, {}, {}};
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ TEST_CASE("sequence batch: a sequence ends with a stop token, which it keeps, or
   CHECK(b.run(5)[0].finish == finish_reason::none);
   CHECK(b.run(5)[0].finish == finish_reason::length);
   CHECK(b.scheduler().idle());
-  CHECK(b.scheduler().blocks().free() == 16);
+  CHECK(b.scheduler().blocks().available() == 16);
 }
 
 TEST_CASE("sequence batch: a stop token that is also the last token stops the sequence") {

@@ -81,13 +81,13 @@ TEST_CASE("blocks and adapter of a sequence stay reserved until its last step is
     engine.done(first);
   }
   CHECK(engine.running() == 0);
-  CHECK(engine.blocks().free() == 1);
+  CHECK(engine.blocks().available() == 1);
   CHECK(engine.users(adapter_id{7}) == 1);
   CHECK_FALSE(engine.idle());
   engine.done(second);
   CHECK(engine.tokens(sequence_id{1}) == nullptr);
   CHECK(engine.users(adapter_id{7}) == 0);
-  CHECK(engine.blocks().free() == 3);
+  CHECK(engine.blocks().available() == 3);
   CHECK(engine.plan().sequences == std::vector{sequence_id{2}});
 }
 
@@ -107,7 +107,7 @@ TEST_CASE("a failed step loses the step behind it, and returns the blocks of bot
   CHECK(engine.under_way() == 0);
   CHECK(engine.running() == 0);
   CHECK(engine.waiting() == 1);
-  CHECK(engine.blocks().free() == 16);
+  CHECK(engine.blocks().available() == 16);
   std::vector<token> tokens;
   for (int i = 0; i < 4; ++i) {  // in blocks that the failed steps had
     const auto& plan = engine.plan();

@@ -171,11 +171,11 @@ TEST_CASE("the newest sequence is preempted when KV blocks run out, and resumes 
   CHECK(engine.preemptions() > 0);
   CHECK(second_before_third);
   CHECK(ended == std::vector{sequence_id{1}, sequence_id{2}, sequence_id{3}});
-  CHECK(engine.blocks().free() == 8);
+  CHECK(engine.blocks().available() == 8);
 }
 
 TEST_CASE("every sequence has the same tokens as alone, beside any other sequences") {
-  uint64_t steps_ahead = 0;
+  uint64_t steps_ahead = 0, cached = 0;
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     CAPTURE(seed);
     random_stream random(seed, "continuous batching");
@@ -185,7 +185,8 @@ TEST_CASE("every sequence has the same tokens as alone, beside any other sequenc
     const scheduler_limits limits{.max_sequences = draw(1, 8),
                                   .prefill_chunk = draw(1, 20),
                                   .blocks = draw(12, 40),
-                                  .block_tokens = draw(1, 5)};
+                                  .block_tokens = draw(1, 5),
+                                  .prefix_cache = draw(0, 2) > 0};
     const bool defers = draw(0, 1) == 0, ahead = draw(0, 1) == 0;
     step_scheduler engine(limits, defers ? (*prefill_timings().find("deferred"))() : nullptr);
     fake_device device(limits);
@@ -204,6 +205,10 @@ TEST_CASE("every sequence has the same tokens as alone, beside any other sequenc
     for (int turn = 0; turn < 600; ++turn) {
       if (turn < 200 && draw(0, 2) == 0) {
         auto s = sequence_of(next_id, draw(1, 30), draw(1, 20), adapter_id{draw(0, 3)});
+        for (uint32_t i = 0, stem = draw(0, 1), end = draw(0, 2) == 0 ? 0 : draw(1, 30);
+             i < std::min<size_t>(end, s.prompt.size()); ++i)
+          s.prompt[i] = static_cast<token>(100 * stem + i);
+        s.scope = {s.adapter, draw(0, 4) == 0 ? "other" : "", s.adapter.value};
         const auto tokens = undisturbed(s.prompt, s.max_tokens, s.adapter);
         s.priority = static_cast<int32_t>(draw(0, 2));
         s.turn = context.now + draw(0, 100) * 1ms;
@@ -254,9 +259,11 @@ TEST_CASE("every sequence has the same tokens as alone, beside any other sequenc
     }
     CHECK(open.empty());
     CHECK(engine.idle());
-    CHECK(engine.blocks().free() == limits.blocks);
+    cached += engine.cache_use().hit;
+    CHECK(engine.blocks().available() == limits.blocks);
   }
   CHECK(steps_ahead > 1000);
+  CHECK(cached > 2000);
 }
 
 TEST_CASE("without mixing, sequences of one adapter run at a time, first come first served") {

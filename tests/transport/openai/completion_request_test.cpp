@@ -63,7 +63,7 @@ TEST_CASE("a completion accepts every supported field of OpenAI and vLLM") {
     "logit_bias": {"50256": -100, "7": 1.5}, "stop": ["\n", "END"], "include_stop_str_in_output": true,
     "stop_token_ids": [2, 3], "ignore_eos": true, "skip_special_tokens": false, "add_special_tokens": false,
     "n": 128, "stream": true, "stream_options": {"include_usage": true}, "logprobs": 5, "user": "someone",
-    "best_of": 128, "echo": false)");
+    "cache_salt": "s", "best_of": 128, "echo": false)");
   CHECK(r.max_tokens == 7);
   CHECK(r.sampling == llm::sampling_params{.temperature = 0.5,
                                            .top_k = 40,
@@ -87,7 +87,15 @@ TEST_CASE("a completion accepts every supported field of OpenAI and vLLM") {
   CHECK(r.logprobs);
   CHECK(r.top_logprobs == 5);
   CHECK(r.user == "someone");
+  CHECK(r.cache_salt == "s");
   CHECK(take_completion(R"("echo": true)").echo);
+}
+
+TEST_CASE("cache_salt is a string that is not empty") {
+  CHECK(take_completion("").cache_salt.empty());
+  CHECK(refused_completion(R"("cache_salt": "")") ==
+        "cache_salt | cache_salt: must not be empty; leave it out");
+  CHECK(refused_completion(R"("cache_salt": 7)").find("| cache_salt: must be a string") != std::string::npos);
 }
 
 TEST_CASE("null is absent, unknown fields are ignored, and whole numbers may have a point") {

@@ -48,7 +48,8 @@ TEST_CASE("a whole completion is OpenAI's text_completion") {
     "choices": [
       {"index": 0, "text": "one \"1\"\n�", "logprobs": null, "finish_reason": "stop"},
       {"index": 1, "text": "", "logprobs": null, "finish_reason": "length"}],
-    "usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}})"));
+    "usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5,
+              "prompt_tokens_details": {"cached_tokens": 0}}})"));
 }
 
 TEST_CASE("a whole chat is OpenAI's chat.completion") {
@@ -57,7 +58,8 @@ TEST_CASE("a whole chat is OpenAI's chat.completion") {
     "id": "chatcmpl-9", "object": "chat.completion", "created": 1700000000, "model": "m",
     "choices": [{"index": 0, "message": {"role": "assistant", "content": "hello", "refusal": null}, "logprobs": null,
                  "finish_reason": "stop"}],
-    "usage": {"prompt_tokens": 1099511627776, "completion_tokens": 1, "total_tokens": 1099511627777}})"));
+    "usage": {"prompt_tokens": 1099511627776, "completion_tokens": 1, "total_tokens": 1099511627777,
+              "prompt_tokens_details": {"cached_tokens": 0}}})"));
 }
 
 TEST_CASE("log-probabilities of a completion are four lists with distinct texts and the chosen token") {
@@ -130,11 +132,11 @@ TEST_CASE("requested usage comes last in a stream, and is null before") {
     REQUIRE(piece.contains("usage"));
     CHECK(piece["usage"] == nullptr);
     out.clear();
-    stream.append_usage(out, {7, 5});
+    stream.append_usage(out, {7, 5, 4});
     const auto last = event(out);
     CHECK(last["choices"] == json::array());
-    CHECK(last["usage"] ==
-          json::parse(R"({"prompt_tokens": 7, "completion_tokens": 5, "total_tokens": 12})"));
+    CHECK(last["usage"] == json::parse(R"({"prompt_tokens": 7, "completion_tokens": 5, "total_tokens": 12,
+                          "prompt_tokens_details": {"cached_tokens": 4}})"));
     CHECK(last["object"] == piece["object"]);
   }
 }
