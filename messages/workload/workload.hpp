@@ -41,12 +41,13 @@ struct llm_load {
   uint32_t min_prompt = 1, max_prompt = 1;  ///< tokens
   uint32_t min_tokens = 1, max_tokens = 1;  ///< to generate
   uint32_t adapters = 0;                    ///< three of four requests name one of the first `adapters`
-  double several_choices = 0;               ///< share of requests with two or three choices
-  double hang_up = 0;                       ///< share of clients that disconnect within a second
-  double content = 0;         ///< share of requests that the client ends early, as by a stop string
-  duration ttft{};            ///< target for the first token; zero: none
-  duration tpot{};            ///< target for the further ones; zero: none
-  uint32_t max_priority = 0;  ///< priorities are drawn from 0 to this
+  double alike = 0;  ///< share of requests whose prompts begin as one of three others, with two cache scopes
+  double several_choices = 0;  ///< share of requests with two or three choices
+  double hang_up = 0;          ///< share of clients that disconnect within a second
+  double content = 0;          ///< share of requests that the client ends early, as by a stop string
+  duration ttft{};             ///< target for the first token; zero: none
+  duration tpot{};             ///< target for the further ones; zero: none
+  uint32_t max_priority = 0;   ///< priorities are drawn from 0 to this
 };
 
 /// From `at` until the next segment, every rate is `scale` times its initial one.

@@ -11,6 +11,7 @@ namespace {
 cluster_spec sixteen_engines(std::string_view routing) {
   auto c = llm_cluster(routing);
   auto& m = c.llms[0];
+  m.prefix_cache = false;  // as in Punica
   m.profile.step = {.fixed = 10568us,
                     .prefill_token = 60us,
                     .prefill_context = std::chrono::duration<double, std::nano>(2.6),

@@ -50,6 +50,7 @@ inline workload_spec llm_workload(double changes_per_s) {
   t.max_tokens = 60;
   t.adapters = 5;
   t.several_choices = 0.1;
+  t.alike = 0.5;
   t.hang_up = 0.05;
   t.content = 0.1;
   w.llms = {t};

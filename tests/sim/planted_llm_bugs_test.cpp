@@ -60,3 +60,15 @@ TEST_CASE("llm: the invariants detect the token of another sequence in a step be
 TEST_CASE("llm: the invariants detect an adapter that is unloaded under a step begun ahead") {
   CHECK(breaks_llm_run(bug::hasty_slot, "fault free"));
 }
+
+TEST_CASE("llm: the invariants detect evicted KV blocks that count as cached") {
+  CHECK(breaks_llm_run(bug::stale_block, "sequence"));
+}
+
+TEST_CASE("llm: the invariants detect KV blocks that adapters share") {
+  CHECK(breaks_llm_run(bug::wrong_adapter_block, "sequence"));
+}
+
+TEST_CASE("llm: the invariants detect KV blocks that are evicted while sequences hold them") {
+  CHECK(breaks_llm_run(bug::freed_in_use, "sequence"));
+}

@@ -80,9 +80,17 @@ generation llm_clients::some_request(const llm_load& load) {
   g.sampling.temperature = random_.below(2) == 0 ? 0 : 1;
   g.sampling.seed = random_();
   g.sampling.frequency_penalty = g.sampling.seed % 4 == 0 ? 0.5F : 0;
+  if (random_.uniform() < load.alike) begin_alike(g);
   g.tpot = load.tpot;
   if (load.max_priority > 0) g.priority = static_cast<int32_t>(random_.below(load.max_priority + 1));
   return g;
+}
+
+/// Two of three requests are of the same scope.
+void llm_clients::begin_alike(generation& g) {
+  const auto which = random_.below(3), end = random_.below(g.prompt.size() + 1);
+  for (uint64_t i = 0; i < end; ++i) g.prompt[i] = static_cast<llm::token>(3 + 17 * which + i);
+  if (random_.below(3) == 0) g.cache_scope = "/salt";
 }
 
 void llm_clients::offer(size_t load) {

@@ -92,6 +92,7 @@ class llm_clients {
   void offer(size_t load);
   void offer_row(size_t row);
   void enter(stream s, duration ttft, std::optional<duration> patience);
+  void begin_alike(generation& g);
   generation some_request(const llm_load& load);
   bool token(node_id gateway, const generated_token& t);
   void on_ended(node_id gateway, request_id id, const outcome& how);
