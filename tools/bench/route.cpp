@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
 
 #include "policies/common/random.hpp"
@@ -45,6 +46,35 @@ void introduce(request_router& router, const bench_route_options& o, time_point 
   }
 }
 
+/// Prompts whose beginnings are in the prefix cache of an engine each.
+class cached_prompts {
+ public:
+  cached_prompts(request_router& router, const bench_route_options& o, time_point now) : o_(o) {
+    for (uint32_t e = 0; e < o.engines; ++e) {
+      cached_blocks told{{}, {e}, 1, true, {}, {}};
+      for (uint64_t i = 0; i < o.blocks / o.engines; ++i) told.present.push_back(block(e, i));
+      (void)router.on_cached(told, now);
+    }
+  }
+  /// A part of a cached chain, then blocks that no engine has.
+  std::vector<uint64_t> some(random_stream& random) const {
+    const auto e = random.below(o_.engines),
+               chains = std::max<uint64_t>(1, o_.blocks / o_.engines / o_.prompt_blocks);
+    const auto first = random.below(chains) * o_.prompt_blocks, cached = random.below(o_.prompt_blocks + 1);
+    std::vector<uint64_t> out;
+    for (uint64_t i = 0; i < o_.prompt_blocks; ++i)
+      out.push_back(i < cached ? block(e, first + i) : random());
+    return out;
+  }
+
+ private:
+  static uint64_t block(uint64_t engine, uint64_t i) {
+    uint64_t state = engine << 32 | i;
+    return splitmix64(state);
+  }
+  const bench_route_options& o_;
+};
+
 struct routing_times {
   double mean = 0, median = 0, p99 = 0, largest = 0;
 };
@@ -52,10 +82,13 @@ struct routing_times {
 routing_times measure(std::string_view routing, const bench_route_options& o) {
   request_router::options settings;
   for (uint32_t e = 0; e < o.engines; ++e) settings.engines.push_back({e});
+  settings.by_prefix = routing == "prefix";
   request_router router(settings, (*routing_policies().find(routing))());
   random_stream random(1, "route");
   time_point now{1h};
   introduce(router, o, now);
+  std::optional<cached_prompts> prompts;
+  if (settings.by_prefix) prompts.emplace(router, o, now);
   std::vector<request_id> open;
   uint64_t next = 1;
   const auto enough = static_cast<size_t>(std::max(1.0, o.load * o.engines * o.sequences));
@@ -68,6 +101,10 @@ routing_times measure(std::string_view routing, const bench_route_options& o) {
     r.adapter = adapter_name(random.below(o.adapters));
     r.tokens = 100;
     r.arrival = now;
+    if (prompts) {
+      r.prefix = prompts->some(random);
+      r.tokens = 16 * r.prefix.size();
+    }
     const route asked{{}, false, {r}};
     const bool full = open.size() >= enough;
     const auto leaves = full ? random.below(open.size()) : 0;
@@ -103,8 +140,9 @@ int bench_route(const bench_route_options& o) {
     report("troupe: unknown routing '{}'", o.routing);
     return exit_bad_input;
   }
-  nlohmann::ordered_json document{
-      {"engines", o.engines}, {"adapters", o.adapters}, {"sequences", o.sequences}, {"load", o.load}};
+  nlohmann::ordered_json document{{"engines", o.engines},      {"adapters", o.adapters},
+                                  {"sequences", o.sequences},  {"load", o.load},
+                                  {"cached_blocks", o.blocks}, {"prompt_blocks", o.prompt_blocks}};
   if (!o.json)
     fmt::print(
         "{} engines with {} adapters, {} sequences each at once, {:.0f} % of these places taken\n{:<14} "

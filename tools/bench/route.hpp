@@ -7,9 +7,11 @@ namespace troupe {
 
 struct bench_route_options {
   uint32_t engines = 64;
-  uint32_t adapters = 10'000;  ///< on every engine
-  uint32_t sequences = 32;     ///< running on an engine at once
-  double load = 0.95;          ///< fraction of the sequence places that are taken
+  uint32_t adapters = 10'000;   ///< on every engine
+  uint32_t sequences = 32;      ///< running on an engine at once
+  double load = 0.95;           ///< fraction of the sequence places that are taken
+  uint32_t blocks = 1'000'000;  ///< in the prefix caches of all engines together, for `prefix`
+  uint32_t prompt_blocks = 64;  ///< of a request
   uint32_t requests = 200'000;
   std::string routing;  ///< empty: every policy
   bool json = false;

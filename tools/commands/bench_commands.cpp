@@ -129,6 +129,12 @@ void add_bench_commands(CLI::App& app, cli_job& chosen) {
   route->add_option("--load", r->load, "Share of these places in use")
       ->check(finite_in(0.01, 1))
       ->capture_default_str();
+  route->add_option("--cached-blocks", r->blocks, "Cached blocks of all engines, for the routing \"prefix\"")
+      ->check(whole_in(0, 100'000'000))
+      ->capture_default_str();
+  route->add_option("--prompt-blocks", r->prompt_blocks, "Blocks of a prompt")
+      ->check(whole_in(1, 65536))
+      ->capture_default_str();
   route->add_option("--requests", r->requests, "Decisions to measure")
       ->check(whole_in(100, 100'000'000))
       ->capture_default_str();
