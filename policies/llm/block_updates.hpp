@@ -1,5 +1,5 @@
-// What an engine tells routers about the blocks of its prefix cache: changes, at most once an interval, and all blocks to
-// a router that is new or missed a message. Messages have a bounded size.
+// What an engine tells routers about the blocks of its prefix cache: changes, at most once an interval, and
+// all blocks to a router that is new or missed a message. Messages have a bounded size.
 #pragma once
 #include <algorithm>
 #include <cstddef>

@@ -218,7 +218,7 @@ class model_copies {
       if (i == nullptr || needed.contains(n.id) || !view_.can_spare(n, model_.id) || has_engine(n.id))
         continue;
       if (!i->problem.empty() && is_short_of_instances()) continue;
-      if (i->problem.empty() && stays(n)) continue;
+      if (stays(n, *i)) continue;
       const std::pair rank(is_short_of_room(n), share(n));
       if (!best || rank > best_rank) best = n.id, best_rank = rank;
     }
@@ -227,25 +227,28 @@ class model_copies {
   /// Even without what goes already.
   bool is_short_of_room(const node& n) const {
     const auto& b = bytes_[n.id];
-    return b.promised - b.going > n.capacity;
+    return b.promised > n.capacity + b.going;
   }
-  /// By the policy.
-  bool stays(const node& n) const {
+  /// By the policy. With `all_cache` also images with a problem, which would be placed again at once.
+  bool stays(const node& n, const image_state& i) const {
     if (follows_policy(scaling_policy::all_cache)) return !is_short_of_room(n);
-    if (!follows_policy(scaling_policy::serverless) || n.unused_for(model_.id) >= view_.keep) return false;
+    if (!follows_policy(scaling_policy::serverless) || !i.problem.empty()) return false;
+    if (n.unused_for(model_.id) >= view_.keep) return false;
     return !is_short_of_room(n) || std::ranges::any_of(n.images, [&](const image_state& other) {
-      return n.unused_for(other.model) > n.unused_for(model_.id) && could_go(n, other.model);
+      return n.unused_for(other.model) > n.unused_for(model_.id) && could_go(n, other);
     });
   }
-  bool could_go(const node& n, weights_id m) const {
-    return !are_model_files(m) && !all_targets_.contains({n.id, m}) &&
+  /// And would make room.
+  bool could_go(const node& n, const image_state& i) const {
+    const auto m = i.model;
+    return !are_model_files(m) && i.problem.empty() && i.bytes > 0 && !all_targets_.contains({n.id, m}) &&
            std::ranges::none_of(view_.places, [&](const scaling_view::place& p) {
              return p.node == n.id && p.model == m && p.stage != instance_stage::idle;
            });
   }
   void drop(node_id n, copy_plan& out) const {
     out.drops.push_back({n, model_.id});
-    bytes_[n].going += model_.bytes;
+    bytes_[n].going += image(n)->bytes;
   }
   /// Wanted nodes, and those over which missing chunks come to them.
   std::set<node_id> needed_nodes() const {

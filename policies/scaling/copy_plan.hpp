@@ -43,12 +43,12 @@ struct copy_target {
 ///   reported, so the last copy is never dropped. Images with a problem stay while instances are missing, so
 ///   that a node does not try again and again.
 ///
-/// So it is with the policies `blitz`, `blitz_multicast` and `static_…`. The others differ for language
-/// models:
+/// This is the policy `blitz`, and those of the same plans (`blitz_multicast`, `static_…`). Others differ for
+/// language models:
 /// - `blitz_network`: no chains; each node pulls from one that has all images, or reads them.
 /// - `all_cache`: every node with a place and room gets a copy. It goes where a target waits for room.
 /// - `serverless`: a node reads its own disk. Its images stay for `keep` after the last request; where a
-///   target waits for room, those that were not used for the longest time go before that.
+///   target waits for room, the least recently used ones go earlier.
 copy_plan plan_copies(const scaling_view& view, const std::vector<copy_target>& targets,
                       const link_rates& rates);
 

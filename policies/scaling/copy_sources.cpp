@@ -77,24 +77,29 @@ std::vector<copy_place> copy_sources::chains(const std::vector<node_id>& sources
   return out;
 }
 
+/// Of the link between them, or of their scale-up domain, in Gbit/s.
+double copy_sources::rate(node_id from, node_id to) const {
+  return rates_.uses_links(from, to) ? rates_.between(from, to) : rates_.domain_gbit_per_s();
+}
+
 std::vector<copy_place> copy_sources::stars(const std::vector<node_id>& sources,
                                             const std::vector<node_id>& targets, duration reading) const {
-  std::map<node_id, uint32_t> sent;  // copies of the images
+  std::map<node_id, uint32_t> sent;  // copies of the images, those under way included
+  for (const auto& n : view_.nodes)
+    if (const auto* i = n.image(model_.id); i != nullptr && i->is_arriving() && i->from != n.id)
+      ++sent[i->from];
   std::vector<copy_place> out;
   for (const auto to : targets) {
-    const auto rate = [&](node_id from) {
-      const auto found = sent.find(from);
-      return rates_.between(from, to) / (found == sent.end() ? 1 : found->second + 1);
-    };
-    const auto from = *std::ranges::max_element(sources, {}, rate);
+    const auto share = [&](node_id from) { return rate(from, to) / (sent[from] + 1); };
+    const auto from = *std::ranges::max_element(sources, {}, share);
     ++sent[from];
     out.push_back(pulled(to, from, {}));
   }
   for (auto& p : out) {
-    const auto alone = time_of(model_.bytes, rates_.between(p.from, p.node) / sent[p.from]);
+    const auto alone = time_of(model_.bytes, rate(p.from, p.node) / sent[p.from]);
     if (has(p.from))
       p.finish = alone;
-    else if (reading > duration{})
+    else if (reading > duration{} && alone > duration{})
       p.finish = behind(reading, alone);
   }
   return out;

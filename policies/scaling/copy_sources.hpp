@@ -1,4 +1,4 @@
-// From where the nodes that are to get the images of a model get them.
+// Sources of images, for the nodes that are to get them.
 #pragma once
 #include <map>
 #include <set>
@@ -22,7 +22,7 @@ struct copy_place {
 /// The models whose images leave a node over its link.
 using sent_models = std::map<node_id, std::set<weights_id>>;
 
-/// The images of one model. What it refers to outlives it.
+/// The images of one model. The arguments outlive it.
 class copy_sources {
  public:
   copy_sources(const scaling_view& v, const scaling_view::model& m, const link_rates& rates,
@@ -42,6 +42,7 @@ class copy_sources {
 
  private:
   bool has(node_id n) const;
+  double rate(node_id from, node_id to) const;
   bool sends_other_models(node_id n) const;
   copy_place pulled(node_id to, node_id from, duration finish) const;
 

@@ -1,5 +1,7 @@
 #include "policies/scaling/instance_choice.hpp"
 
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -142,7 +144,7 @@ class chooser {
       --room.engines;
     };
     if (n->image(m.id) == nullptr && !on_the_way_.contains({n->id, m.id})) {
-      for (const auto& i : n->images) {
+      for (const auto& i : by_use(*n)) {
         if (room.bytes + m.bytes <= n->capacity) break;
         if (!can_go(*n, i)) continue;
         room.bytes -= i.bytes;
@@ -156,6 +158,14 @@ class chooser {
     for (const auto& e : view_.places)
       if (!fits() && e.node == p.node && is_parked(e) && std::ranges::count(out.engines, &e) == 0) end(e);
     if (!fits()) return std::nullopt;
+    return out;
+  }
+
+  /// The least recently used ones first, as far as that is known.
+  static std::vector<image_state> by_use(const scaling_view::node& n) {
+    auto out = n.images;
+    std::ranges::stable_sort(out, std::greater(),
+                             [&](const image_state& i) { return n.unused_for(i.model); });
     return out;
   }
 

@@ -43,7 +43,7 @@ scale_rule::decision scale_rule::decide(time_point now, std::span<const resource
     below_since_ = never;
   }
   most_arriving_ = std::max(most_arriving_, arriving);
-  if (too_few_ && arriving >= fewer_arrivals * too_few_->arriving)
+  if (too_few_ && arriving > fewer_arrivals * too_few_->arriving)
     too_few_->fewer_since = never;
   else if (too_few_ && too_few_->fewer_since == never)
     too_few_->fewer_since = now;
@@ -67,7 +67,8 @@ scale_rule::decision scale_rule::decide(time_point now, std::span<const resource
 scale_rule::decision scale_rule::more(const decision& d, time_point now) {
   if (went_down_) {
     const bool again = too_few_ && now - too_few_->at < 2 * longest_calm;
-    const auto calm = again ? std::min(2 * too_few_->calm, longest_calm) : parameters_.down_after;
+    const auto longest = std::max(longest_calm, parameters_.down_after);
+    const auto calm = again ? std::min(2 * too_few_->calm, longest) : parameters_.down_after;
     too_few_ = {d.instances, most_arriving_, now, calm};
   }
   ordered_ = (d.needed.min + d.needed.max + 1) / 2;

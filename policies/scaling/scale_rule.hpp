@@ -51,9 +51,9 @@ std::string_view to_string(scale_reason r);
 /// - Instances that are ordered count, whether they serve, load or wait for room. So a load that persists
 ///   while they load causes no second order.
 /// - A number that the rule went down to, and that proved too few, is not returned to until the arrivals have
-///   been below nine tenths of the most that it had for `down_after`. So wrong rates of instances cause no
-///   oscillation. That time doubles with each number that proves too few within ten minutes of another, up to
-///   five minutes. So noisy arrivals cause few changes.
+///   stayed below nine tenths of their maximum with that number, for `down_after`. So wrong rates of
+///   instances cause no oscillation. That time doubles with each number that proves too few within ten
+///   minutes of another, up to five minutes. So noisy arrivals cause few changes.
 class scale_rule {
  public:
   struct parameters {

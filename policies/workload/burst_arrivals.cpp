@@ -27,9 +27,13 @@ double burst_spec::rate() const {
 }
 
 burst_spec burst_spec::denser(double factor) const {
+  constexpr double fewest = 10;
   burst_spec out = *this;
-  out.requests *= factor;
-  out.gap = duration{std::llround(static_cast<double>(gap.count()) / factor)};
+  out.requests = std::max(factor * requests, std::min(fewest, requests));
+  const double more = out.requests / requests;
+  out.gap = duration{std::llround(static_cast<double>(gap.count()) / more)};
+  const double period = (out.requests + 0.5) / (factor * rate());
+  if (more > factor) out.pause = from_ms(1000 * (period - (out.requests - 0.5) * to_seconds(out.gap)));
   return out;
 }
 

@@ -12,15 +12,17 @@ struct burst_spec {
   double requests = 1;     ///< mean of a burst; gamma-distributed, rounded up
   double requests_cv = 1;  ///< standard deviation over mean, > 0
   duration gap{};          ///< mean within bursts
-  double gap_sigma =
-      0;  ///< standard deviation of the logarithm of a burst's own mean gap; its gaps are exponential
-  duration min_pause{};  ///< pauses are so long, and gamma-distributed beyond it
-  duration pause{};      ///< mean, > min_pause
-  double pause_cv = 1;   ///< standard deviation over mean, of all of the pause
+  /// A burst has a mean gap of its own, log-normal with this standard deviation of the logarithm. Its gaps
+  /// are exponential.
+  double gap_sigma = 0;
+  duration min_pause{};  ///< of every pause; the rest of it is gamma-distributed
+  duration pause{};      ///< mean of whole pauses, > min_pause
+  double pause_cv = 1;   ///< standard deviation over mean, of whole pauses
 
-  /// A second, in the long run.
+  /// A second, in the long run. Inexact for bursts of one or two requests, which are rounded up.
   double rate() const;
-  /// With bursts and pauses at the same times, and `factor` times as many requests in a burst.
+  /// With `factor` times the rate: bursts and pauses at the same times, with more or fewer requests in a
+  /// burst. Bursts of fewer than ten do not become smaller; the pauses become longer instead.
   burst_spec denser(double factor) const;
 };
 

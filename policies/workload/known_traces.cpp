@@ -22,9 +22,9 @@ constexpr length_quantile conv_outputs[]{{0, 7},       {0.01, 16},   {0.05, 41},
                                          {0.8, 400},   {0.9, 424},   {0.95, 451}, {0.98, 540}, {0.99, 601},
                                          {0.995, 644}, {0.999, 954}, {1, 1000}};
 
-/// Between gaps of more than a second, 141 bursts of the trace had 62.5 requests in the mean (1.38 times as
-/// much deviation), 92 ms apart, and pauses of 18.8 s (1.92). The spread of the bursts' own gaps is fitted to
-/// the trace's busiest two seconds, of 25 times the mean rate.
+/// Between gaps of more than a second, 141 bursts of the trace have 62.5 requests in the mean (coefficient
+/// of variation 1.38), 92 ms apart, and pauses of 18.8 s (1.92). The spread of the bursts' own gaps is fitted
+/// to the trace's busiest two seconds, of 25 times the mean rate.
 constexpr burst_spec code_bursts{.requests = 62,
                                  .requests_cv = 1.38,
                                  .gap = 92ms,

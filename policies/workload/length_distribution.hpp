@@ -22,7 +22,7 @@ struct zipf_lengths {
   uint32_t max = 1;
 };
 
-/// `share` of the lengths are below `tokens`.
+/// `share` of the lengths are at most `tokens`.
 struct length_quantile {
   double share = 0;
   uint32_t tokens = 1;

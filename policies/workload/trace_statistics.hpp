@@ -1,4 +1,4 @@
-// What a trace of generation requests is like, in a few numbers, from one pass over it.
+// Statistics of a trace of generation requests, from one pass over it.
 #pragma once
 #include <cstdint>
 #include <map>

@@ -23,11 +23,11 @@ class Baselines(ClusterTest):
         return sorted(copy["node"] for copy in parameters(c)["copies"] if copy["ready"] == copy["chunks"] > 0)
 
     def test_serverless_reads_disks_and_keeps_weights_for_a_time_after_the_last_request(self):
-        with scaling(table="policy = \"serverless\"\nkeep_s = 3\npark_s = 0") as c:
+        with scaling(table="policy = \"serverless\"\nkeep_s = 10\npark_s = 0") as c:
             c.start()
             self.assertEqual(self.serve(c, 3)["pulled_bytes"], 0)
             self.assertEqual(self.holders(c), sorted(WORKERS))
-            self.serve(c, 1)
+            scale(c, 1)
             self.assertEqual(len(self.holders(c)), 3)  # kept without an instance
             self.assertTrue(eventually(lambda: len(self.holders(c)) == 1))
             self.assertEqual(stages(c).count("serving"), 1)

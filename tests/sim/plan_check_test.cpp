@@ -53,6 +53,22 @@ struct plan_stage {
 
 }  // namespace
 
+TEST_CASE("plan check: under the policies of baselines") {
+  plan_stage s;
+  s.cluster.scaling.policy = scaling_policy::serverless;
+  s.check.emplace(s.broken, s.cluster);
+  for (uint32_t n = 1; n < 6; ++n) s.deliver(node_up{{n}, {1}}, {pool_node, {}, role::node, 0});
+  s.report(1, {s.has(0)});
+  CHECK(s.decide({s.place(2, 2)}) == 0);
+  CHECK(s.decide({s.place(3, 1)}) == 1);  // it is to read its disk
+  plan_stage stars;
+  stars.cluster.scaling.policy = scaling_policy::blitz_network;
+  stars.check.emplace(stars.broken, stars.cluster);
+  for (uint32_t n = 1; n < 6; ++n) stars.deliver(node_up{{n}, {1}}, {pool_node, {}, role::node, 0});
+  stars.report(1, {stars.has(0)});
+  CHECK(stars.decide({stars.place(2, 1), stars.place(3, 1)}) == 0);
+}
+
 TEST_CASE("plan check: a chain is right, and two successors of a node are not") {
   plan_stage s;
   s.report(1, {s.has(0)});

@@ -130,7 +130,8 @@ void add_traffic(CLI::App& app, cli_job& chosen) {
       ->check(whole_in(1, 1'000'000'000))
       ->capture_default_str();
   traffic->add_option("--duration", a->length_s, "Seconds")->check(finite_in(1e-3, 1e9));
-  traffic->add_option("--rate", a->rate, "Requests per second; 10, or that of the trace of --like")
+  traffic
+      ->add_option("--rate", a->rate, "Requests per second; by default 10, or with --like 2.57, 5.53 and 1")
       ->check(finite_in(1e-6, 1e6));
   traffic
       ->add_option("--cv", a->arrivals.cv,

@@ -166,11 +166,9 @@ int run_replay(const replay_options& o) {
 
 std::string summary(const trace_statistics::report& r) {
   return fmt::format(
-      "{} requests in {:.0f} s: {:.4g} a second; gaps' standard deviation {:.3g} of their mean; of windows "
-      "of two "
-      "seconds {:.0f} % are empty, and the busiest has {:.3g} times the mean; prompt tokens mean {:.0f} "
-      "(median {}), "
-      "output {:.1f} ({})",
+      "{} requests in {:.0f} s: {:.4g} a second; gaps' standard deviation {:.3g} of their mean; "
+      "of windows of two seconds {:.0f} % are empty, and the busiest has {:.3g} times the mean; "
+      "prompt tokens mean {:.0f} (median {}), output {:.1f} ({})",
       r.requests, r.seconds, r.rate, r.gap_cv, 100 * r.empty, r.peak, r.prompt.mean, r.prompt.median,
       r.output.mean, r.output.median);
 }

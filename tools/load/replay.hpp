@@ -80,9 +80,9 @@ struct traffic_options {
   uint64_t requests = 1000;
   duration length = duration::max();
 };
-/// What a trace is like, in a line.
+/// Statistics of a trace, in a line.
 std::string summary(const trace_statistics::report& r);
-/// Prints a trace in Mooncake's format, and to standard error what it is like. Returns 0.
+/// Prints a trace in Mooncake's format, and its statistics to standard error. Returns 0.
 int run_traffic(const traffic_options& o);
 
 }  // namespace troupe

@@ -303,8 +303,8 @@ bool driven_fabric::sleep(std::unique_lock<std::mutex>& mine) {
     if (wait > 0ns) {
       // Dead peers are noticed, too: the keepalive timer of UCX is part of its descriptor.
       pollfd p[] = {{carrier_->event_fd(), POLLIN, 0}, {bell_.fd(), POLLIN, 0}};
-      // UCX takes a signal from its descriptor only when it can be armed: until then a ready one says
-      // nothing.
+      // UCX takes a signal from its descriptor only when it can be armed. Until then a ready one may be old,
+      // and would end every pause at once; a new event waits for the end of this one.
       if (!armed && ::poll(p, 1, 0) > 0) p[0] = {-1, 0, 0};
       const timespec t{wait / 1s, (wait % 1s).count()};
       mine.unlock();

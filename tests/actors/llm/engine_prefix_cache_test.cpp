@@ -76,7 +76,8 @@ TEST_CASE("llm engine: without a prefix cache every prompt is computed") {
   CHECK(e.state().kv_blocks_cached == 0);
 }
 
-TEST_CASE("llm engine: blocks of an adapter are dropped when its files are read again, or it is unregistered") {
+TEST_CASE(
+    "llm engine: blocks of an adapter are dropped when its files are read again, or it is unregistered") {
   caching_engine_stage e;
   CHECK(e.cached(1, "", "a") == 0);
   CHECK(e.cached(2, "", "a") == 8);

@@ -279,7 +279,7 @@ TEST_CASE("parameter pool: serverless nodes read their own disks, and drop what 
   CHECK(s.run(1s) == "1:serving");  // the images are still there
   s.scale(1);
   CHECK(s.run(55s) == "1:parked");
-  CHECK(s.run(10s) == "1:idle -b");  // there was no request
+  CHECK(s.run(10s) == "1:idle -b");  // no request came since they were loaded
   CHECK(s.run(200s).empty());
 }
 

@@ -64,7 +64,9 @@ TEST_CASE("prefix routing: the queue of an engine may cost more than its cache s
   CHECK(s.decide() == "2>0");
 }
 
-TEST_CASE("prefix routing: after a missed message the engine is asked for all blocks, and its old ones are forgotten") {
+TEST_CASE(
+    "prefix routing: after a missed message the engine is asked for all blocks, and its old ones are "
+    "forgotten") {
   prefix_stage s(2);
   CHECK(s.tell(0, 1, true, {1, 2}));
   CHECK(s.tell(1, 7, true, {1}));
@@ -91,7 +93,9 @@ TEST_CASE("prefix routing: other policies keep no blocks") {
   CHECK(s.router.cached_blocks() == 0);
 }
 
-TEST_CASE("request router: an engine with a prefix cache may have the prompt, so its length makes no request late") {
+TEST_CASE(
+    "request router: an engine with a prefix cache may have the prompt, so its length makes no request "
+    "late") {
   router_stage s(1);
   s.forecast(0);
   auto r = s.request(1);

@@ -11,7 +11,11 @@ using namespace troupe::llm;
 namespace {
 
 scheduler_limits caching(uint32_t blocks = 16, uint32_t block_tokens = 4) {
-  return {.max_sequences = 4, .prefill_chunk = 64, .blocks = blocks, .block_tokens = block_tokens, .prefix_cache = true};
+  return {.max_sequences = 4,
+          .prefill_chunk = 64,
+          .blocks = blocks,
+          .block_tokens = block_tokens,
+          .prefix_cache = true};
 }
 
 /// A scheduler with its device.
@@ -159,7 +163,8 @@ TEST_CASE("prefix cache: invalid logits void the blocks of their scope") {
   CHECK(e.run(like(sequence_of(1, 9, 1), 3)) == 9);
 }
 
-TEST_CASE("prefix cache: a sequence whose blocks are cached is not late, even if others computed them since") {
+TEST_CASE(
+    "prefix cache: a sequence whose blocks are cached is not late, even if others computed them since") {
   auto limits = caching(64);
   caching_engine e(limits);
   step_context context{.now = time_point{10s}, .steps = {1ms, 0ms, 1ms}};

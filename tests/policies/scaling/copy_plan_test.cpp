@@ -402,6 +402,11 @@ TEST_CASE("copy plan: all_cache gives every node with a place a copy") {
     CHECK(v.plan({to_node(3, 1)}) == "-3");
   }
   SUBCASE("nothing goes without need") { CHECK(v.plan() == ""); }
+  SUBCASE("nor an image with a problem, which would come again") {
+    v[2].images[0].problem = "no memory";
+    v[2].images[0].bytes = 0;
+    CHECK(v.plan() == "");
+  }
 }
 
 TEST_CASE("copy plan: serverless nodes read their disks, and keep images for a time") {

@@ -24,6 +24,22 @@ TEST_CASE("copy sources: without chains every node pulls from one that has all")
   CHECK(v.plan({to_node(2), to_node(3), to_node(4)}) == "2>3, 2>4");
 }
 
+TEST_CASE("copy sources: pulls under way count, and a scale-up domain is faster than links") {
+  small_view v(6);
+  v.view.policy = scaling_policy::blitz_network;
+  v.image(0);
+  v.image(1);
+  v.filling(2, 0);
+  CHECK(v.plan({to_node(2), to_node(3)}) == "1>3");
+  cluster_spec domains;
+  domains.nodes.resize(6);
+  for (uint32_t n = 0; n < 6; ++n) domains.nodes[n].name = std::to_string(n);
+  domains.links.push_back({{"0", "3"}, 100});
+  domains.links.back().scale_up_domain = "fast";
+  domains.links.back().scale_up_gbit_per_s = 3600;
+  CHECK(v.plan({to_node(2), to_node(3)}, &domains) == "0>3, -1");
+}
+
 TEST_CASE("copy sources: predictions of several pulls from one node share its rate") {
   small_view v(4);
   v.image(0);

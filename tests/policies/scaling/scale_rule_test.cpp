@@ -187,6 +187,17 @@ TEST_CASE("scale rule: the calm that a number needs doubles each time that it pr
   CHECK(time_to_fall() == 1s);
 }
 
+TEST_CASE("scale rule: a number that proved too few without arrivals is returned to") {
+  scale_rule rule({1, 10, 0s});
+  const auto decide = [&](double demand, uint32_t ordered, time_point now) {
+    const resource_load load{demand, 15'000, prefill_bounds};
+    return rule.decide(now, std::span(&load, 1), 0, ordered).instances;
+  };
+  CHECK(decide(0, 2, time_point{1s}) == 1);
+  CHECK(decide(15'000, 1, time_point{2s}) == 2);  // by what runs
+  CHECK(decide(0, 2, time_point{3s}) == 1);
+}
+
 TEST_CASE("scale rule: numbers stay within the limits") {
   random_stream r(1, "limits");
   for (int i = 0; i < 2000; ++i) {

@@ -58,6 +58,16 @@ TEST_CASE("burst arrivals: denser ones have more requests and pauses as long") {
   CHECK(rate_of(arrivals_of(denser, 1, 400'000)) == doctest::Approx(denser.rate()).epsilon(0.05));
 }
 
+TEST_CASE("burst arrivals: rates below that of small bursts lengthen the pauses") {
+  for (const double factor : {0.5, 0.2, 0.01, 1e-4}) {
+    CAPTURE(factor);
+    const auto sparser = some_bursts.denser(factor);
+    CHECK(sparser.requests >= 10);
+    CHECK(rate_of(arrivals_of(sparser, 1, 400'000)) ==
+          doctest::Approx(factor * some_bursts.rate()).epsilon(0.08));
+  }
+}
+
 TEST_CASE("burst arrivals: the same seed gives the same arrivals, another seed others") {
   CHECK(arrivals_of(some_bursts, 4, 100) == arrivals_of(some_bursts, 4, 100));
   CHECK(arrivals_of(some_bursts, 4, 100) != arrivals_of(some_bursts, 5, 100));

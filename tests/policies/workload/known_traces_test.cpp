@@ -59,5 +59,7 @@ TEST_CASE("known traces: a rate replaces the trace's") {
   const auto slow = statistics_of(*traffic_like("azure-code"), 1, 200'000);
   const auto fast = statistics_of(*traffic_like("azure-code", 6), 1, 500'000);
   CHECK(fast.empty == doctest::Approx(slow.empty).epsilon(0.05));
+  CHECK(statistics_of(*traffic_like("azure-code", 0.01), 1, 200'000).rate ==
+        doctest::Approx(0.01).epsilon(0.1));
   CHECK_FALSE(traffic_like("azure"));
 }
