@@ -116,7 +116,7 @@ void llm_engine::on_node_up(const node_up& n) {
   nodes_up_.add(n);
   broadcast(adapters_known{options_.model, options_.engine, true, adapters_.all(), {}});
   updates_.on_new_peer();
-  blocks_.tell_all();
+  if (std::ranges::count(options_.routers, n.node) > 0) blocks_.tell_all();
 }
 
 void llm_engine::accept(const generation& g) {
@@ -185,7 +185,7 @@ void llm_engine::on_event(llm::engine_event& e, time_point now) {
     case kind::adapter_read: return carry_out(adapters_.on_read(e.adapter, e.problem));
     case kind::adapter_ready:
       on_change();
-      if (e.from_disk) batch_->scheduler().drop_cached(e.adapter);  // its files may have changed
+      batch_->scheduler().drop_cached(e.adapter);  // its files may have changed since it was here
       if (adapters_.on_loaded({e.adapter, e.took, e.bytes, e.from_disk}, now))
         batch_->scheduler().adapter_loaded(e.adapter);
       return;

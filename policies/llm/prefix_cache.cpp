@@ -182,30 +182,37 @@ void prefix_cache::remove(uint32_t block) {
   leave_root(n.root);
 }
 
-/// Its blocks are freed, now or when their holders release them.
-void prefix_cache::drop_root(uint32_t r) {
-  scopes_.erase(roots_[r].scope);
-  roots_[r].dropped = true;
-  ++roots_[r].users;
+/// Their blocks are freed, now or when their holders release them. One pass over all blocks without holders.
+template <class Which>
+void prefix_cache::drop_roots(Which&& which) {
+  std::vector<uint32_t> dropped;
+  std::erase_if(scopes_, [&](const auto& scope) {
+    const auto r = scope.second;
+    if (!which(r)) return false;
+    roots_[r].dropped = true;
+    ++roots_[r].users;
+    dropped.push_back(r);
+    return true;
+  });
+  if (dropped.empty()) return;
   for (auto b = oldest_; b != none;) {
     const auto next = nodes_[b].newer;
-    if (nodes_[b].root == r) remove(b);
+    if (roots_[nodes_[b].root].dropped) remove(b);
     b = next;
   }
-  leave_root(r);
+  for (const auto r : dropped) leave_root(r);
 }
 
 void prefix_cache::drop(adapter_id adapter) {
-  for (auto s = scopes_.begin(); s != scopes_.end();)
-    if (const auto r = s++; r->first.adapter == adapter) drop_root(r->second);
+  drop_roots([&](uint32_t r) { return roots_[r].scope.adapter == adapter; });
 }
 
 void prefix_cache::drop_scope(const held_blocks& of) {
-  if (of.root != none && !roots_[of.root].dropped) drop_root(of.root);
+  drop_roots([&](uint32_t r) { return r == of.root; });
 }
 
 void prefix_cache::drop_all() {
-  while (!scopes_.empty()) drop_root(scopes_.begin()->second);
+  drop_roots([](uint32_t) { return true; });
 }
 
 /// For the planted error: a cached block that a sequence holds.

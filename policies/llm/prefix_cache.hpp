@@ -117,7 +117,8 @@ class prefix_cache {
   size_t walk(uint32_t root, const prefix_scope& scope, std::span<const token> tokens, Visit&& visit) const;
   uint32_t root_of(const prefix_scope& scope);
   void leave_root(uint32_t r);
-  void drop_root(uint32_t r);
+  template <class Which>
+  void drop_roots(Which&& which);
   void hold(uint32_t block);
   void unhold(uint32_t block);
   void unlink(uint32_t block);

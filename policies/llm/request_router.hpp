@@ -11,7 +11,7 @@
 //   is migrated if another engine has room.
 // - A closed or leaving engine hands its requests to others as they have room.
 // - With the routing policy `prefix`, engines tell which blocks their prefix caches hold
-// (policies/llm/prefix_index.hpp).
+//   (policies/llm/prefix_index.hpp).
 // - Consolidation: the emptiest engine hands all its requests to fuller ones if they have room for all.
 #pragma once
 #include <cstdint>

@@ -44,17 +44,16 @@ bool request_router::may_have(const engine& e, const routed_request& r, adapter_
 
 bool request_router::full(const engine& e) { return !has_room(e, {1, e.said.block_tokens, {}}); }
 
-/// Judged by the tokens to prefill before it. Requests placed since the engine's status have not begun. An
-/// engine with a prefix cache may have all tokens of these and of this one.
+/// Judged by the tokens to prefill before it, and its own as if none of them was cached. Requests placed
+/// since the engine's status have not begun.
 bool request_router::in_time(const engine& e, const routed_request& r, time_point now) {
   if (!waits_for_first_token(r)) return true;
   if (e.sequences == 0) return r.due >= now;
   const auto takes = [&](uint64_t tokens) {
     return llm::prefill_time(tokens, UINT32_MAX, e.sequences, e.said.steps);
   };
-  if (e.said.prefix_cache) return std::max(now, e.said_at + takes(e.said.uncomputed_tokens)) <= r.due;
   uint64_t tokens = r.tokens;
-  for (auto a = e.fresh.rbegin(); a != e.fresh.rend() && a->at > e.said_at; ++a) tokens += a->tokens;
+  for (auto a = e.fresh.rbegin(); a != e.fresh.rend() && a->at > e.said_at; ++a) tokens += a->uncomputed;
   return std::max(now, e.said_at + takes(e.said.uncomputed_tokens)) + takes(tokens) <= r.due;
 }
 

@@ -45,6 +45,9 @@ class router_updates {
     auto& c = changed_[model.value];
     if (c.requests.empty() && !c.all) return {};
     c.model = model;
+    size_t blocks = 0;
+    for (auto& r : c.requests)
+      if ((blocks += r.prefix.size()) > max_prefix_blocks) r.prefix.clear();
     return std::exchange(c, {});
   }
 
@@ -64,6 +67,8 @@ class router_updates {
 
  private:
   static constexpr duration between_questions = 50ms;
+  /// In one message, whose size is bounded; the other requests are placed as if nothing of them was cached.
+  static constexpr size_t max_prefix_blocks = 1 << 17;
 
   std::vector<route> changed_;  // by model
   std::vector<route_ends> ended_;

@@ -73,8 +73,7 @@ struct sampled_token {
   sequence_id sequence;
   token chosen = 0;
   bool last = false;  ///< the sequence ends with it
-  bool valid =
-      true;  ///< false: the logits were invalid; what was computed for its scope is not shared any more
+  bool valid = true;  ///< the logits were; else nothing that was computed for its scope is shared any more
 };
 
 class step_scheduler {

@@ -23,14 +23,13 @@ struct caching_engine_stage : engine_stage {
     REQUIRE(all.size() == 1);
     return all[0].cached;
   }
-  void bring_adapters(bool from_disk = false) {
+  void bring_adapters() {
     for (const auto& [a, _] : std::map(device.loading)) {
       device.loading.erase(a);
       device.here.insert(a);
       llm::engine_event e;
       e.what = llm::engine_event::kind::adapter_ready;
       e.adapter = a;
-      e.from_disk = from_disk;
       device.deliver(e);
       wake();
     }
@@ -76,8 +75,7 @@ TEST_CASE("llm engine: without a prefix cache every prompt is computed") {
   CHECK(e.state().kv_blocks_cached == 0);
 }
 
-TEST_CASE(
-    "llm engine: blocks of an adapter are dropped when its files are read again, or it is unregistered") {
+TEST_CASE("llm engine: blocks of an adapter are dropped when it is loaded again, or unregistered") {
   caching_engine_stage e;
   CHECK(e.cached(1, "", "a") == 0);
   CHECK(e.cached(2, "", "a") == 8);
@@ -87,7 +85,7 @@ TEST_CASE(
   auto g = caching_engine_stage::request(5, "a", 1);
   g.prompt = {1, 2, 3, 4, 5, 6, 7, 8, 9};
   e.ask(g);
-  e.bring_adapters(true);
+  e.bring_adapters();
   e.step();
   CHECK(e.tokens().at(0).cached == 0);
   const auto cached = e.state().kv_blocks_cached;

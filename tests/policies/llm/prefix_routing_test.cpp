@@ -92,23 +92,3 @@ TEST_CASE("prefix routing: other policies keep no blocks") {
   CHECK(s.router.on_cached({{}, {0}, 5, false, {1}, {}}, s.now));
   CHECK(s.router.cached_blocks() == 0);
 }
-
-TEST_CASE(
-    "request router: an engine with a prefix cache may have the prompt, so its length makes no request "
-    "late") {
-  router_stage s(1);
-  s.forecast(0);
-  auto r = s.request(1);
-  s.add(s.request(9));  // an engine without sequences always tries
-  CHECK(s.decide() == "9>0");
-  r.tokens = 100;
-  r.due = s.now + 12ms;
-  s.add(r);
-  CHECK(s.decide() == "1!late");
-  auto said = s.router.engines().at({0}).said;
-  said.prefix_cache = true;
-  s.router.on_status(said, s.now);
-  r.id = request_id{2};
-  s.add(r);
-  CHECK(s.decide() == "2>0");
-}
