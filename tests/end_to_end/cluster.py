@@ -150,7 +150,7 @@ max_batch = 16
         assert code == 200, text
         total, found = 0.0, False
         for line in text.splitlines():
-            series = re.fullmatch(r"(\w+)(?:\{(.*)\})? (\S+)", line)
+            series = re.fullmatch(r"([\w:]+)(?:\{(.*)\})? (\S+)", line)
             if series and series[1] == name:
                 have = dict(re.findall(r'(\w+)="([^"]*)"', series[2] or ""))
                 if all(have.get(k) == v for k, v in labels.items()):
