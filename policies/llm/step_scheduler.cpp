@@ -365,9 +365,9 @@ void step_scheduler::fail() {
   for (auto& lost : steps_) lost.sequences.clear();
   for (auto* s : running_) s->steps = 0, s->awaited = 0;
   while (!ended_.empty()) forget(*ended_.back());
-  while (!running_.empty()) preempt(*running_.back());
   blocks_.drop_all();
   for (auto* s : waiting_) s->expected = 0;
+  while (!running_.empty()) preempt(*running_.back());
 }
 
 }  // namespace troupe::llm
