@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fstream>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "config/external_data.hpp"
