@@ -119,8 +119,13 @@ void model_queue::take(const request& r, time_point now) {
     default: return;
   }
   ++received_;
-  const auto handle = requests_.keep(r, now);
-  r.last_loss == worker_loss::none ? requests_.queue_up(handle, now) : requests_.queue_alone(handle, now);
+  auto kept = r;
+  if (r.last_loss == worker_loss::none) {
+    kept.last_loss = requests_.loss_of(r.id);
+    if (kept.last_loss != worker_loss::none) send(r.gateway, suspects{kept.last_loss, {r.id}});
+  }
+  const auto handle = requests_.keep(kept, now);
+  kept.last_loss == worker_loss::none ? requests_.queue_up(handle, now) : requests_.queue_alone(handle, now);
 }
 
 /// Handles all cancellations of a turn at once, because thousands of clients may disconnect together.
@@ -272,7 +277,7 @@ void model_queue::on_node_down(const node_down& d, time_point now) {
       send(verdict->what.gateway, failed(verdict->what, verdict->why, id, verdict->what.rows));
     } else {
       if (!planted(bug::trust_everybody))
-        for (auto& [gateway, of_it] : note_loss(requests_, batch, loss)) send(gateway, std::move(of_it));
+        for (auto& [gateway, of_it] : note_loss(requests_, batch, loss, now)) send(gateway, std::move(of_it));
       resubmitted_ += resubmit_batch(requests_, batch, options_.max_attempts, now);
     }
   }

@@ -1,6 +1,7 @@
 #include "policies/batching/batch_returns.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace troupe {
 namespace {
@@ -89,24 +90,29 @@ uint64_t forget_gateway(request_queue& queue, node_id node, incarnation_id incar
     return r.gateway.node == node && r.gateway.incarnation == incarnation;
   };
   uint64_t forgotten = queue.release_if(lost);
-  queue.table().for_each([&](uint32_t, request& r) {
+  queue.table().for_each([&](uint32_t handle, request& r) {
     if (!lost(r)) return;
     ++forgotten;
-    r.id = {};
+    queue.table().all_of(handle).was = std::exchange(r.id, {});
   });
   return forgotten;
 }
 
 std::vector<std::pair<address, suspects>> note_loss(request_queue& queue, const in_flight_batch& batch,
-                                                    worker_loss loss) {
+                                                    worker_loss loss, time_point now) {
   std::vector<std::pair<address, suspects>> out;
+  const auto add = [&](const address& gateway, request_id id) {
+    auto of = std::find_if(out.begin(), out.end(), [&](const auto& o) { return o.first == gateway; });
+    if (of == out.end()) of = out.insert(of, {gateway, {loss, {}}});
+    of->second.requests.push_back(id);
+  };
   for (const auto handle : batch.handles) {
-    auto& r = queue.table()[handle];
-    r.last_loss = loss;
-    if (gateway_is_gone(r)) continue;
-    auto of = std::find_if(out.begin(), out.end(), [&](const auto& o) { return o.first == r.gateway; });
-    if (of == out.end()) of = out.insert(of, {r.gateway, {loss, {}}});
-    of->second.requests.push_back(r.id);
+    auto& e = queue.table().all_of(handle);
+    e.what.last_loss = loss;
+    if (!gateway_is_gone(e.what))
+      add(e.what.gateway, e.what.id);
+    else if (const auto id = e.was; const auto again = queue.suspect(id, loss, now))
+      add(*again, id);
   }
   return out;
 }

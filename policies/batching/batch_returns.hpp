@@ -36,9 +36,10 @@ void release_batch(request_queue& queue, const in_flight_batch& batch);
 uint64_t forget_gateway(request_queue& queue, node_id node, incarnation_id incarnation);
 
 /// The worker of the batch died: its requests are suspects now, which `resubmit_batch` will queue as poison
-/// retries. Returns them by gateway, in the order of the first request of each.
+/// retries; also those that a new incarnation of their gateway has sent again or will send again. Returns the
+/// known ones by gateway, in the order of the first request of each.
 std::vector<std::pair<address, suspects>> note_loss(request_queue& queue, const in_flight_batch& batch,
-                                                    worker_loss loss);
+                                                    worker_loss loss, time_point now);
 
 /// A failed request, to be reported to its gateway.
 struct failed_request {

@@ -127,6 +127,25 @@ size_t request_queue::release_if(const condition& leaves) {
   return handles.size();
 }
 
+std::optional<address> request_queue::suspect(request_id id, worker_loss loss, time_point now) {
+  const auto known = table_.find(id);
+  if (!known || !table_.holds(*known)) {
+    absent_suspects_.push({id, loss});
+    return {};
+  }
+  table_[*known].last_loss = loss;
+  const auto gateway = table_[*known].gateway;
+  const auto is_it = [&](const request& r) { return r.id == id; };
+  for (const auto waiting : take_out(*policy_, retries_, unplaced_, table_, is_it)) queue_alone(waiting, now);
+  return gateway;
+}
+
+worker_loss request_queue::loss_of(request_id id) const {
+  for (auto i = absent_suspects_.size(); i > 0; --i)
+    if (absent_suspects_[i - 1].first == id) return absent_suspects_[i - 1].second;
+  return worker_loss::none;
+}
+
 request_queue::batch request_queue::take_batch(batch_id id, time_point now) {
   batch out;
   out.rows = policy_->window().rows;

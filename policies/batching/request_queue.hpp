@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "policies/batching/admission.hpp"
@@ -18,6 +19,7 @@
 #include "policies/batching/poison_retry_queue.hpp"
 #include "policies/batching/request_table.hpp"
 #include "policies/batching/request_times.hpp"
+#include "policies/common/recent_ring.hpp"
 
 namespace troupe {
 
@@ -59,6 +61,12 @@ class request_queue {
   void queue_again(uint32_t handle, time_point now);
   /// Queues a poison retry, or drops it if there are no slots.
   void queue_alone(uint32_t handle, time_point now);
+
+  /// The request may have killed a worker, in a batch of its gateway's former incarnation. If it is here
+  /// again, it is queued as a poison retry, or will be when its batch returns; returns its gateway. If not,
+  /// `loss_of` tells it later: of the last requests of this kind.
+  std::optional<address> suspect(request_id id, worker_loss loss, time_point now);
+  worker_loss loss_of(request_id id) const;
 
   /// Drops a waiting request, logs the grounds, and releases its handle.
   void give_up(uint32_t handle, drop_reason why, const drop_grounds& g, time_point now);
@@ -131,6 +139,7 @@ class request_queue {
   time_point expected_until_ = long_ago;  // while there are no slots
   std::vector<uint32_t> unplaced_;        // in the order of their arrival
   time_point unplaced_due_ = never;       // their first deadline, or earlier
+  recent_ring<std::pair<request_id, worker_loss>> absent_suspects_{64};
   uint32_t last_batch_rows_ = 1;
   std::vector<queued_request> batch_;            // reused
   std::vector<dropped_queued_request> dropped_;  // reused

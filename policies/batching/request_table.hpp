@@ -20,6 +20,7 @@ class request_table {
     time_point taken_at{};    ///< arrival at the queue
     uint32_t rows_ahead = 0;  ///< queued at its arrival
     uint32_t returned = 0;    ///< number of returns from workers
+    request_id was = {};      ///< its id, if the gateway is gone
   };
 
   uint32_t add(const entry& e) {

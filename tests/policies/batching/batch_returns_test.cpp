@@ -62,7 +62,7 @@ TEST_CASE("resubmit_batch: requests are queued with one more attempt, until they
 
 TEST_CASE("resubmit_batch: requests of a worker that died wait for their poison retries") {
   returning_queue q;
-  note_loss(q, q.lost, worker_loss::worker_crashed);
+  note_loss(q, q.lost, worker_loss::worker_crashed, ms(2));
   CHECK(resubmit_batch(q, q.lost, 3, ms(3)) == 2);
   CHECK(q.policy().queued_requests() == 0);
   REQUIRE(q.retries().size() == 2);
@@ -108,7 +108,30 @@ TEST_CASE("note_loss: the requests of a lost batch are suspects, by gateway") {
   const std::vector<std::pair<address, suspects>> expected = {
       {first_gateway, {worker_crashed, {request_id{1}, request_id{4}}}},
       {other_gateway, {worker_crashed, {request_id{2}}}}};
-  CHECK(note_loss(q, lost, worker_crashed) == expected);
+  CHECK(note_loss(q, lost, worker_crashed, ms(1)) == expected);
+}
+
+TEST_CASE("note_loss: requests that a new incarnation of their gateway sends again are suspects, too") {
+  constexpr address before{node_id{3}, {13}, role::gateway, 0}, after{node_id{3}, {14}, role::gateway, 0};
+  using enum worker_loss;
+  a_request_queue q;
+  for (const int id : {1, 2, 3}) q.arrive(a_request(id, 0, 1, before), 0);
+  const auto lost = q.leave(7, 0).in_flight;
+  forget_gateway(q, before.node, before.incarnation);
+  q.arrive(a_request(1, 0, 1, after), 0);
+  const auto again = q.leave(8, 0).in_flight;  // in a batch on another worker
+  q.arrive(a_request(2, 0, 1, after), 0);      // waits
+  const std::vector<std::pair<address, suspects>> expected = {
+      {after, {worker_crashed, {request_id{1}, request_id{2}}}}};
+  CHECK(note_loss(q, lost, worker_crashed, ms(1)) == expected);
+  CHECK(q.policy().queued_requests() == 0);
+  REQUIRE(q.retries().size() == 1);
+  CHECK(q.take_poison_retry(batch_id{9}).requests[0].id == request_id{2});
+  CHECK(resubmit_batch(q, again, 3, ms(2)) == 1);
+  REQUIRE(q.retries().size() == 1);
+  CHECK(q.take_poison_retry(batch_id{10}).requests[0].id == request_id{1});
+  CHECK(q.loss_of(request_id{3}) == worker_crashed);  // not here yet
+  CHECK(q.loss_of(request_id{2}) == none);
 }
 
 TEST_CASE("run_batch_again: a stopped batch is queued again any number of times") {
