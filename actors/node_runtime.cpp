@@ -5,6 +5,7 @@
 
 #include "actors/cluster/deployer.hpp"
 #include "actors/cluster/node.hpp"
+#include "actors/kinds/kv_arena.hpp"
 #include "actors/kinds/registry.hpp"
 #include "actors/runtime/actor_of.hpp"
 
@@ -49,6 +50,11 @@ node_runtime::node_runtime(const cluster_spec& cluster, node_id self, const node
   post_.set_lane(lane_);
   if (env.devices.images != nullptr && env.devices.images->capacity() > 0)
     env.devices.use_arena(env.fabric.carrier.allocate(memory_kind::host, env.devices.images->capacity()));
+  if (env.devices.open_engines) {
+    const auto kv_bytes = kv_arena_bytes(cluster, self);
+    env.devices.open_engines(kv_bytes == 0 ? registered_memory{}
+                                           : env.fabric.carrier.allocate(memory_kind::host, kv_bytes));
+  }
   spawn_groups(env);
   auto& carrier = env.fabric.carrier;
   // Only gateways receive the status of engines.

@@ -27,7 +27,6 @@ enum class bug : uint8_t {
   obey_anybody,      ///< a worker accepts orders of a deposed scheduler
   any_size,          ///< a queue makes batches of any size
   forget_token,      ///< a gateway omits the last token when it moves a sequence to another engine
-  old_engine,        ///< a gateway accepts tokens of an engine that a sequence has left
   mixed_pages,       ///< an engine computes with a KV block of another sequence
   wrong_slot,        ///< an engine loads an adapter other than the one that sequences wait for
   keep_route,        ///< a gateway does not tell its router that requests have ended
@@ -46,9 +45,12 @@ enum class bug : uint8_t {
   uncounted_loading,    ///< a scale planner orders instances for a load although others load for it
   stale_block,          ///< an engine's prefix cache counts evicted blocks as cached
   wrong_adapter_block,  ///< an engine shares KV blocks between adapters
-  freed_in_use          ///< an engine's prefix cache evicts blocks that sequences hold
+  freed_in_use,         ///< an engine's prefix cache evicts blocks that sequences hold
+  double_home,          ///< an engine goes on with a request that it has handed over
+  leak_lease,           ///< an engine keeps the blocks of handed-over requests for ever
+  freed_lease           ///< an engine gives leased blocks to other sequences
 };
-inline constexpr uint8_t bug_count = 41;
+inline constexpr uint8_t bug_count = 43;
 
 #ifdef TROUPE_PLANTED_BUGS
 inline bug planted_bug = bug::none;

@@ -41,7 +41,7 @@ void spawn_llm_engine(const spawn_context& node) {
       node.hosts.own()
           .direct(!node.cluster.llms[engines[i].model.value].scales)  // unloading waits for the device
           .add<llm_engine>(node.name(role::llm_engine, i), engine_options(node, engine_id{i}),
-                           device_of(engine_id{i}));
+                           device_of(engine_id{i}), node.memory);
 }
 
 }  // namespace

@@ -55,8 +55,11 @@ struct device_part {
   /// The adapters that this node has for a language model at its start.
   std::function<std::vector<adapter_entry>(llm_id)> adapters_of = {};
   llm::image_store* images = nullptr;  ///< of models that scale; null: the node has none of them
-  /// Where the store puts images that peers may pull. Called once, before the actors are spawned.
+  // Called once each, before the actors are spawned.
+  /// Where the store puts images that peers may pull.
   std::function<void(registered_memory)> use_arena = {};
+  /// Opens the devices of engines, with the KV caches that peers may pull from in this memory.
+  std::function<void(registered_memory)> open_engines = {};
 };
 
 /// Receivers of the gateways' answers.

@@ -33,7 +33,8 @@ uint32_t prompt_rows(const llm::step_scheduler& s) { return s.step().rows() - s.
 
 }  // namespace
 
-llm_engine::llm_engine(address self, outbox& out, const options& o, llm::engine_device& device)
+llm_engine::llm_engine(address self, outbox& out, const options& o, llm::engine_device& device,
+                       memory_port& memory)
     : actor(self, out),
       options_(o),
       device_(device),
@@ -41,21 +42,36 @@ llm_engine::llm_engine(address self, outbox& out, const options& o, llm::engine_
       facts_(device.expected()),
       adapters_(o.adapter_slots, o.adapters),
       updates_(o.status_interval),
-      blocks_(o.status_interval) {}
+      blocks_(o.status_interval),
+      handovers_(self, o.engine, memory) {}
 
 void llm_engine::on(envelope& e, time_point now) {
   now_ = now;
   dispatch(e.body,
            overloaded{
                [&](generate& g) {
-                 for (const auto& r : g.requests) accept(r);
+                 for (auto& r : g.requests)
+                   if (!accept(r)) handovers_.refused(std::move(r.kv));
                },
                [&](cancel& c) {
                  if (!planted(bug::deaf_engine)) cancel_request(c.id);
+                 release(handovers_.leases().end(c.id));
                },
                [&](end_choice& c) {
                  if (!batch_) return;
-                 if (const auto adapter = batch_->end_choice(c.id, c.choice)) on_request_end(*adapter);
+                 if (const auto adapter = batch_->end_choice(c.id, c.choice)) on_request_end(c.id, *adapter);
+               },
+               [&](hand_over& h) {
+                 const auto* known = batch_ ? batch_->find(h.id) : nullptr;
+                 const bool stops = known != nullptr && known->attempt == h.attempt;
+                 if (stops && !planted(bug::double_home)) batch_->stop(h.id);
+                 handovers_.order(e.from, h);
+               },
+               [&](release_kv& r) {
+                 if (r.engine == options_.engine) release(handovers_.leases().end(r.lease));
+               },
+               [&](pulled& p) {
+                 if (batch_ && handovers_.end_pull(p, loaded())) on_change();
                },
                [&](want_cached_blocks&) { blocks_.tell_all(); },
                [&](change_adapter& c) { carry_out(adapters_.change(e.from, c, batch_.has_value(), now)); },
@@ -71,6 +87,8 @@ void llm_engine::on(envelope& e, time_point now) {
                [&](new_incarnation&) {
                  if (batch_)
                    for (const auto id : batch_->all()) cancel_request(id);
+                 release(handovers_.leases().end_all());
+                 handovers_.forget_orders();
                  nodes_up_.clear();
                  answers_.clear();
                },
@@ -97,9 +115,12 @@ void llm_engine::on_time(time_point now) {
     throw std::runtime_error(options_.name + ": its device is lost: a step has not ended within " +
                              std::to_string(facts_.longest_step / 1s) + " s");
   exchange_adapters(now);
+  hand_over_stopped(now);
   begin_steps(now);
   change_stage();
-  answers_.flush([this](const address& gateway, auto&& m) { send(gateway, std::move(m)); });
+  flush_answers();
+  for (auto& o : handovers_.pulls().take_unused())
+    send(on_node(o.lease.node, role::llm_engine, o.engine.value), release_kv{o.engine, o.lease});
   send_status(now);
   tell_cached(now);
 }
@@ -107,7 +128,7 @@ void llm_engine::on_time(time_point now) {
 time_point llm_engine::next_wakeup() const {
   const auto prompts = can_start() ? batch_->scheduler().begins_at() : never;
   return std::min({device_.poll_at(), updates_.due_at(), options_.tells_cached ? blocks_.due_at() : never,
-                   prompts, stalled_at()});
+                   prompts, stalled_at(), handovers_.leases().next_expiry()});
 }
 
 void llm_engine::on_node_up(const node_up& n) {
@@ -119,10 +140,14 @@ void llm_engine::on_node_up(const node_up& n) {
   if (std::ranges::count(options_.routers, n.node) > 0) blocks_.tell_all();
 }
 
-void llm_engine::accept(const generation& g) {
-  const auto drop = [&](drop_reason why) { answers_.add(g.gateway, dropped_request{g.id, g.attempt, why}); };
+bool llm_engine::accept(generation& g) {
+  const auto drop = [&](drop_reason why) {
+    answers_.add(g.gateway, dropped_request{g.id, g.attempt, why});
+    return false;
+  };
   const auto refuse = [&](std::string why) {
     answers_.add(g.gateway, result{g.id, g.attempt, failure::device_error, {}, std::move(why)});
+    return false;
   };
   const auto stage = lifecycle_.stage();
   if (draining_ || stage == instance_stage::draining || stage == instance_stage::parked)
@@ -136,22 +161,30 @@ void llm_engine::accept(const generation& g) {
   if (batch_->scheduler().waiting() + llm::sequences_of(g) > options_.max_waiting)
     return drop(drop_reason::queue_full);
   const auto id = adapter == nullptr ? llm::base_model : adapter->id;
+  if (g.kv.engine == options_.engine) {  // it comes back: the prefix cache may have its blocks
+    release(handovers_.leases().end(g.kv.lease));
+    g.kv = {};
+  }
+  engine_handovers::drop_unusable_parts(g, loaded());
   const bool mixes = planted(bug::wrong_adapter_block);
   if (!batch_->add(g, id,
                    {mixes ? llm::base_model : id, g.cache_scope, llm::prefix_seed(g.adapter, g.cache_scope)}))
     return refuse("prompt and answer do not fit into the KV cache");
   prompt_tokens_ += g.prompt.size();
   if (adapter != nullptr) adapters_.begin_request(adapter->id);
+  handovers_.accepted(g.id, std::move(g.kv));
   on_change();
+  return true;
 }
 
 void llm_engine::cancel_request(request_id id) {
   if (!batch_) return;
-  if (const auto adapter = batch_->cancel(id)) on_request_end(*adapter);
+  if (const auto adapter = batch_->cancel(id)) on_request_end(id, *adapter);
 }
 
-void llm_engine::on_request_end(llm::adapter_id adapter) {
+void llm_engine::on_request_end(request_id id, llm::adapter_id adapter) {
   on_change();
+  handovers_.pulls().forget(id);
   if (adapter == llm::base_model) return;
   if (auto answer = adapters_.end_request(adapter, now_)) send(answer->to, std::move(answer->says));
 }
@@ -181,7 +214,10 @@ void llm_engine::on_event(llm::engine_event& e, time_point now) {
     case kind::lost:  // the process is restarted (supervision.hpp); its requests continue elsewhere
       throw std::runtime_error(options_.name + ": its device is lost: " + e.problem);
     case kind::step_done: return on_step(e, now);
-    case kind::step_failed: on_change(); return fail(batch_->fail_steps(), failure::device_error, e.problem);
+    case kind::step_failed:
+      on_change();
+      release(handovers_.leases().end_all());
+      return fail(batch_->fail_steps(), failure::device_error, e.problem);
     case kind::adapter_read: return carry_out(adapters_.on_read(e.adapter, e.problem));
     case kind::adapter_ready:
       on_change();
@@ -219,7 +255,8 @@ void llm_engine::on_loaded(const llm::engine_facts& facts) {
 
 /// Steps and adapters that are being read delay the end of a model.
 void llm_engine::change_stage() {
-  const bool empty = !batch_ || (batch_->size() == 0 && batch_->scheduler().under_way() == 0);
+  const bool empty = !batch_ || (batch_->scheduler().idle() && batch_->scheduler().under_way() == 0 &&
+                                 handovers_.leases().size() == 0);
   const auto before = lifecycle_.stage();
   switch (lifecycle_.advance(empty && !adapters_.is_reading())) {
     case instance_lifecycle::action::none: break;
@@ -241,6 +278,7 @@ void llm_engine::change_stage() {
 void llm_engine::on_step(const llm::engine_event& e, time_point now) {
   on_change();
   clock_.end(now, batch_->scheduler().decodes_of_step(), prompt_rows(batch_->scheduler()), e.took);
+  computed_tokens_ += batch_->scheduler().step().rows();
   for (const auto& got : batch_->done(e.chosen)) {
     if (got.chosen == nullptr) {
       answers_.add(
@@ -252,7 +290,7 @@ void llm_engine::on_step(const llm::engine_event& e, time_point now) {
                    generated_token{got.id, got.attempt, got.choice, got.chosen->which, got.chosen->logprob,
                                    got.chosen->top, got.finish, got.cached});
     }
-    if (got.last) on_request_end(got.adapter);
+    if (got.last) on_request_end(got.id, got.adapter);
   }
 }
 
@@ -263,6 +301,7 @@ void llm_engine::begin_steps(time_point now) {
     const auto begins =
         ahead ? clock_.ends_at(now, scheduler.decodes_of_step(), prompt_rows(scheduler)) : now;
     const auto& step = batch_->plan(clock_.context(begins));
+    handovers_.begin_pulls(loaded());
     report_preempted();
     for (const auto id : batch_->late())
       if (const auto* f = batch_->find(id)) {
@@ -274,6 +313,26 @@ void llm_engine::begin_steps(time_point now) {
     llm::llm_step room;
     device_.start(as_planted(step, room), batch_->samplings());
   }
+}
+
+/// Gives stopped requests to their gateways once no step under way contains them. Their last tokens go first.
+void llm_engine::hand_over_stopped(time_point now) {
+  if (batch_) release(handovers_.leases().expire(now));
+  if (!handovers_.has_orders()) return;
+  flush_answers();
+  const auto engine = batch_ ? std::optional(loaded()) : std::nullopt;
+  const bool stays = planted(bug::double_home);
+  for (auto& d : handovers_.depart(engine && !stays ? &*engine : nullptr, now)) {
+    if (d.adapter) on_request_end(d.answer.id, *d.adapter);
+    send(d.gateway, std::move(d.answer));
+  }
+}
+
+/// Leases on these blocks are over.
+void llm_engine::release(kv_leases::blocks kept) {
+  if (kept.empty()) return;
+  for (auto& k : kept) batch_->scheduler().release(k);
+  on_change();
 }
 
 /// When the first step in flight will have taken longer than the longest valid step.
@@ -307,6 +366,10 @@ void llm_engine::carry_out(const llm::adapter_manager::outcome& o) {
   if (!o.present.empty() || !o.gone.empty())
     broadcast(adapters_known{options_.model, options_.engine, false, o.present, o.gone});
   if (o.answer) send(o.answer->to, o.answer->says);
+}
+
+void llm_engine::flush_answers() {
+  answers_.flush([this](const address& gateway, auto&& m) { send(gateway, std::move(m)); });
 }
 
 /// Routers migrate preempted requests to engines with room.

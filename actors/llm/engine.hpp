@@ -3,6 +3,9 @@
 // a step as soon as it is done. If the device accepts steps ahead, the next step is planned and started while
 // one runs, so that the device does not wait for the engine between two steps.
 //
+// A request that another engine will continue is stopped, and its KV blocks wait under a lease for that
+// engine to pull them (messages/llm/handover.hpp).
+//
 // Only gateways assign outcomes: the engine sends `drops` and `completion` for requests that it drops or
 // cannot serve. It cancels the requests of a gateway that is down. The loss of the device ends the process:
 // the engine throws (actors/runtime/supervision.hpp).
@@ -12,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/llm/engine_handovers.hpp"
 #include "actors/runtime/actor.hpp"
 #include "actors/runtime/peers_up.hpp"
 #include "gpu/llm/engine_device.hpp"
@@ -48,8 +52,8 @@ class llm_engine final : public actor {
     std::function<void(std::string)> on_unusable = {};  ///< the model cannot be loaded
   };
 
-  /// `device` outlives the engine. It has begun to load its model, unless that scales.
-  llm_engine(address self, outbox& out, const options& o, llm::engine_device& device);
+  /// `device` and `memory` outlive the engine. The device has begun to load its model, unless that scales.
+  llm_engine(address self, outbox& out, const options& o, llm::engine_device& device, memory_port& memory);
   ~llm_engine() override { device_.stop(); }  // it may be reading a step of the engine
 
   void on(envelope& e, time_point now) override;
@@ -58,14 +62,15 @@ class llm_engine final : public actor {
   void report(std::vector<metric>& out) const override;
   command_reply on_command(const command& c, time_point now) override;
   std::string_view state() const override;
-  size_t unfinished() const override { return batch_ ? batch_->size() : 0; }
+  size_t unfinished() const override { return batch_ ? batch_->size() + handovers_.leases().size() : 0; }
   void busy_with(std::vector<node_id>& out) const override;
 
  private:
   void on_node_up(const node_up& n);
-  void accept(const generation& g);
+  /// False: it was refused.
+  bool accept(generation& g);
   void cancel_request(request_id id);
-  void on_request_end(llm::adapter_id adapter);
+  void on_request_end(request_id id, llm::adapter_id adapter);
   void fail(const std::vector<request_id>& ids, failure why, const std::string& detail);
 
   void on_event(llm::engine_event& e, time_point now);
@@ -73,11 +78,15 @@ class llm_engine final : public actor {
   void change_stage();
   void on_step(const llm::engine_event& e, time_point now);
   void begin_steps(time_point now);
+  void hand_over_stopped(time_point now);
+  void release(kv_leases::blocks kept);
+  engine_handovers::loaded_engine loaded() { return {*batch_, device_, facts_}; }
   bool can_start() const { return batch_ && batch_->scheduler().under_way() <= facts_.steps_ahead; }
   time_point stalled_at() const;
 
   void exchange_adapters(time_point now);
   void carry_out(const llm::adapter_manager::outcome& o);
+  void flush_answers();
   void report_preempted();
   void tell_cached(time_point now);
   void broadcast(const actor_message& news);
@@ -100,9 +109,10 @@ class llm_engine final : public actor {
   llm::gateway_answers answers_;  // of this turn
   llm::status_updates updates_;
   llm::block_updates blocks_;
+  engine_handovers handovers_;
   peers_up nodes_up_;          // with gateways or routers
   time_point now_ = long_ago;  // of this turn
-  uint64_t prompt_tokens_ = 0, generated_tokens_ = 0;
+  uint64_t prompt_tokens_ = 0, generated_tokens_ = 0, computed_tokens_ = 0;
 };
 
 }  // namespace troupe

@@ -60,7 +60,14 @@ llm_engine_state llm_engine::describe() const {
   s.steps = clock_.steps();
   s.prompt_tokens = prompt_tokens_;
   s.generated_tokens = generated_tokens_;
+  s.computed_tokens = computed_tokens_;
   s.device_busy = clock_.busy();
+  s.kv_leases = static_cast<uint32_t>(handovers_.leases().size());
+  const auto& pulls = handovers_.pulls().done();
+  s.kv_pulls = pulls.pulls;
+  s.kv_pulls_failed = pulls.failed;
+  s.kv_positions_pulled = pulls.positions;
+  s.kv_bytes_pulled = pulls.bytes;
   if (!batch_) return s;
   const auto& scheduler = batch_->scheduler();
   s.running = scheduler.running();
@@ -99,7 +106,13 @@ void llm_engine::report(std::vector<metric>& out) const {
   add("troupe_llm_steps_total", static_cast<double>(s.steps), counter);
   add("troupe_llm_prompt_tokens_total", static_cast<double>(s.prompt_tokens), counter);
   add("troupe_llm_generated_tokens_total", static_cast<double>(s.generated_tokens), counter);
+  add("troupe_llm_computed_tokens_total", static_cast<double>(s.computed_tokens), counter);
   add("troupe_llm_preemptions_total", static_cast<double>(s.preemptions), counter);
+  add("troupe_llm_kv_leases", s.kv_leases, gauge);
+  add("troupe_llm_kv_pulls_total", static_cast<double>(s.kv_pulls), counter);
+  add("troupe_llm_kv_pulls_failed_total", static_cast<double>(s.kv_pulls_failed), counter);
+  add("troupe_llm_kv_positions_pulled_total", static_cast<double>(s.kv_positions_pulled), counter);
+  add("troupe_llm_kv_bytes_pulled_total", static_cast<double>(s.kv_bytes_pulled), counter);
   add("troupe_llm_device_busy_seconds_total", to_seconds(s.device_busy), counter);
   add("troupe_llm_adapters", s.adapters, gauge);
   add("troupe_llm_adapter_slots", s.adapter_slots, gauge);

@@ -39,6 +39,7 @@ void llm_gateway::on(envelope& e, time_point now) {
                        [&](client_gone& c) { on_gone(c.id, now); },
                        [&](generated& g) { on_tokens(g, now); },
                        [&](placements& p) { on_placements(p, now); },
+                       [&](handed_over& h) { on_handed_over(e.from, h, now); },
                        [&](drops& d) { on_drops(e.from, d, now); },
                        [&](completion& c) {
                          for (const auto& r : c.results)
@@ -106,8 +107,7 @@ time_point llm_gateway::next_wakeup() const {
 void llm_gateway::on_tokens(const generated& g, time_point now) {
   for (const auto& t : g.tokens) {
     auto* const found = in_flight_.find(t.id);
-    if (found == nullptr || (t.attempt != found->attempt && !planted(bug::old_engine)) ||
-        !found->choices.open(t.choice)) {
+    if (found == nullptr || t.attempt != found->attempt || !found->choices.open(t.choice)) {
       ++late_tokens_;
       continue;
     }
@@ -147,10 +147,29 @@ void llm_gateway::on_placements(const placements& p, time_point now) {
       updates_.ask_later(one.id, now);
       continue;
     }
-    if (one.why != route_reason::placed) ++models_[f->asked.model.value].moves;
-    cancel_in_engine(*f);
-    give(*f, one.to);
+    if (f->at == no_engine || pending_.erase(f->at, f->asked.id)) {
+      if (one.why != route_reason::placed) ++models_[f->asked.model.value].moves;
+      give(*f, one.to);
+      continue;
+    }
+    if (f->next == no_engine) send(nodes_.address_of(f->at), hand_over{one.id, f->attempt});
+    f->next = one.to;
   }
+}
+
+/// The tokens that the former engine had are here. If the next one is down by now, the router is asked again.
+void llm_gateway::on_handed_over(const address& from, handed_over& h, time_point now) {
+  auto* const f = in_flight_.find(h.id);
+  const bool wanted = f != nullptr && f->attempt == h.attempt && f->next != no_engine;
+  const auto to = wanted ? std::exchange(f->next, no_engine) : no_engine;
+  if (wanted && nodes_.up(to)) {
+    ++models_[f->asked.model.value].moves;
+    return give(*f, to, std::move(h.kv));
+  }
+  if (h.kv.lease) send(from, cancel{h.id});
+  if (!wanted) return;
+  f->at = no_engine;
+  updates_.ask_later(h.id, now);
 }
 
 /// Drops by the router are final. A request that an engine drops goes back to the router, unless its adapter
@@ -166,7 +185,7 @@ void llm_gateway::on_drops(const address& from, const drops& d, time_point now) 
       continue;
     }
     if (r.attempt != f->attempt) continue;
-    f->at = no_engine;
+    f->at = f->next = no_engine;
     if (r.reason == drop_reason::undeployed || r.reason == drop_reason::late)
       settle(r.id, outcome::dropped(r.reason), now);
     else
@@ -215,9 +234,10 @@ void llm_gateway::resend_all_to_router() {
   for (const auto id : in_flight_.ids_where(any_request)) ask_router(*in_flight_.find(id));
 }
 
-void llm_gateway::give(in_flight_generation& f, engine_id to) {
+void llm_gateway::give(in_flight_generation& f, engine_id to, kv_offer kv) {
   f.at = to;
   auto g = f.asked;
+  g.kv = std::move(kv);
   g.attempt = ++f.attempt;
   if (f.started()) g.progress = f.choices.progress();
   if (planted(bug::forget_token))
@@ -229,7 +249,7 @@ void llm_gateway::give(in_flight_generation& f, engine_id to) {
 void llm_gateway::cancel_in_engine(in_flight_generation& f) {
   if (f.at == no_engine) return;
   if (!pending_.erase(f.at, f.asked.id)) send(nodes_.address_of(f.at), cancel{f.asked.id});
-  f.at = no_engine;
+  f.at = f.next = no_engine;
 }
 
 /// Requests of a lost engine continue on another engine of the model. If none is up, all requests of the
@@ -242,7 +262,7 @@ void llm_gateway::lose_engine(engine_id id, time_point now) {
   const bool others = nodes_.any_engine_up(model);
   for (const auto lost : in_flight_.ids_where([&](const in_flight_generation& f) { return f.at == id; })) {
     auto& f = *in_flight_.find(lost);
-    f.at = no_engine;
+    f.at = f.next = no_engine;
     if (others && ++f.losses <= max_engine_losses)
       ask_router(f);
     else
@@ -266,7 +286,7 @@ void llm_gateway::begin_anew(time_point now) {
   for (const auto id : in_flight_.ids_where(any_request)) {
     auto& f = *in_flight_.find(id);
     f.asked.gateway = self_;
-    f.at = no_engine;
+    f.at = f.next = no_engine;
   }
   resend_all_to_router();
 }
@@ -313,8 +333,11 @@ void llm_gateway::post(time_point now) {
 
 void llm_gateway::busy_with(std::vector<node_id>& out) const {
   for (const auto& [_, f] : in_flight_.entries()) {
-    if (f.at == no_engine) continue;
-    if (const auto node = nodes_.engine(f.at).node; std::ranges::count(out, node) == 0) out.push_back(node);
+    for (const auto engine : {f.at, f.next}) {
+      if (engine == no_engine) continue;
+      if (const auto node = nodes_.engine(engine).node; std::ranges::count(out, node) == 0)
+        out.push_back(node);
+    }
   }
 }
 

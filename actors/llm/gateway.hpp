@@ -1,6 +1,6 @@
 // llm_gateway owns the outcome and the tokens of every generation request that its node accepts. It asks a
-// router for an engine, sends the request there, passes its tokens to the client, migrates the request when
-// the router decides so, and fails requests without an answer in time.
+// router for an engine, sends the request there, passes its tokens to the client, has the request handed over
+// to another engine when the router decides so, and fails requests without an answer in time.
 #pragma once
 #include <string>
 #include <string_view>
@@ -77,6 +77,7 @@ class llm_gateway final : public actor {
   void accept(generation& g, time_point now);
   void on_tokens(const generated& g, time_point now);
   void on_placements(const placements& p, time_point now);
+  void on_handed_over(const address& from, handed_over& h, time_point now);
   void on_drops(const address& from, const drops& d, time_point now);
   void on_gone(request_id id, time_point now);
   void on_node_down(const node_down& n, time_point now);
@@ -86,7 +87,7 @@ class llm_gateway final : public actor {
   void ask_router(in_flight_generation& f);
   void resend_all_to_router();
   /// Sends the request to an engine, which continues after the tokens that the client has.
-  void give(in_flight_generation& f, engine_id to);
+  void give(in_flight_generation& f, engine_id to, kv_offer kv = {});
   void cancel_in_engine(in_flight_generation& f);
   void lose_engine(engine_id id, time_point now);
   void begin_anew(time_point now);

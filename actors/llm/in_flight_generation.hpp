@@ -15,9 +15,10 @@ struct in_flight_generation : in_flight_state {
   open_choices choices;
   std::vector<uint64_t> prefix;  ///< for its router; empty: not used
   engine_id at = no_engine;
-  uint32_t version = 1;  ///< of its state at the router (messages/llm/routing.hpp)
-  uint32_t attempt = 0;  ///< number of engines that it was sent to
-  uint32_t losses = 0;   ///< number of engines that were lost with it
+  engine_id next = no_engine;  ///< gets the request once `at` has handed it over
+  uint32_t version = 1;        ///< of its state at the router (messages/llm/routing.hpp)
+  uint32_t attempt = 0;        ///< number of engines that it was sent to
+  uint32_t losses = 0;         ///< number of engines that were lost with it
   time_point first_token_at = never, last_token_at = never;
 
   bool started() const { return first_token_at != never; }
@@ -34,7 +35,7 @@ struct in_flight_generation : in_flight_state {
     r.due = asked.due;
     r.tpot = asked.tpot;
     r.started = started();
-    r.at = at;
+    r.at = next == no_engine ? at : next;
     if (at == no_engine) r.prefix = prefix;
     return r;
   }

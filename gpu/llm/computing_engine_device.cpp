@@ -342,7 +342,7 @@ void computing_engine_device::start(const llm_step& step, std::span<const token_
                                     const layer_range& layers) {
   worker_->start(step, samplings, layers);
 }
-std::span<std::byte> computing_engine_device::kv_memory() { return worker_->model->kv_memory(); }
+kv_cache_memory computing_engine_device::kv_memory() { return worker_->model->kv_memory(); }
 bool computing_engine_device::poll(time_point, engine_event& out) { return worker_->poll(out); }
 void computing_engine_device::read_adapter(adapter_id id, const std::string& folder) {
   worker_->read_adapter(id, folder);

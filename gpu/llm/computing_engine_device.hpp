@@ -45,7 +45,7 @@ class computing_engine_device : public engine_device {
   void read_adapter(adapter_id id, const std::string& folder) override;
   void load_adapter(adapter_id id, const std::string& folder) override;
   void unload_adapter(adapter_id id) override;
-  std::span<std::byte> kv_memory() override;
+  kv_cache_memory kv_memory() override;
   void stop() override;
 
  private:

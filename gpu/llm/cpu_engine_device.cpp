@@ -37,12 +37,13 @@ uint32_t blocks_of(const cpu_engine_options& o, const model_config& model) {
 class cpu_model final : public step_model {
  public:
   cpu_model(const cpu_engine_options& o, const model_config& config)
-      : decoder_(config, {o.weights, o.kv, blocks_of(o, config), o.block_tokens}) {}
+      : decoder_(config, {o.weights, o.kv, blocks_of(o, config), o.block_tokens, o.kv_memory}) {}
 
   engine_facts facts() const override {
     const auto& o = decoder_.options();
     engine_facts f;
-    f.blocks = o.blocks, f.block_tokens = o.block_tokens, f.block_bytes = decoder_.blocks().size() / o.blocks;
+    f.blocks = o.blocks, f.block_tokens = o.block_tokens,
+    f.block_bytes = decoder_.blocks().bytes.size() / o.blocks;
     return f;
   }
   uint64_t load(uint32_t layer, const layer_parameters& parameters) override {
@@ -84,7 +85,7 @@ class cpu_model final : public step_model {
     choose_tokens(logits_, vocabulary, samplings, chosen);
     return true;
   }
-  std::span<std::byte> kv_memory() override { return decoder_.blocks(); }
+  kv_cache_memory kv_memory() override { return decoder_.blocks(); }
 
  private:
   decoder decoder_;

@@ -7,6 +7,7 @@
 
 #include "gpu/common/element.hpp"
 #include "gpu/llm/computing_engine_device.hpp"
+#include "gpu/llm/image_memory.hpp"
 
 namespace troupe::llm {
 
@@ -24,6 +25,7 @@ struct cpu_engine_options {
   uint64_t adapter_bytes = 0;  ///< limit of the adapter store in host memory
   /// Shares the weights of engines of the same checkpoint and type; null: this one has its own.
   std::shared_ptr<image_library> library = {};
+  image_allocator kv_memory = heap_image_memory;
   /// Instead: images that others load. Throws model_error if there are none.
   std::function<std::shared_ptr<image_set>()> images = {};
 };

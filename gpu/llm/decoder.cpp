@@ -55,7 +55,7 @@ struct decoder::state {
   std::vector<std::atomic<bool>> loaded;  // by layer number of the checkpoint
   adapter_table adapters;
 
-  aligned_bytes pages;
+  image_memory pages;
   kernels::paged_kv kv;
 
   // of the running step; [rows, ...] each
@@ -93,12 +93,12 @@ decoder::state::state(model_config c, decoder_options o)
   size_t bytes = 0;
   try {
     if (__builtin_mul_overflow(o.blocks, kv.page_bytes(), &bytes)) throw std::bad_alloc();
-    pages = aligned_bytes(bytes);
+    pages = o.kv_memory(bytes);
   } catch (const std::bad_alloc&) {
     throw model_error(fmt::format("a KV cache of {} blocks of {} bytes does not fit into memory: reduce it",
                                   o.blocks, kv.page_bytes()));
   }
-  kv.pages = pages.data();
+  kv.pages = pages.bytes.data();
   const uint64_t longest = std::min<uint64_t>(config.max_positions, uint64_t{o.blocks} * o.block_tokens);
   everywhere = {&config.rope.of_length(longest), config.rope.scale, {}, {}};
   local = {&config.local_rope.of_length(longest), config.local_rope.scale, {}, {}};
@@ -154,8 +154,9 @@ void decoder::load(adapter_id id, std::shared_ptr<const adapter_weights> a) {
 void decoder::unload(adapter_id id) { state_->adapters.unload(id); }
 uint64_t decoder::adapter_bytes() const { return state_->adapters.bytes(); }
 
-std::span<std::byte> decoder::blocks() const {
-  return {state_->pages.data(), state_->options.blocks * state_->kv.page_bytes()};
+kv_cache_memory decoder::blocks() const {
+  const auto& s = *state_;
+  return {s.pages.bytes.first(s.options.blocks * s.kv.page_bytes()), s.pages.offset};
 }
 
 void decoder::time_kernels(const clock* c, kernel_times* sum) {

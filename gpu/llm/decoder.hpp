@@ -12,6 +12,8 @@
 #include "gpu/checkpoint/adapter.hpp"
 #include "gpu/checkpoint/parameters.hpp"
 #include "gpu/llm/activation.hpp"
+#include "gpu/llm/engine_device.hpp"
+#include "gpu/llm/image_memory.hpp"
 #include "gpu/llm/kernel_timer.hpp"
 #include "messages/llm/step.hpp"
 
@@ -24,6 +26,7 @@ struct decoder_options {
   element kv = element::f32;       ///< of the KV pages
   uint32_t blocks = 0;             ///< of the KV cache
   uint32_t block_tokens = 16;
+  image_allocator kv_memory = heap_image_memory;
 };
 
 /// Not thread-safe, except that `load` of a layer may run concurrently with steps of other layers.
@@ -76,7 +79,7 @@ class decoder {
 
   /// The KV cache, for transfers of blocks: contiguous blocks, each [layers, 2, kv_heads, block_tokens,
   /// head_dim] (Punica §5).
-  std::span<std::byte> blocks() const;
+  kv_cache_memory blocks() const;
 
  private:
   struct state;

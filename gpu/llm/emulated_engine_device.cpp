@@ -54,7 +54,7 @@ emulated_engine_device::emulated_engine_device(const clock& c, emulated_engine_o
   }
   facts_.end_of_text = options_.end_of_text;
   facts_.steps_ahead = options_.steps_ahead;
-  cache_ = {facts_.blocks, facts_.block_tokens};
+  cache_ = {facts_.blocks, facts_.block_tokens, options_.kv_memory};
   if (images_) return;
   e.what = engine_event::kind::loaded;
   e.facts = facts_;
@@ -259,8 +259,6 @@ uint64_t emulated_engine_device::print_of(adapter_id id) const {
   const auto known = slots_.find(id);
   return known == slots_.end() || !known->second.ready ? 0 : known->second.print;
 }
-
-std::span<std::byte> emulated_engine_device::kv_memory() { return cache_.memory(); }
 
 void emulated_engine_device::stop() {
   events_.clear();

@@ -26,6 +26,7 @@ struct emulated_engine_options {
       end_of_text;        ///< never chosen: sequences end by `max_tokens`, stop strings or stop tokens
   uint64_t kv_bytes = 0;  ///< size of the emulated KV cache
   uint32_t block_tokens = 16;
+  image_allocator kv_memory = heap_image_memory;  ///< of the words, 8 bytes a position
   uint32_t adapter_slots = 0;
   uint32_t steps_ahead = 1;  ///< 1: as on a GPU; 0: one step at a time
   double jitter = 0;         ///< steps take up to this fraction longer, uniformly
@@ -66,7 +67,10 @@ class emulated_engine_device final : public engine_device {
   void read_adapter(adapter_id id, const std::string& folder) override;
   void load_adapter(adapter_id id, const std::string& folder) override;
   void unload_adapter(adapter_id id) override;
-  std::span<std::byte> kv_memory() override;
+  kv_cache_memory kv_memory() override { return cache_.memory(); }
+  void on_kv_written(std::span<const uint32_t> blocks) override {
+    for (const auto b : blocks) cache_.refresh(b);
+  }
   void stop() override;
   ~emulated_engine_device() override;
 

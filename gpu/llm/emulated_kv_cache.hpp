@@ -6,6 +6,9 @@
 #include <span>
 #include <vector>
 
+#include "gpu/llm/engine_device.hpp"
+#include "gpu/llm/image_memory.hpp"
+
 namespace troupe::llm {
 
 /// Mixes a value into a hash. Against mix-ups, not against attackers.
@@ -17,7 +20,9 @@ constexpr uint64_t mixed(uint64_t value, uint64_t hash) {
 class emulated_kv_cache {
  public:
   emulated_kv_cache() = default;
-  emulated_kv_cache(uint32_t blocks, uint32_t block_tokens);
+  /// Throws std::bad_alloc if `allocate` has no memory left.
+  emulated_kv_cache(uint32_t blocks, uint32_t block_tokens,
+                    const image_allocator& allocate = heap_image_memory);
 
   /// The place of a position of a sequence with these blocks.
   size_t place(std::span<const uint32_t> blocks, uint64_t position) const {
@@ -29,16 +34,17 @@ class emulated_kv_cache {
   /// with each word, and with the block that a word is in. O(blocks + block_tokens).
   uint64_t hash(std::span<const uint32_t> blocks, uint64_t end, uint64_t start) const;
 
-  /// [blocks, block_tokens]. Its holder may write to it at any time, so sums are no longer used: from now on
-  /// hashes read every word.
-  std::span<std::byte> memory();
+  /// [blocks, block_tokens] words. After writing to a block, call `refresh`.
+  kv_cache_memory memory() const { return {std::as_writable_bytes(words_), memory_.offset}; }
+  void refresh(uint32_t block) { sums_[block] = sum_of(block); }
 
  private:
   uint64_t sum_of(uint32_t block) const;
 
   uint32_t block_tokens_ = 1;
-  std::vector<uint64_t> words_;
-  std::vector<uint64_t> sums_;  ///< by block; empty once the memory was given away
+  image_memory memory_;
+  std::span<uint64_t> words_;   // in `memory_`
+  std::vector<uint64_t> sums_;  // by block
 };
 
 }  // namespace troupe::llm

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -65,6 +66,12 @@ struct engine_event {
   uint64_t bytes = 0;      ///< of the adapter on the device
 };
 
+/// The KV cache of a device: `engine_facts::blocks` of `block_bytes` each, contiguous.
+struct kv_cache_memory {
+  std::span<std::byte> bytes;      ///< empty: it is not in one piece of host memory
+  std::optional<uint64_t> offset;  ///< of the first byte, for pulls by peers; nothing: they cannot
+};
+
 /// Not thread-safe: one owner calls it.
 class engine_device {
  public:
@@ -101,10 +108,11 @@ class engine_device {
   /// Frees the adapter's slot. If it was still loading, there is no event. Requires: no step uses it.
   virtual void unload_adapter(adapter_id id) = 0;
 
-  /// The KV cache, for transfers of blocks: `facts.blocks` of `facts.block_bytes` each, contiguous. The
-  /// device owns it, until `stop`. Empty if the cache is not in one piece. To be used between steps only,
-  /// except for blocks that no step uses. Requires: an event has brought `facts`.
-  virtual std::span<std::byte> kv_memory() = 0;
+  /// The KV cache, for transfers of blocks. The device owns it, until `unload` or `stop`. To be used between
+  /// steps only, except for blocks that no step uses. Requires: an event has brought `facts`.
+  virtual kv_cache_memory kv_memory() = 0;
+  /// The owner has written to these blocks.
+  virtual void on_kv_written(std::span<const uint32_t> blocks) { (void)blocks; }
 
   /// Stops the device: no memory of a step is read any more, and `ready` is not called. No call may follow,
   /// except `stop` itself, which is then a no-op.

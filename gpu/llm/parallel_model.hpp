@@ -35,7 +35,7 @@ class parallel_model final : public step_model {
   bool is_ready() override;
   bool finish(std::vector<chosen_token>& chosen, const std::atomic<bool>& stopping) override;
   /// Empty: the cache is not in one piece.
-  std::span<std::byte> kv_memory() override { return {}; }
+  kv_cache_memory kv_memory() override { return {}; }
 
  private:
   class rank;

@@ -33,9 +33,8 @@ class staged_engine_device final : public engine_device {
   void read_adapter(adapter_id id, const std::string& folder) override { device_->read_adapter(id, folder); }
   void load_adapter(adapter_id id, const std::string& folder) override { device_->load_adapter(id, folder); }
   void unload_adapter(adapter_id id) override { device_->unload_adapter(id); }
-  std::span<std::byte> kv_memory() override {
-    return device_ ? device_->kv_memory() : std::span<std::byte>{};
-  }
+  kv_cache_memory kv_memory() override { return device_ ? device_->kv_memory() : kv_cache_memory{}; }
+  void on_kv_written(std::span<const uint32_t> blocks) override { device_->on_kv_written(blocks); }
   void stop() override {
     if (device_) device_->stop();
   }

@@ -52,7 +52,7 @@ class step_model {
   /// step is in flight any more.
   virtual bool finish(std::vector<chosen_token>& chosen, const std::atomic<bool>& stopping) = 0;
   /// engine_device::kv_memory.
-  virtual std::span<std::byte> kv_memory() = 0;
+  virtual kv_cache_memory kv_memory() = 0;
 };
 
 }  // namespace troupe::llm

@@ -27,7 +27,14 @@ struct llm_engine_state {
   uint64_t cache_queries = 0;  ///< tokens of the sequences that began; 0 without a prefix cache
   uint64_t cache_hits = 0;     ///< of these: found in the prefix cache
   uint64_t generated_tokens = 0;
+  uint64_t computed_tokens = 0;  ///< whose keys and values its steps have computed
   uint64_t preemptions = 0;
+  uint32_t kv_leases = 0;  ///< on blocks of requests that it has handed over
+  uint64_t kv_pulls = 0;   ///< of keys and values of requests that were handed over to it
+  uint64_t kv_pulls_failed =
+      0;  ///< of these: their sequences compute the positions, unless they were cancelled
+  uint64_t kv_positions_pulled = 0;  ///< by the others
+  uint64_t kv_bytes_pulled = 0;
   duration device_busy{};  ///< in steps
   uint32_t adapters = 0;   ///< registered
   uint32_t adapter_slots = 0;
@@ -36,8 +43,9 @@ struct llm_engine_state {
   uint64_t adapter_reads = 0;  ///< of these: from disk
   TROUPE_MESSAGE(llm_engine_state, model, state, problem, layers, layers_ready, running, waiting, kv_blocks,
                  kv_blocks_free, kv_blocks_cached, steps, prompt_tokens, cache_queries, cache_hits,
-                 generated_tokens, preemptions, device_busy, adapters, adapter_slots, adapter_slots_taken,
-                 adapter_loads, adapter_reads)
+                 generated_tokens, computed_tokens, preemptions, kv_leases, kv_pulls, kv_pulls_failed,
+                 kv_positions_pulled, kv_bytes_pulled, device_busy, adapters, adapter_slots,
+                 adapter_slots_taken, adapter_loads, adapter_reads)
 };
 
 struct router_engine {

@@ -9,6 +9,7 @@
 
 #include "messages/common/ids.hpp"
 #include "messages/common/time.hpp"
+#include "messages/llm/handover.hpp"
 #include "messages/llm/instance_stage.hpp"
 #include "messages/llm/sampling.hpp"
 #include "messages/llm/token.hpp"
@@ -48,9 +49,10 @@ struct generation {
   time_point due = never;        ///< when its first token is due (TTFT target)
   duration tpot{};               ///< target for the mean time of the further ones (TPOT); zero: none
   std::vector<sequence_progress> progress;  ///< unfinished choices of a migrated request; empty: all
+  kv_offer kv;                              ///< of its former engine
   TROUPE_MESSAGE(generation, id, attempt, model, tenant, cache_scope, gateway, arrival, deadline, adapter,
                  prompt, max_tokens, choices, sampling, stop, logprobs, top_logprobs, priority, due, tpot,
-                 progress)
+                 progress, kv)
   bool operator==(const generation&) const = default;
 };
 

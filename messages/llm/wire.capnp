@@ -2,6 +2,7 @@
 @0xb611b1f07bfab3a0;
 using Cxx = import "/capnp/c++.capnp";
 using import "../common/wire.capnp".Address;
+using import "../common/wire.capnp".RegionRef;
 $Cxx.namespace("troupe::schema");
 
 enum FinishReason { none @0; stop @1; length @2; }
@@ -15,11 +16,17 @@ struct SamplingParams {
   presencePenalty @5 :Float32; frequencyPenalty @6 :Float32; seed @7 :UInt64; biases @8 :List(TokenBias);
 }
 struct SequenceProgress { choice @0 :UInt32; tokens @1 :List(Int32); }
+struct KvPart { choice @0 :UInt32; positions @1 :UInt32; blocks @2 :List(UInt32); }
+struct KvOffer {
+  lease @0 :RegionRef; engine @1 :UInt32; firstBlock @2 :UInt64; blockBytes @3 :UInt64; blockTokens @4 :UInt32;
+  parts @5 :List(KvPart);
+}
 struct Generation {
   id @0 :UInt64; model @1 :UInt32; tenant @2 :UInt32; gateway @3 :Address; arrival @4 :Int64; deadline @5 :Int64;
   adapter @6 :Text; prompt @7 :List(Int32); maxTokens @8 :UInt32; choices @9 :UInt32; sampling @10 :SamplingParams;
   stop @11 :List(Int32); logprobs @12 :Bool; topLogprobs @13 :UInt32; attempt @14 :UInt32; priority @15 :Int32;
   due @16 :Int64; progress @17 :List(SequenceProgress); tpot @18 :Int64; cacheScope @19 :Text;
+  kv @20 :KvOffer;
 }
 struct Generate { requests @0 :List(Generation); }
 struct EndChoice { id @0 :UInt64; choice @1 :UInt32; }
@@ -60,3 +67,6 @@ struct MeasuredLoad {
   model @0 :UInt32; arrivingPerS @1 :Float64; waitingTokens @2 :UInt64; uncomputedTokens @3 :UInt64; kvTokens @4 :UInt64;
   waiting @5 :UInt32; running @6 :UInt32; maxSequences @7 :UInt32; maxKvTokens @8 :UInt32; steps @9 :StepForecast;
 }
+struct HandOver { id @0 :UInt64; attempt @1 :UInt32; }
+struct HandedOver { id @0 :UInt64; attempt @1 :UInt32; kv @2 :KvOffer; }
+struct ReleaseKv { engine @0 :UInt32; lease @1 :RegionRef; }

@@ -1,6 +1,7 @@
 // Messages of this subject that cross between nodes (rules: messages/wire/wire.hpp).
 #pragma once
 #include "messages/llm/generation.hpp"
+#include "messages/llm/handover.hpp"
 #include "messages/llm/measured_load.hpp"
 #include "messages/llm/routing.hpp"
 #include "messages/llm/sampling.hpp"
@@ -19,11 +20,16 @@
   MESSAGE(39, sequences_preempted, SequencesPreempted) \
   MESSAGE(49, measured_load, MeasuredLoad)             \
   MESSAGE(50, cached_blocks, CachedBlocks)             \
-  MESSAGE(51, want_cached_blocks, WantCachedBlocks)
+  MESSAGE(51, want_cached_blocks, WantCachedBlocks)    \
+  MESSAGE(52, hand_over, HandOver)                     \
+  MESSAGE(53, handed_over, HandedOver)                 \
+  MESSAGE(54, release_kv, ReleaseKv)
 
 #define TROUPE_LLM_PARTS(PART)               \
   PART(llm::token_bias, TokenBias)           \
   PART(llm::sampling_params, SamplingParams) \
+  PART(kv_part, KvPart)                      \
+  PART(kv_offer, KvOffer)                    \
   PART(generation, Generation)               \
   PART(token_chance, TokenChance)            \
   PART(generated_token, GeneratedToken)      \

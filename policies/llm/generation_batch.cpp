@@ -26,6 +26,8 @@ sequence_request sequence_of(const generation& g, adapter_id adapter, uint32_t c
   if (begun == nullptr && choice == 0) s.due = g.due;
   s.tpot = g.tpot;
   s.scope = scope;
+  for (const auto& part : g.kv.parts)
+    if (part.choice == choice) s.offered = part.positions;
   return s;
 }
 
@@ -79,6 +81,31 @@ std::optional<adapter_id> generation_batch::end_choice(request_id id, uint32_t c
   open.erase(sequence);
   if (!open.empty()) return {};
   return forget(found);
+}
+
+bool generation_batch::stop(request_id id) {
+  const auto found = requests_.find(id);
+  if (found == requests_.end()) return false;
+  for (const auto& [_, sequence] : found->second.open) scheduler().stop(sequence);
+  return true;
+}
+
+std::optional<generation_batch::stopped_request> generation_batch::take(request_id id) {
+  const auto& open = requests_.at(id).open;
+  if (std::any_of(open.begin(), open.end(), [&](const auto& o) { return scheduler().is_in_step(o.second); }))
+    return {};
+  stopped_request out{std::move(requests_.extract(id).mapped()), {}};
+  for (const auto& [choice, sequence] : out.was.open) {
+    places_.erase(sequence);
+    out.choices.push_back({choice, sequences_.take(sequence)});
+  }
+  return out;
+}
+
+std::optional<std::pair<request_id, uint32_t>> generation_batch::choice_of(sequence_id id) const {
+  const auto known = places_.find(id);
+  if (known == places_.end()) return {};
+  return std::pair{known->second.request, known->second.choice};
 }
 
 std::span<const generation_batch::choice_token> generation_batch::done(std::span<const chosen_token> chosen) {

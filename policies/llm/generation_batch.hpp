@@ -53,6 +53,22 @@ class generation_batch {
   /// Ends a choice, if it is open. Returns the request's adapter if the request ends with it.
   std::optional<adapter_id> end_choice(request_id id, uint32_t choice);
 
+  /// Its choices are in no further step. False: the request is not known.
+  bool stop(request_id id);
+  /// A choice that another engine will continue. Its blocks must be given to step_scheduler::release.
+  struct stopped_choice {
+    uint32_t choice = 0;
+    step_scheduler::kept_blocks kept;
+  };
+  struct stopped_request {
+    in_flight was;
+    std::vector<stopped_choice> choices;  ///< ascending
+  };
+  /// Forgets a stopped request, but not its keys and values. Nothing: a step under way contains it.
+  std::optional<stopped_request> take(request_id id);
+  /// The request and the choice of a sequence that has not ended.
+  std::optional<std::pair<request_id, uint32_t>> choice_of(sequence_id id) const;
+
   /// sequence_batch::plan
   const llm_step& plan(const step_context& context = {}) { return sequences_.plan(context); }
   std::span<const token_sampling> samplings() const { return sequences_.samplings(); }

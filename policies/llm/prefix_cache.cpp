@@ -81,7 +81,7 @@ void prefix_cache::add_block(held_blocks& to) {
 /// If another sequence has published the same content, this one keeps its own block beside it.
 void prefix_cache::publish(held_blocks& of, std::span<const token> tokens, size_t positions) {
   const size_t size = options_.block_tokens, full = std::min(positions, tokens.size()) / size;
-  if (of.path.size() >= full || of.root == none || roots_[of.root].dropped) return;
+  if (of.path.size() >= full || of.root == none || of.foreign || roots_[of.root].dropped) return;
   auto parent = of.path.empty() ? none : of.path.back();
   auto hash = parent == none ? roots_[of.root].scope.seed : nodes_[parent].hash;
   while (of.path.size() < full) {

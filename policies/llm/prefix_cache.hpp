@@ -41,6 +41,7 @@ struct held_blocks {
   std::vector<uint32_t> blocks;  ///< position p lies in number p / block_tokens
   std::vector<uint32_t> path;    ///< cached blocks with the same content, from the first on
   uint32_t root = UINT32_MAX;    ///< of the scope; UINT32_MAX: its blocks are not shared
+  bool foreign = false;  ///< some were computed elsewhere, maybe with other weights: no more are shared
 };
 
 class prefix_cache {

@@ -28,13 +28,17 @@ struct scheduled_sequence {
   size_t computed = 0;  // positions whose keys and values are in the blocks
   size_t awaited = 0;   // tokens that the steps under way will choose
 
-  uint32_t steps = 0;    // steps under way that contain it
-  uint32_t entry = 0;    // its entry in `sampled` of the last of them that samples it
-  uint32_t in_step = 0;  // rows in the step being planned
-  bool ended = false;    // or cancelled, while steps are under way
-  bool late = false;     // it waits, and its TTFT target is infeasible
+  uint32_t steps = 0;     // steps under way that contain it
+  uint32_t entry = 0;     // its entry in `sampled` of the last of them that samples it
+  uint32_t in_step = 0;   // rows in the step being planned
+  bool ended = false;     // or cancelled, while steps are under way
+  bool late = false;      // it waits, and its TTFT target is infeasible
+  bool stopped = false;   // it is to be handed over
+  bool arriving = false;  // the caller fills its blocks with the offered positions
+  bool lost = false;      // all keys and values were lost meanwhile
 
-  size_t expected = 0;   // while it waits: tokens that the prefix cache had at the last look
+  size_t expected = 0;   // while it waits: tokens that need not be computed, as of the last look
+  size_t offered = 0;    // positions that another engine has computed, until they are here
   size_t cached = 0;     // tokens that it had when the sequence began for the first time
   bool counted = false;  // it has begun before
   int64_t blocks_missing = std::numeric_limits<int64_t>::min();  // blocks without which it cannot begin

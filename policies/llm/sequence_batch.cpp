@@ -20,8 +20,9 @@ sequence_batch::added sequence_batch::add(sequence_request r) {
   sequence->asked = std::move(r);
   sequence->generated = generated;
   const auto& asked = sequence->asked;
-  const auto refused = scheduler_.add({id, std::move(so_far), asked.max_tokens - generated, asked.adapter,
-                                       asked.priority, asked.turn, asked.due, asked.tpot, asked.scope});
+  const auto refused =
+      scheduler_.add({id, std::move(so_far), asked.max_tokens - generated, asked.adapter, asked.priority,
+                      asked.turn, asked.due, asked.tpot, asked.scope, asked.offered});
   if (refused != refusal::none) return {{}, refused};
   ++next_id_;
   if (sequence->has_penalties()) {
@@ -34,6 +35,15 @@ sequence_batch::added sequence_batch::add(sequence_request r) {
 
 void sequence_batch::cancel(sequence_id id) {
   scheduler_.cancel(id);
+  forget(id);
+}
+
+step_scheduler::kept_blocks sequence_batch::take(sequence_id id) {
+  forget(id);
+  return scheduler_.take(id);
+}
+
+void sequence_batch::forget(sequence_id id) {
   const auto found = known_.find(id);
   if (found == known_.end()) return;
   found->second->gone = true;

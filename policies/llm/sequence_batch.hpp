@@ -33,6 +33,7 @@ struct sequence_request {
   time_point due = never;
   duration tpot = {};
   prefix_scope scope = {};
+  size_t offered = 0;
 };
 
 class sequence_batch {
@@ -58,6 +59,8 @@ class sequence_batch {
   added add(sequence_request r);
   /// Forgets a sequence that has not ended.
   void cancel(sequence_id id);
+  /// The same for a stopped one, but not its keys and values (step_scheduler::take).
+  step_scheduler::kept_blocks take(sequence_id id);
 
   /// Plans the next step; without rows if there is nothing to do, or not yet (step_scheduler::plan).
   /// `samplings` has the sampling inputs by entry of its `sampled`. Both stay valid until the step is done,
@@ -86,6 +89,7 @@ class sequence_batch {
     bool has_penalties() const { return asked.sampling.has_penalties(); }
     token_frequency& count(token t);
   };
+  void forget(sequence_id id);
 
   /// Sampling inputs of a step; the device may read them until the step is done.
   struct choices {

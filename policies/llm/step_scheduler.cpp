@@ -42,8 +42,9 @@ step_scheduler::refusal step_scheduler::add(new_sequence s) {
                                                                       s.tpot,
                                                                       std::move(s.scope),
                                                                       {}});
+  made->offered = std::min(s.offered, made->tokens.size() - 1);
   look_up(*made);
-  queue(*made);
+  waiting_.add(*made);
   [[maybe_unused]] const bool fresh = known_.emplace(s.id, std::move(made)).second;
   assert(fresh);
   return refusal::none;
@@ -53,59 +54,99 @@ void step_scheduler::cancel(sequence_id id) {
   if (const auto found = known_.find(id); found != known_.end()) end(*found->second);
 }
 
-/// It is forgotten once no step under way contains it: the device writes into its blocks until then.
+/// It is forgotten once no step under way contains it, and nothing arrives for it: its blocks are written
+/// until then.
 void step_scheduler::end(scheduled_sequence& s) {
-  if (s.steps == 0) return forget(s);
-  if (std::exchange(s.ended, true)) return;
+  if (s.steps == 0 && !s.arriving) return forget(s);
+  if (std::exchange(s.ended, true) || s.arriving) return;
   std::erase(running_, &s);
+  std::erase(stopped_, &s);
   ended_.push_back(&s);
 }
 
 void step_scheduler::forget(scheduled_sequence& s) {
   release(s);
   std::erase(running_, &s);
-  std::erase(waiting_, &s);
+  waiting_.remove(s);
   std::erase(ended_, &s);
+  std::erase(stopped_, &s);
   known_.erase(s.id);
 }
 
-namespace {
+/// A sequence whose blocks are being filled is stopped when that has ended.
+void step_scheduler::stop(sequence_id id) {
+  auto& s = *known_.at(id);
+  std::erase(running_, &s);
+  waiting_.remove(s);
+  if (!s.arriving && std::ranges::count(stopped_, &s) == 0) stopped_.push_back(&s);
+  s.stopped = true;
+}
 
-/// Without the base model.
-template <class Sequences>
-std::vector<adapter_id> adapters_of(const Sequences& sequences) {
-  std::vector<adapter_id> out;
-  for (const auto* s : sequences)
-    if (s->adapter != base_model) out.push_back(s->adapter);
-  std::sort(out.begin(), out.end());
-  out.erase(std::unique(out.begin(), out.end()), out.end());
+bool step_scheduler::is_in_step(sequence_id id) const {
+  const auto& s = *known_.at(id);
+  return s.steps > 0 || s.arriving;
+}
+
+step_scheduler::kept_blocks step_scheduler::take(sequence_id id) {
+  auto& s = *known_.at(id);
+  assert(s.stopped && !is_in_step(id));
+  kept_blocks out{std::exchange(s.kv, {}), s.computed};
+  forget(s);
   return out;
 }
 
-}  // namespace
-
-std::vector<adapter_id> step_scheduler::running_adapters() const { return adapters_of(running_); }
-std::vector<adapter_id> step_scheduler::waiting_adapters() const { return adapters_of(waiting_); }
-
-std::vector<adapter_id> step_scheduler::wanted_adapters(size_t limit) const {
-  std::vector<adapter_id> out;
-  size_t end = 0;  // end of the last one that is not loaded
-  for (const auto* s : waiting_) {
-    if (limit == 0) break;
-    if (s->adapter == base_model || std::find(out.begin(), out.end(), s->adapter) != out.end()) continue;
-    out.push_back(s->adapter);
-    if (is_loaded(s->adapter)) continue;
-    end = out.size();
-    --limit;
+std::vector<step_scheduler::arrival> step_scheduler::take_arriving() {
+  std::vector<arrival> out;
+  for (const auto id : std::exchange(covered_, {})) out.push_back({id, 0, 0, {}});
+  for (; arrivals_taken_ < arriving_.size(); ++arrivals_taken_) {
+    const auto& s = *arriving_[arrivals_taken_];
+    const auto first = s.computed / limits_.block_tokens;
+    out.push_back({s.id, first, s.offered, std::span(s.kv.blocks).first(blocks_for(s.offered))});
   }
-  out.resize(end);
   return out;
 }
+
+void step_scheduler::arrived(sequence_id id, bool complete) {
+  auto& s = *known_.at(id);
+  std::erase(arriving_, &s);
+  --arrivals_taken_;
+  s.arriving = false;
+  const auto offered = std::exchange(s.offered, 0);
+  if (s.ended) return forget(s);
+  if (std::exchange(s.lost, false)) {
+    release(s);
+    if (!s.stopped) return waiting_.add(s);
+  } else if (complete) {
+    s.computed = offered;
+    s.kv.foreign = s.adapter != base_model;  // engines may have different files under its name
+    blocks_.publish(s.kv, s.tokens, offered);
+  }
+  if (s.stopped)
+    stopped_.push_back(&s);
+  else
+    run(s);
+}
+
+/// It takes part in the next steps.
+void step_scheduler::run(scheduled_sequence& s) {
+  const auto later = std::find_if(running_.begin(), running_.end(),
+                                  [&](const auto* r) { return r->importance() > s.importance(); });
+  running_.insert(later, &s);
+}
+
+std::vector<adapter_id> step_scheduler::running_adapters() const {
+  auto all = running_;
+  all.insert(all.end(), arriving_.begin(), arriving_.end());
+  return adapters_of(all);
+}
+std::vector<adapter_id> step_scheduler::waiting_adapters() const { return adapters_of(waiting_); }
 
 uint32_t step_scheduler::users(adapter_id a) const {
   const auto has_it = [&](const auto* s) { return s->adapter == a; };
-  return static_cast<uint32_t>(std::count_if(running_.begin(), running_.end(), has_it) +
-                               std::count_if(ended_.begin(), ended_.end(), has_it));
+  size_t out = 0;
+  for (const auto* some : {&running_, &ended_, &stopped_, &arriving_})
+    out += static_cast<size_t>(std::count_if(some->begin(), some->end(), has_it));
+  return static_cast<uint32_t>(out);
 }
 
 const std::vector<token>* step_scheduler::tokens(sequence_id id) const {
@@ -118,18 +159,12 @@ void step_scheduler::release(scheduled_sequence& s) {
   s.computed = 0;
 }
 
-void step_scheduler::queue(scheduled_sequence& s) {
-  const auto later = std::upper_bound(waiting_.begin(), waiting_.end(), &s,
-                                      [](const auto* a, const auto* b) { return a->before(*b); });
-  waiting_.insert(later, &s);
-}
-
 void step_scheduler::preempt(scheduled_sequence& s) {
   ++preemptions_;
   release(s);
   look_up(s);
   std::erase(running_, &s);
-  queue(s);
+  waiting_.add(s);
 }
 
 /// Reserves blocks for its first `positions`, preempting newer sequences. False: only itself was left, and it
@@ -165,29 +200,34 @@ uint64_t step_scheduler::uncomputed_tokens() const {
 
 uint32_t step_scheduler::max_running(const step_context& context) const {
   auto max = limits_.max_sequences;
-  for (const auto* s : running_)
-    max = std::min(max, sequences_within(s->tpot, context.prompt_tokens, context.steps));
+  for (const auto* some : {&running_, &arriving_})
+    for (const auto* s : *some)
+      max = std::min(max, sequences_within(s->tpot, context.prompt_tokens, context.steps));
   return max;
 }
 
-void step_scheduler::look_up(scheduled_sequence& s) const { s.expected = blocks_.longest(s.scope, s.tokens); }
+void step_scheduler::look_up(scheduled_sequence& s) const {
+  s.expected = std::max(blocks_.longest(s.scope, s.tokens), s.offered);
+}
 
 /// Takes the cached blocks of its first tokens, and others for the rest. False: there are not enough. It then
 /// looks again once there are more, so that a sequence that waits costs no look-up in every step.
 bool step_scheduler::begin(scheduled_sequence& s) {
-  const auto spare = static_cast<int64_t>(blocks_.available()) - static_cast<int64_t>(running_.size());
-  if (!running_.empty() && spare < s.blocks_missing) return false;
-  const auto needs = blocks_for(s.tokens.size()) + running_.size();
+  const auto spare = static_cast<int64_t>(blocks_.available()) - static_cast<int64_t>(running());
+  if (running() > 0 && spare < s.blocks_missing) return false;
+  const auto needs = blocks_for(s.tokens.size()) + running();
   s.computed = blocks_.begin(s.kv, s.scope, s.tokens);
   const auto has = s.kv.blocks.size() + blocks_.available();
   if (has < needs) {
-    s.expected = s.computed;
+    s.expected = std::max(s.computed, s.offered);
     s.blocks_missing = spare + static_cast<int64_t>(needs - has);
     release(s);
     return false;
   }
   while (s.kv.blocks.size() < blocks_for(s.tokens.size())) blocks_.add_block(s.kv);
   s.expected = 0;
+  s.arriving = s.offered > s.computed;
+  if (!s.arriving && std::exchange(s.offered, 0) > 0) covered_.push_back(s.id);
   s.blocks_missing = std::numeric_limits<int64_t>::min();
   if (!limits_.prefix_cache || std::exchange(s.counted, true)) return true;
   s.cached = s.computed;
@@ -199,21 +239,21 @@ bool step_scheduler::begin(scheduled_sequence& s) {
 /// Admits the first waiting sequence whose adapter is loaded, if blocks suffice for its tokens so far and for
 /// running sequences to grow. Otherwise it would soon be preempted again.
 scheduled_sequence* step_scheduler::admit(const step_context& context) {
-  const auto next = std::find_if(waiting_.begin(), waiting_.end(),
-                                 [&](const auto* s) { return !s->late && is_loaded(s->adapter); });
-  if (next == waiting_.end()) return nullptr;
-  auto* s = *next;
-  if (!running_.empty()) {
-    if (!limits_.mix_adapters && running_.front()->adapter != s->adapter) return nullptr;
-    if (running_.size() >=
+  auto* const s = waiting_.first(loaded_);
+  if (s == nullptr) return nullptr;
+  if (running() > 0) {
+    const auto* other = running_.empty() ? arriving_.front() : running_.front();
+    if (!limits_.mix_adapters && other->adapter != s->adapter) return nullptr;
+    if (running() >=
         std::min(max_running(context), sequences_within(s->tpot, context.prompt_tokens, context.steps)))
       return nullptr;
   }
   if (!begin(*s)) return nullptr;
-  waiting_.erase(next);
-  const auto later = std::find_if(running_.begin(), running_.end(),
-                                  [&](const auto* r) { return r->importance() > s->importance(); });
-  running_.insert(later, s);
+  waiting_.remove(*s);
+  if (s->arriving)
+    arriving_.push_back(s);
+  else
+    run(*s);
   return s;
 }
 
@@ -221,17 +261,17 @@ scheduled_sequence* step_scheduler::admit(const step_context& context) {
 bool step_scheduler::delays_prefill(const step_context& context) {
   if (timing_ == nullptr || waiting_.empty() || prefilling()) return false;
   const auto max = max_running(context);
-  if (running_.size() >= max) return false;
+  if (running() >= max) return false;
   prefill_queue q{.now = context.now,
                   .waiting = 0,
-                  .places = max - static_cast<uint32_t>(running_.size()),
+                  .places = max - running(),
                   .tokens = 0,
                   .chunk = limits_.prefill_chunk,
                   .decodes = static_cast<uint32_t>(running_.size()),
                   .due = never,
                   .steps = context.steps};
   for (const auto* s : waiting_) {
-    if (s->late || !is_loaded(s->adapter)) continue;
+    if (s->late || !loaded_.contains(s->adapter)) continue;
     ++q.waiting;
     q.tokens += s->uncomputed_tokens();
     q.due = std::min(q.due, s->due == never ? long_ago : s->due);
@@ -298,6 +338,7 @@ void step_scheduler::add_prompts(planned_step& to, const step_context& context) 
     while (room > 0) {
       auto* s = admit(context);
       if (s == nullptr) break;
+      if (s->arriving) continue;
       if (s->decodes())  // all but its last token was cached
         decodes_.push_back(s);
       else
@@ -364,9 +405,14 @@ void step_scheduler::fail() {
   under_way_ = 0;
   for (auto& lost : steps_) lost.sequences.clear();
   for (auto* s : running_) s->steps = 0, s->awaited = 0;
+  for (auto* s : stopped_) {
+    s->steps = 0, s->awaited = 0;
+    release(*s);
+  }
+  for (auto* s : arriving_) s->lost = true;
   while (!ended_.empty()) forget(*ended_.back());
   blocks_.drop_all();
-  for (auto* s : waiting_) s->expected = 0;
+  for (auto* s : waiting_) s->expected = s->offered;
   while (!running_.empty()) preempt(*running_.back());
 }
 

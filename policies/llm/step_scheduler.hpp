@@ -12,6 +12,9 @@
 // Sequences that begin alike share KV blocks (policies/llm/prefix_cache.hpp). Those of ended and preempted
 // sequences stay cached; they are evicted before a sequence is preempted.
 //
+// A sequence can be handed over (messages/llm/handover.hpp): its engine stops it and keeps its blocks; the
+// next engine reserves blocks, fills those that it lacks from there, and continues it.
+//
 // The next step can be planned while one is under way, before its tokens are known: rows then refer to a
 // token by the position where it will be chosen. This is done only if all running sequences can continue
 // without preemption. A new sequence waits for the end of a step that is already planned, so up to one step
@@ -20,11 +23,9 @@
 #pragma once
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <span>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -33,6 +34,7 @@
 #include "policies/llm/prefill_timing.hpp"
 #include "policies/llm/prefix_cache.hpp"
 #include "policies/llm/step_forecast.hpp"
+#include "policies/llm/waiting_sequences.hpp"
 
 namespace troupe::llm {
 
@@ -58,6 +60,7 @@ struct new_sequence {
   time_point due = never;   ///< of its first token; `never` also if another engine generated it
   duration tpot{};          ///< target for the others; zero: none
   prefix_scope scope = {};  ///< it shares blocks with sequences of this scope, which have the same adapter
+  size_t offered = 0;       ///< its first positions, less than all, whose keys and values another engine has
 };
 
 /// Inputs of planning a step. Without a forecast no sequence is delayed, and none is late before its due
@@ -93,15 +96,40 @@ class step_scheduler {
   /// Forgets a sequence, waiting or running, if it is known. Results of steps under way for it are discarded.
   void cancel(sequence_id id);
 
+  /// From now on no planned step contains the sequence. Requires: it is known.
+  void stop(sequence_id id);
+  /// A stopped sequence can be taken when no step under way contains it.
+  bool is_in_step(sequence_id id) const;
+  /// Blocks of a sequence that is no longer known. They must be given to `release`.
+  struct kept_blocks {
+    held_blocks kv;
+    size_t positions = 0;  ///< whose keys and values they have
+  };
+  kept_blocks take(sequence_id id);
+  void release(held_blocks& kv) { blocks_.release(kv); }
+
+  /// A sequence with an offer has begun. The caller fills the blocks from number `first_block` on, and then
+  /// calls `arrived`, also if the sequence was cancelled meanwhile. No blocks: it does without its offer.
+  struct arrival {
+    sequence_id id;
+    size_t first_block = 0, positions = 0;
+    std::span<const uint32_t> blocks;  ///< valid until the next call
+  };
+  /// Those since the last call.
+  std::vector<arrival> take_arriving();
+  /// `complete`: the blocks have the offered positions; else these are computed.
+  void arrived(sequence_id id, bool complete);
+
   /// The device has loaded the adapter, or will unload it: then no sequence begins with it. The base model is
   /// always loaded.
-  void adapter_loaded(adapter_id a) { loaded_.insert(a); }
-  void adapter_unloaded(adapter_id a) { loaded_.erase(a); }
-  /// Adapters that sequences wait for, most urgent first, each once, without the base model: at most `limit`
-  /// that are not loaded, and the loaded ones that are more urgent than the last of these.
-  std::vector<adapter_id> wanted_adapters(size_t limit) const;
-  /// Sequences that run with the adapter, or have ended but are in a step under way. The adapter must stay on
-  /// the device while there are any.
+  void adapter_loaded(adapter_id a) { loaded_.add(a); }
+  void adapter_unloaded(adapter_id a) { loaded_.remove(a); }
+  /// waiting_sequences::wanted_adapters
+  std::vector<adapter_id> wanted_adapters(size_t limit) const {
+    return waiting_.wanted_adapters(loaded_, limit);
+  }
+  /// Sequences with the adapter that run, or have ended or stopped but are in a step under way, or whose keys
+  /// and values arrive. The adapter must stay on the device while there are any.
   uint32_t users(adapter_id a) const;
 
   /// Adapters of running and of waiting sequences, each once, without the base model.
@@ -130,7 +158,8 @@ class step_scheduler {
   /// again.
   void fail();
 
-  uint32_t running() const { return static_cast<uint32_t>(running_.size()); }
+  /// With those whose keys and values arrive.
+  uint32_t running() const { return static_cast<uint32_t>(running_.size() + arriving_.size()); }
   uint32_t waiting() const { return static_cast<uint32_t>(waiting_.size()); }
   uint64_t preemptions() const { return preemptions_; }
   /// Tokens that are not prefilled yet.
@@ -150,20 +179,19 @@ class step_scheduler {
   std::vector<block_change> take_cache_changes() { return blocks_.take_changes(); }
   /// The weights of the adapter have changed, or it will not be used again.
   void drop_cached(adapter_id a) { blocks_.drop(a); }
-  bool idle() const { return running_.empty() && waiting_.empty() && ended_.empty(); }
+  bool idle() const { return known_.empty(); }
   /// Prompt, then generated tokens. Null if the sequence is not known.
   const std::vector<token>* tokens(sequence_id id) const;
 
  private:
   size_t blocks_for(size_t positions) const;
-  bool is_loaded(adapter_id a) const { return a == base_model || loaded_.contains(a); }
   scheduled_sequence* admit(const step_context& context);
   bool delays_prefill(const step_context& context);
   void find_late(const step_context& context);
   bool begin(scheduled_sequence& s);
+  void run(scheduled_sequence& s);
   void look_up(scheduled_sequence& s) const;
   void add_prompts(planned_step& to, const step_context& context);
-  void queue(scheduled_sequence& s);
   bool reserve(scheduled_sequence& s, size_t positions);
   void preempt(scheduled_sequence& s);
   void release(scheduled_sequence& s);
@@ -176,11 +204,15 @@ class step_scheduler {
   const std::unique_ptr<prefill_timing> timing_;  // null: at once
   llm::prefix_cache blocks_;
   std::unordered_map<sequence_id, std::unique_ptr<scheduled_sequence>> known_;
-  std::deque<scheduled_sequence*> waiting_;             // by priority and turn
+  waiting_sequences waiting_;
   std::vector<scheduled_sequence*> running_;            // by priority and arrival
   std::vector<scheduled_sequence*> ended_;              // contained in steps under way
+  std::vector<scheduled_sequence*> stopped_;            // neither waiting nor running
+  std::vector<scheduled_sequence*> arriving_;           // in the order in which they began
+  size_t arrivals_taken_ = 0;                           // of `arriving_`
+  std::vector<sequence_id> covered_;                    // they have begun, and need nothing of their offers
   std::vector<scheduled_sequence*> prompts_, decodes_;  // of the planned step
-  std::unordered_set<adapter_id> loaded_;
+  loaded_adapters loaded_;
   std::array<planned_step, 2> steps_;
   uint32_t first_ = 0, under_way_ = 0;  // of `steps_`, cyclic
   time_point begins_at_ = never;

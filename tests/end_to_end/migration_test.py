@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Sequences migrate between engines while their clients read: moved by an operator, by a draining node, by a dying
 engine. Three processes, real weights, every stream compared token by token with an undisturbed one."""
+import json
 import os
 import signal
+import threading
 
 import cluster
 from cluster import Cluster, ClusterTest
@@ -14,7 +16,7 @@ TASKS = FIXTURES.parent / "llama-tasks"
 NODES = ("first", "second")
 
 
-def two_engines(**options):
+def two_engines(more="", **options):
     return Cluster(workers=NODES, device='kind = "cpu"', slo_ms=10000, model_text=f"""[[llm]]
 name = "tasks"
 model = "{TASKS / 'base'}"
@@ -23,7 +25,7 @@ nodes = ["first", "second"]
 routing = "least_loaded"
 max_sequences = 16
 kv_mb = 8
-""", **options)
+{more}""", **options)
 
 
 class Migration(ClusterTest):
@@ -68,9 +70,46 @@ class Migration(ClusterTest):
                     self.assertEqual(run("drain", c.file, "--engine", engine, "--open")[0], 0)
                     streams.more()
             self.check(streams)
+            engines = [c.asked(f"llm_engine/{engine}", "get_state") for engine in range(2)]
+            self.assertGreater(sum(e["kv_positions_pulled"] for e in engines), 0)
             state = self.router(c)
             self.assertEqual(state["asked"], moved)
             self.assertGreater(state["drained"], 0)
+            self.assert_clean(c)
+
+    def test_keys_and_values_move_with_a_sequence_and_no_token_is_computed_twice(self):
+        with two_engines("prefix_cache = false\n") as c:
+            c.start()
+            prompt, generated = [7 + i % 20 for i in range(60)], 440
+            def answer():
+                body = {"model": "tasks", "prompt": prompt, "max_tokens": generated, "temperature": 0, "ignore_eos": True}
+                status, text = c.post("/v1/completions", json.dumps(body))
+                self.assertEqual(status, 200, text)
+                return json.loads(text)["choices"][0]["text"]
+            undisturbed = answer()
+            def computed():
+                return sum(c.asked(f"llm_engine/{engine}", "get_state")["computed_tokens"] for engine in range(2))
+            def failed():
+                return sum(c.asked(f"llm_engine/{engine}", "get_state")["kv_pulls_failed"] for engine in range(2))
+            moved = 0
+            for _ in range(50):  # the answer may be faster than the command
+                before, answers, moves = computed(), [], 0
+                stream = threading.Thread(target=lambda: answers.append(answer()))
+                stream.start()
+                while stream.is_alive() and moves < 3:
+                    for generation in c.asked("llm_router/0", "list_generations", limit=1, after=0)["generations"]:
+                        to = 1 - generation["engine"]
+                        moves += run("migrate", c.file, generation["request"], "--engine", to)[0] == 0
+                stream.join()
+                self.assertEqual(answers, [undisturbed])
+                if failed() == 0:  # a lease may expire on a busy machine; nobody computes the last token
+                    self.assertEqual(computed() - before, len(prompt) + generated - 1)
+                moved += moves
+                if moved >= 3:
+                    break
+            self.assertGreater(moved, 0)
+            engines = [c.asked(f"llm_engine/{engine}", "get_state") for engine in range(2)]
+            self.assertGreater(sum(e["kv_bytes_pulled"] for e in engines), 0)
             self.assert_clean(c)
 
     def test_a_node_that_leaves_breaks_no_stream(self):

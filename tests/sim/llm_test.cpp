@@ -6,8 +6,16 @@
 using namespace troupe;
 using namespace troupe::sim;
 
+namespace {
+
+const std::vector llm_faults{fault_kind::delay,     fault_kind::stall,   fault_kind::cut,
+                             fault_kind::crash,     fault_kind::freeze,  fault_kind::restart,
+                             fault_kind::slow_link, fault_kind::reorder, fault_kind::clock_drift};
+
+}  // namespace
+
 TEST_CASE("llm: without faults no request fails under any command of operators") {
-  uint64_t moved = 0;
+  uint64_t moved = 0, pulls = 0, failed_pulls = 0;
   llm_operator::counts changes;
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     CAPTURE(seed);
@@ -16,11 +24,18 @@ TEST_CASE("llm: without faults no request fails under any command of operators")
     CHECK(r.llms[0].of(client_outcome::failed) == 0);
     CHECK(r.llms[0].of(client_outcome::finished) > r.llms[0].offered / 2);
     moved += r.llms[0].moved;
+    for (const auto& e : r.engines) {
+      pulls += e.kv_pulls;
+      failed_pulls += e.kv_pulls_failed;
+      CHECK(e.kv_leases == 0);
+    }
     changes.migrations += r.llm_changes.migrations;
     changes.drains += r.llm_changes.drains;
     changes.adapter_changes += r.llm_changes.adapter_changes;
   }
   CHECK(moved > 500);
+  CHECK(pulls > 300);
+  CHECK(failed_pulls == 0);
   CHECK(changes.migrations > 200);
   CHECK(changes.drains > 100);
   CHECK(changes.adapter_changes > 100);
@@ -32,10 +47,7 @@ TEST_CASE("llm: every stream is a correct prefix under faults, over five hundred
   for (uint64_t seed = 1; seed <= 500; ++seed) {
     auto w = llm_workload(10);
     w.random_faults.count = 3;
-    for (const auto k :
-         {fault_kind::delay, fault_kind::stall, fault_kind::cut, fault_kind::crash, fault_kind::freeze,
-          fault_kind::restart, fault_kind::slow_link, fault_kind::reorder, fault_kind::clock_drift})
-      w.random_faults.kinds.push_back(k);
+    w.random_faults.kinds = llm_faults;
     const auto names = routing_policies().names();
     auto c = llm_cluster(names[seed % names.size()]);
     if (seed % 2 == 0) {
@@ -57,6 +69,27 @@ TEST_CASE("llm: every stream is a correct prefix under faults, over five hundred
   CHECK(moved > 3000);
   CHECK(finished > offered / 2);
   CHECK(injected[static_cast<size_t>(fault_kind::crash)] > 100);
+}
+
+TEST_CASE("llm: hand-overs over slow links, hit by every kind of fault, leave every stream as it was") {
+  auto c = llm_cluster("least_loaded");
+  c.links.emplace_back().gbit_per_s = 0.004;
+  for (const auto& n : c.nodes) c.links[0].nodes.push_back(n.name);
+  fault_counts hits{};
+  uint64_t pulls = 0;
+  for (uint64_t seed = 1; seed <= 250; ++seed) {
+    auto w = llm_workload(120);
+    w.random_faults.count = 8;
+    w.random_faults.kinds = llm_faults;
+    const auto r = run(c, w, {.seed = seed});
+    check_sequences(r, seed);
+    for (const auto& e : r.engines) pulls += e.kv_pulls;
+    for (size_t k = 0; k < fault_kind_count; ++k) hits[k] += r.hits_of_handovers[k];
+  }
+  fmt::print("{} pulls of keys and values; faults hit hand-overs:", pulls);
+  for (const auto k : llm_faults) fmt::print(" {} {}", to_string(k), hits[static_cast<size_t>(k)]);
+  fmt::print("\n");
+  for (const auto k : llm_faults) CHECK(hits[static_cast<size_t>(k)] >= 10);
 }
 
 TEST_CASE("llm: sequences of a crashed engine continue on other engines, and none fails") {

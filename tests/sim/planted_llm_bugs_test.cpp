@@ -33,10 +33,6 @@ TEST_CASE("llm: the invariants detect an engine that continues behind its client
   CHECK(breaks_llm_run(bug::forget_token, "sequence"));
 }
 
-TEST_CASE("llm: the invariants detect tokens of an engine that a sequence has left") {
-  CHECK(breaks_llm_run(bug::old_engine, "sequence"));
-}
-
 TEST_CASE("llm: the invariants detect a KV block of another sequence") {
   CHECK(breaks_llm_run(bug::mixed_pages, "sequence"));
 }
@@ -50,7 +46,7 @@ TEST_CASE("llm: the invariants detect a router that misses the ends of requests"
 }
 
 TEST_CASE("llm: the invariants detect an engine that continues cancelled sequences") {
-  CHECK(breaks_llm_run(bug::deaf_engine, "fault free"));
+  CHECK(breaks_llm_run(bug::deaf_engine, "home"));
 }
 
 TEST_CASE("llm: the invariants detect the token of another sequence in a step begun ahead") {
@@ -71,4 +67,16 @@ TEST_CASE("llm: the invariants detect KV blocks that adapters share") {
 
 TEST_CASE("llm: the invariants detect KV blocks that are evicted while sequences hold them") {
   CHECK(breaks_llm_run(bug::freed_in_use, "sequence"));
+}
+
+TEST_CASE("llm: the invariants detect an engine that continues a request that it has handed over") {
+  CHECK(breaks_llm_run(bug::double_home, "home"));
+}
+
+TEST_CASE("llm: the invariants detect leases that never end") {
+  CHECK(breaks_llm_run(bug::leak_lease, "memory"));
+}
+
+TEST_CASE("llm: the invariants detect KV blocks that are reused before they have been pulled") {
+  CHECK(breaks_llm_run(bug::freed_lease, "sequence"));
 }

@@ -73,7 +73,7 @@ class bench {
     for (uint32_t l = 0; l < o.shape.layers + 2; ++l)
       decoder_.load(l, random_layer(decoder_.config(), l, type_, 1));
     // keys and values of sequences without a prefill: small numbers
-    const auto cache = decoder_.blocks();
+    const auto cache = decoder_.blocks().bytes;
     for (size_t i = 0; i < cache.size() / element_bytes(type_); ++i)
       set_element(cache.data(), type_, i, static_cast<float>(i % 17) / 64);
   }

@@ -35,7 +35,7 @@ duration time_of_step(const clock& c, const latency_setup& l, bool prefill, bool
   const auto blocks = l.batch * ((l.context + block_tokens - 1) / block_tokens);
   llm::decoder d(config, {element::bf16, element::bf16, blocks, block_tokens});
   for (uint32_t i = 0; i < shape.layers + 2; ++i) d.load(i, llm::random_layer(config, i, element::bf16, 1));
-  std::ranges::fill(d.blocks(), std::byte{0x3c});
+  std::ranges::fill(d.blocks().bytes, std::byte{0x3c});
   const probed_step asked{
       std::vector<probed_step::sequence>(l.batch, {prefill ? 0 : l.context - 1, l.context}), 0};
   const auto step = step_of(asked, block_tokens);

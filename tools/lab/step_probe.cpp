@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
+#include <vector>
 
 #include "gpu/common/request_refused.hpp"
 #include "policies/llm/sequence_batch.hpp"
@@ -112,8 +114,12 @@ engine_event step_probe::next(engine_event::kind awaited) {
 llm::engine_facts step_probe::load() { return facts_ = next(engine_event::kind::loaded).facts; }
 
 void step_probe::fill_cache() {
-  const auto memory = device_.kv_memory();
+  const auto memory = device_.kv_memory().bytes;
+  if (memory.empty()) return;
   std::memset(memory.data(), 0x3c, memory.size());  // below two in every type
+  std::vector<uint32_t> all(facts_.blocks);
+  std::iota(all.begin(), all.end(), 0);
+  device_.on_kv_written(all);
 }
 
 duration step_probe::load_adapters(uint32_t count, const std::string& folder) {

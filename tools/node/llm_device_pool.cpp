@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "actors/kinds/kv_arena.hpp"
 #include "gpu/checkpoint/mapped_file.hpp"
 #include "gpu/checkpoint/model_config.hpp"
 #include "gpu/common/model_error.hpp"
@@ -60,8 +61,10 @@ std::string adapter_problem(const std::filesystem::path& folder) {
   }
 }
 
-std::unique_ptr<llm::engine_device> emulated(const llm_spec& m, const clock& time) {
+std::unique_ptr<llm::engine_device> emulated(const llm_spec& m, const clock& time,
+                                             const llm::image_allocator& kv_memory) {
   llm::emulated_engine_options o;
+  o.kv_memory = kv_memory;
   try {
     const auto config = llm::read_model_config(m.path);
     o.vocabulary = config.vocabulary;
@@ -100,11 +103,13 @@ llm::cuda_engine_options cuda(const llm_spec& m, uint32_t gpu) {
 std::unique_ptr<llm::engine_device> make_device(
     const llm_spec& m, const clock& time, std::function<void()> ready,
     const std::shared_ptr<llm::image_library>& library,
-    const std::function<std::shared_ptr<llm::image_set>()>& images, [[maybe_unused]] uint32_t gpu) {
+    const std::function<std::shared_ptr<llm::image_set>()>& images, const llm::image_allocator& kv_memory,
+    [[maybe_unused]] uint32_t gpu) {
   switch (m.device) {
-    case device_kind::emulated: return emulated(m, time);
+    case device_kind::emulated: return emulated(m, time, kv_memory);
     case device_kind::cpu: {
       auto o = cpu(m, library);
+      o.kv_memory = kv_memory;
       o.images = images;
       return std::make_unique<llm::cpu_engine_device>(time, std::move(ready), std::move(o));
     }
@@ -149,8 +154,8 @@ void llm_device_pool::prepare_process([[maybe_unused]] const cluster_spec& clust
 }
 
 llm_device_pool::llm_device_pool(const cluster_spec& cluster, node_id self, const clock& time,
-                                 node_images& images, std::function<void(engine_id)> ready)
-    : cluster_(cluster) {
+                                 node_images& images, registered_memory kv_arena,
+                                 std::function<void(engine_id)> ready) {
   uint32_t gpu = 0;
   const auto library = std::make_shared<llm::image_library>();  // of all engines that do not scale
   for (uint32_t i = 0; i < cluster.engines.size(); ++i) {
@@ -163,9 +168,10 @@ llm_device_pool::llm_device_pool(const cluster_spec& cluster, node_id self, cons
         if (auto known = images.find(weights_of(model))) return known;
         throw model_error("the images of '" + m.name + "' were dropped before its engine took them");
       };
-    const auto make = [&m, &time, ready, i, gpu, library, kept] {
+    const auto kv_memory = kv_allocator(cluster, engine_id{i}, kv_arena);
+    const auto make = [&m, &time, ready, i, gpu, library, kept, kv_memory] {
       return make_device(
-          m, time, [ready, i] { ready(engine_id{i}); }, library, kept, gpu);
+          m, time, [ready, i] { ready(engine_id{i}); }, library, kept, kv_memory, gpu);
     };
     if (m.scales)
       devices_[engine_id{i}] = std::make_unique<llm::staged_engine_device>(make, expected_facts(m));
@@ -175,10 +181,10 @@ llm_device_pool::llm_device_pool(const cluster_spec& cluster, node_id self, cons
   }
 }
 
-std::vector<adapter_entry> llm_device_pool::adapters_of(llm_id model) const {
-  const auto& folder = cluster_.llms[model.value].adapter_directory;
+std::vector<adapter_entry> adapters_of(const llm_spec& model) {
+  const auto& folder = model.adapter_directory;
   std::vector<adapter_entry> out;
-  for (uint32_t i = 0; i < cluster_.llms[model.value].emulated_adapters; ++i) {
+  for (uint32_t i = 0; i < model.emulated_adapters; ++i) {
     auto name = emulated_adapter(i);
     out.push_back({name, name});
   }

@@ -1,6 +1,7 @@
 // The devices of a real node, for its execution slots and its engines.
 #pragma once
 #include <atomic>
+#include <optional>
 
 #include "actors/kinds/node_environment.hpp"
 #include "actors/runtime/post.hpp"
@@ -13,8 +14,7 @@ namespace troupe {
 
 class real_devices {
  public:
-  /// The devices of engines start to load their models at once, unless those scale. `cluster` and `time` must
-  /// outlive the object. Throws model_error if a GPU does not exist, or a model that scales is not readable.
+  /// `cluster` and `time` must outlive the object. Throws model_error if a model that scales is not readable.
   real_devices(const cluster_spec& cluster, node_id self, const clock& time);
 
   device_part part();
@@ -33,10 +33,11 @@ class real_devices {
 
   const cluster_spec& cluster_;
   const node_id self_;
+  const clock& time_;
   std::atomic<post*> post_{nullptr};  // set before the first batch starts
   node_images images_;
   device_pool slots_;
-  llm_device_pool engines_;
+  std::optional<llm_device_pool> engines_;
 };
 
 }  // namespace troupe

@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <set>
 
+#include "actors/kinds/kv_arena.hpp"
 #include "config/data_lane.hpp"
 #include "tools/node/node_images.hpp"
 #include "transport/memory/abandoned_segments.hpp"
@@ -91,7 +92,7 @@ uint64_t registered_bytes(const cluster_spec& cluster, node_id node) {
     images = node_images(cluster, node).capacity();
   } catch (const std::exception&) {  // the node itself names the file
   }
-  return cluster.limits.pool_bytes + images;
+  return cluster.limits.pool_bytes + images + kv_arena_bytes(cluster, node);
 }
 
 std::string memory_limit_problem(const cluster_spec& cluster, std::span<const node_id> nodes,
@@ -104,13 +105,14 @@ std::string memory_limit_problem(const cluster_spec& cluster, std::span<const no
     if (limits.locked && bytes > *limits.locked)
       return fmt::format(
           "node '{}' locks {} MiB for RDMA and may lock {} MiB: raise the limit (ulimit -l, LimitMEMLOCK, "
-          "--ulimit memlock=-1), or lower limits.pool_mb or its parameter_mb",
+          "--ulimit memlock=-1), or lower limits.pool_mb, its parameter_mb or kv_mb",
           node_name(cluster, n), mib(bytes), *limits.locked >> 20);
   }
   if (limits.shared && all > *limits.shared)
     return fmt::format(
         "/dev/shm has {} MiB left, and {} of this host need{} {} MiB there: enlarge it (mount -o "
-        "remount,size={}m /dev/shm; docker run --shm-size={}m), or lower limits.pool_mb or parameter_mb",
+        "remount,size={}m /dev/shm; docker run --shm-size={}m), or lower limits.pool_mb, parameter_mb or "
+        "kv_mb",
         *limits.shared >> 20, nodes.size() == 1 ? "a node" : fmt::format("{} nodes", nodes.size()),
         nodes.size() == 1 ? "s" : "", mib(all), mib(all), mib(all));
   return {};

@@ -27,8 +27,8 @@ ucx_memory_use memory_use_of(std::string_view ucx_tls);
 /// Of this process, for the data lane of this cluster.
 memory_limits limits_here(const cluster_spec& cluster);
 
-/// The memory that a node registers: its pool, and the images of models that scale. Models whose files are
-/// unusable count nothing.
+/// The memory that a node registers: its pool, KV caches, and the images of models that scale. Models whose
+/// files are unusable count nothing.
 uint64_t registered_bytes(const cluster_spec& cluster, node_id node);
 
 /// What is wrong with the limits for these nodes of one machine, and the fix; or nothing.

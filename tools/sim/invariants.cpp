@@ -210,6 +210,25 @@ void fault_free_check::failed(request_id id, failure why) {
                                               to_string(why)));
 }
 
+void home_check::delivered(const envelope& e, duration now) {
+  if (e.to.kind != role::llm_engine) return;
+  if (const auto* c = std::get_if<cancel>(&e.body)) cancelled_.try_emplace({c->id, e.to.index}, now);
+  if (const auto* g = std::get_if<generate>(&e.body))
+    for (const auto& r : g->requests) cancelled_.erase({r.id, e.to.index});
+}
+
+void home_check::sent(const envelope& e, duration now) {
+  if (const auto* h = std::get_if<handed_over>(&e.body)) left_.emplace(h->id, h->attempt);
+  const auto* g = std::get_if<generated>(&e.body);
+  if (g == nullptr) return;
+  for (const auto& t : g->tokens) {
+    const auto ended = cancelled_.find({t.id, e.from.index});
+    if (left_.contains({t.id, t.attempt}) || (ended != cancelled_.end() && ended->second < now))
+      violations_.add("home", fmt::format("engine {} sends a token of request {}, which has left it",
+                                          e.from.index, t.id.value));
+  }
+}
+
 void term_check::started(slot_id slot, term_id term) {
   if (term < highest_[slot])
     violations_.add("one term a slot", fmt::format("slot {} started a batch of term {} though it knew of {}",

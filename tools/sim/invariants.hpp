@@ -214,6 +214,20 @@ class term_check {
   std::set<term_id> terms_;
 };
 
+/// An engine sends no token of a request that it has handed over, or that was cancelled there.
+class home_check {
+ public:
+  explicit home_check(violations& v) : violations_(v) {}
+  void delivered(const envelope& e, duration now);
+  void sent(const envelope& e, duration now);
+
+ private:
+  using stay = std::pair<request_id, uint32_t>;
+  violations& violations_;
+  std::set<stay> left_;                 // with their attempts, each of which has one engine
+  std::map<stay, duration> cancelled_;  // at an engine, and when; its tokens may leave in the same turn
+};
+
 /// While only schedulers die or freeze, no request runs on two slots at once. (With other faults a living
 /// worker may be declared dead; its requests then run again.)
 class single_execution_check {
@@ -250,6 +264,7 @@ struct invariants {
   quota_check quotas;
   deployment_check deployments{broken};
   term_check terms{broken};
+  home_check homes{broken};
   single_execution_check once;
   plan_check plans;
   shard_order_check shard_orders{broken};

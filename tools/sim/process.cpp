@@ -5,6 +5,7 @@
 #include <caf/binary_serializer.hpp>
 #include <stdexcept>
 
+#include "actors/kinds/kv_arena.hpp"
 #include "gpu/llm/staged_engine_device.hpp"
 #include "policies/common/random.hpp"
 #include "tools/sim/llm_reference.hpp"
@@ -36,14 +37,6 @@ process::process(node_id self, uint64_t number, const environment& env)
     if (s.node == self)
       devices_.try_emplace(slot_id{i}, slot_id{i}, emulated_options{s.jitter, env.seed + i, {}}, env.devices);
   }
-  for (uint32_t i = 0; i < env.cluster.engines.size(); ++i) {
-    const auto& e = env.cluster.engines[i];
-    if (e.node != self) continue;
-    const auto make = [this, i] { return make_engine(engine_id{i}); };
-    engines_[engine_id{i}] = env.cluster.llms[e.model.value].scales
-                                 ? std::make_unique<llm::staged_engine_device>(make, llm::engine_facts{})
-                                 : make();
-  }
   env.network.attach(self, sim_lane::control, this);
   runtime_ = std::make_unique<node_runtime>(
       env.cluster, self,
@@ -62,11 +55,27 @@ process::process(node_id self, uint64_t number, const environment& env)
 
 process::~process() = default;
 
-std::unique_ptr<llm::engine_device> process::make_engine(engine_id id) {
+void process::open_engines(registered_memory kv_arena) {
+  const auto& cluster = environment_.cluster;
+  for (uint32_t i = 0; i < cluster.engines.size(); ++i) {
+    const auto& e = cluster.engines[i];
+    if (e.node != self_) continue;
+    const auto make = [this, i, kv = kv_allocator(cluster, engine_id{i}, kv_arena)] {
+      return make_engine(engine_id{i}, kv);
+    };
+    engines_[engine_id{i}] = cluster.llms[e.model.value].scales
+                                 ? std::make_unique<llm::staged_engine_device>(make, llm::engine_facts{})
+                                 : make();
+  }
+}
+
+std::unique_ptr<llm::engine_device> process::make_engine(engine_id id,
+                                                         const llm::image_allocator& kv_memory) {
   const auto& env = environment_;
   const auto model = env.cluster.engines[id.value].model;
   auto o = engine_options_of(env.cluster.llms[model.value], env.seed + id.value);
   o.steps_ahead = env.steps_ahead;
+  o.kv_memory = kv_memory;
   if (env.cluster.llms[model.value].scales) {
     o.images = [this, model = weights_of(model)] {
       if (auto known = images_.find(model)) return known;
@@ -111,7 +120,8 @@ device_part process::device_part_of(const environment& env) {
           [this](engine_id e) -> llm::engine_device& { return *engines_.at(e); },
           [&llms = env.cluster.llms](llm_id m) { return adapters_of(llms[m.value]); },
           moves_weights(env.cluster) ? &images_ : nullptr,
-          [this](registered_memory arena) { images_.use_arena(arena); }};
+          [this](registered_memory arena) { images_.use_arena(arena); },
+          [this](registered_memory arena) { open_engines(arena); }};
 }
 
 process_part process::process_part_of(const environment& env) {

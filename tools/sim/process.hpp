@@ -88,7 +88,8 @@ class process final : private control_lane, private sim_port, private model_load
   device_part device_part_of(const environment& env);
   process_part process_part_of(const environment& env);
 
-  std::unique_ptr<llm::engine_device> make_engine(engine_id id);
+  void open_engines(registered_memory kv_arena);
+  std::unique_ptr<llm::engine_device> make_engine(engine_id id, const llm::image_allocator& kv_memory);
   void send(control_frame frame) override;
   void receive(node_id from, std::span<sim_packet> packets) override;
   void broken(node_id, duration) override {}  // the data lane or the failure detector notices

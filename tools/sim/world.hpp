@@ -64,6 +64,7 @@ struct world_result {
       engine_sequences;              ///< by engine, ten times a second, as known to the routers
   std::vector<uint64_t> llm_tokens;  ///< received so far, at the same times
   fault_counts hits_of_transfers{};  ///< transfers of weights with a fault on their way
+  fault_counts hits_of_handovers{};  ///< the same of KV blocks
   uint64_t old_orders = 0;           ///< of former leaders, which reached parameter shards
   scaling_times scaling;             ///< of the orders in the options
   std::vector<llm_operator::scale_answer> scale_answers;

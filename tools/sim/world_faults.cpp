@@ -37,6 +37,12 @@ void end_on_link(sim_network& network, const fault_spec& f, node_id a, node_id b
   }
 }
 
+/// One of its engines' nodes or the link between them has the fault.
+bool hits_handover(const fault_spec& f, const handover_log::transfer& t) {
+  const auto ends = [&](node_id n) { return n == t.from || n == t.to; };
+  return is_of_node(f.kind) || f.a == f.b ? ends(f.a) : f.a != f.b && ends(f.a) && ends(f.b);
+}
+
 }  // namespace
 
 void world::state::set_disk_slowness(node_id id, double factor) {
@@ -61,6 +67,14 @@ void world::state::count_hit_transfers(const fault_spec& f, duration until) {
     if (const node_id to{i}; nodes[i].running)
       for (const auto m : nodes[i].running->images().filling())
         hit += hits_transfer(f, checks.shard_orders.source(m, to).value_or(to), to);
+  for (const auto& [_, t] : handovers)
+    result.hits_of_handovers[static_cast<size_t>(f.kind)] += hits_handover(f, t);
+}
+
+/// Of KV blocks, with a fault on its way.
+void world::state::count_faults_of_handover(const handover_log::transfer& t) {
+  for (const auto& [f, until] : active_faults)
+    if (until >= time.now() && hits_handover(f, t)) ++result.hits_of_handovers[static_cast<size_t>(f.kind)];
 }
 
 /// An order that begins one, or gives it another source.

@@ -49,6 +49,7 @@ void world::state::end_process(node_id id, bool reset) {
   asking.gateway_died(id);
   reading.gateway_died(id);
   time.end_process(id);
+  handovers.lose(id);
   network.crash(id, reset);
   for (uint32_t m = 0; m < cluster.llms.size(); ++m)
     if (n.running->images().has_all({m})) holder_died[weights_id{m}] = time.now();

@@ -10,6 +10,7 @@
 #include "actors/runtime/system_config.hpp"
 #include "tools/sim/administrator.hpp"
 #include "tools/sim/clients.hpp"
+#include "tools/sim/handover_log.hpp"
 #include "tools/sim/invariants.hpp"
 #include "tools/sim/order_log.hpp"
 #include "tools/sim/process.hpp"
@@ -58,6 +59,7 @@ struct world::state final : device_watch {
   void set_disk_slowness(node_id id, double factor);
   bool hits_transfer(const fault_spec& f, node_id from, node_id to) const;
   void count_hit_transfers(const fault_spec& f, duration until);
+  void count_faults_of_handover(const handover_log::transfer& t);
   void count_faults_of_transfer(node_id at, const place_copy& order);
   void end_fault(const fault_spec& f);
 
@@ -117,6 +119,7 @@ struct world::state final : device_watch {
   const bool everybody_reachable;  ///< no fault separates nodes from each other
   order_log orders;
   fault_log hits;
+  handover_log handovers;
   recording recorded;
   clients asking;
   llm_clients reading;

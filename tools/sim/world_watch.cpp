@@ -23,6 +23,7 @@ void world::state::delivered(node_id at, role group, const envelope& e) {
   }
   ++result.messages;
   tracing.delivered(time.now(), at, e);
+  checks.homes.delivered(e, time.now());
   if (const auto* order = std::get_if<batch_order>(&e.body);
       order != nullptr && e.to.kind == role::gpu_worker) {
     orders.add(*order);
@@ -37,7 +38,10 @@ void world::state::delivered(node_id at, role group, const envelope& e) {
   if (const auto* s = std::get_if<engine_status>(&e.body); s != nullptr && e.to.kind == role::llm_router)
     engine_reported(*s);
   if (const auto* g = std::get_if<generate>(&e.body))
-    for (const auto& r : g->requests) reading.given(at, r);
+    for (const auto& r : g->requests) {
+      reading.given(at, r);
+      if (r.kv.lease) count_faults_of_handover(handovers.begin(r.kv, at));
+    }
   if (const auto* h = std::get_if<handover>(&e.body); h != nullptr && e.to.kind == role::rank_arbiter)
     checks.terms.heard(h->slot, h->term);
   if (!std::holds_alternative<new_incarnation>(e.body)) return;
@@ -49,6 +53,8 @@ void world::state::sent(node_id by, std::span<const envelope> together) {
   checks.plans.sent(by, together);
   checks.shard_orders.sent(by, together);
   for (const auto& e : together) {
+    checks.homes.sent(e, time.now());
+    if (const auto* r = std::get_if<release_kv>(&e.body)) handovers.end(r->lease);
     if (const auto* s = std::get_if<suspects>(&e.body))
       for (const auto id : s->requests)
         if (checks.poisons.is_poison(id)) checks.poisons.told(id);

@@ -257,8 +257,8 @@ class sim_fabric final : public fabric, private sim_port {
     } else {
       copy(*source, plan, early, all - early);
     }
-    if (is_image(plan)) network_.count_images(p->from, self_, all * network_.image_scale());
-    if (network_.corrupts(self_) && is_image(plan) && timeline_.draw() % 2 == 0)
+    if (plan.bulk) network_.count_images(p->from, self_, all * network_.image_scale());
+    if (network_.corrupts(self_) && plan.bulk && timeline_.draw() % 2 == 0)
       each_part(plan, early > 0 ? early / 2 : all / 2, 1,
                 [](const pulled_range& part) { part.into[0] ^= std::byte{1}; });
     ++stats_.pulls;
@@ -286,16 +286,11 @@ class sim_fabric final : public fabric, private sim_port {
       std::memcpy(part.into.data(), source.find(part.range())->data(), part.into.size());
     });
   }
-  /// From an arena of images.
-  static bool is_image(const pulled_range& r) { return place_of(r.offset).arena > 0; }
-  static bool is_image(const pull_plan& plan) {
-    return std::ranges::all_of(plan.ranges, [](const pulled_range& r) { return is_image(r); });
-  }
-  /// On the network, for these bytes of a pull.
+  /// On the network, for these bytes of a pull. Only images are pulled in bulk.
   uint64_t charged(const pulling& p, uint64_t first, uint64_t bytes) const {
     uint64_t out = 64;
     each_part(p.plan, first, bytes, [&](const pulled_range& part) {
-      out += part.into.size() * (is_image(part) ? network_.image_scale() : 1);
+      out += part.into.size() * (p.plan.bulk ? network_.image_scale() : 1);
     });
     return out;
   }

@@ -135,8 +135,8 @@ class cuda_decoder final : public llm::step_model {
                                              contents_[slot].to_choose.rows()[i].top, chosen[i]);
     return true;
   }
-  /// On the device, in the CPU's layout (gpu/kernels/cuda/kv_pages.hpp).
-  std::span<std::byte> kv_memory() override { return {pages_.data(), pages_.size()}; }
+  /// Its pages are on the device.
+  llm::kv_cache_memory kv_memory() override { return {}; }
 
   /// [rows, vocabulary]: logits of the last step's first sampled rows, with penalties and biases added.
   /// Requires: rank 0.

@@ -55,30 +55,104 @@ TEST_CASE("llm gateway: requests with more tokens than a frame holds go to an en
   g.check_clean();
 }
 
-TEST_CASE("llm gateway: a migrated request continues from its client's tokens, on the new engine only") {
+TEST_CASE("llm gateway: a request is handed over, and continues from its client's tokens, with the offer") {
   llm_gateway_stage g;
   g.deliver(node_up{other_node, {13}});
   g.send_to_engine(1);
   CHECK(g.out.one<generate>().requests[0].progress.empty());
   g.get(1, 5);
   g.place(1, second_engine, route_reason::consolidated);
-  const auto left = g.out.take_addressed<cancel>();
-  REQUIRE(left.size() == 1);
-  CHECK(left[0].first.node == worker_node);
+  CHECK(g.out.take<cancel>().empty());
+  CHECK(g.out.take<generate>().empty());
+  const auto asked = g.out.take_addressed<hand_over>();
+  REQUIRE(asked.size() == 1);
+  CHECK(asked[0].first.node == worker_node);
+  CHECK(asked[0].second == hand_over{request_id{1}, 1});
+  g.get(1, 6);  // the last token of the first engine
+  CHECK(g.tokens.size() == 2);
+  kv_offer kv;
+  kv.lease.generation = 9;
+  g.deliver(handed_over{request_id{1}, 1, kv}, the_engine);
   const auto sent = g.out.take_addressed<generate>();
   REQUIRE(sent.size() == 1);
   CHECK(sent[0].first == address{other_node, {}, role::llm_engine, 1});
-  CHECK(sent[0].second.requests[0].attempt == 2);
-  REQUIRE(sent[0].second.requests[0].progress.size() == 1);
-  CHECK(sent[0].second.requests[0].progress[0].tokens == std::vector<llm::token>{5});
-  g.get(1, 6);  // the first engine's, too late
-  CHECK(g.tokens.size() == 1);
+  const auto& continued = sent[0].second.requests[0];
+  CHECK(continued.attempt == 2);
+  CHECK(continued.kv == kv);
+  REQUIRE(continued.progress.size() == 1);
+  CHECK(continued.progress[0].tokens == std::vector<llm::token>{5, 6});
+  g.get(1, 7);  // of the first engine, which may not send it
+  CHECK(g.tokens.size() == 2);
   g.deliver(drops{{{{1}, 1, drop_reason::draining}}}, the_engine);
-  g.get(1, 6, finish_reason::none, 0, 2);
-  g.get(1, 7, finish_reason::stop, 0, 2);
-  CHECK(g.tokens.size() == 3);
+  g.get(1, 7, finish_reason::none, 0, 2);
+  g.get(1, 8, finish_reason::stop, 0, 2);
+  CHECK(g.tokens.size() == 4);
   CHECK(g.outcomes.at(1).kind == outcome_kind::finished);
   g.check_clean();
+}
+
+TEST_CASE("llm gateway: whatever happens during a hand-over, the request has one engine at most") {
+  kv_offer kv;
+  kv.lease.generation = 9;
+  const handed_over answer{request_id{1}, 1, kv};
+  const auto leaving = [](llm_gateway_stage& g) {
+    g.deliver(node_up{other_node, {13}});
+    g.send_to_engine(1);
+    g.get(1, 5);
+    g.place(1, second_engine, route_reason::asked);
+    g.out.forget();
+  };
+  SUBCASE("the next engine is lost: the router is asked again, and the offer given up") {
+    llm_gateway_stage g;
+    leaving(g);
+    g.deliver(node_down{other_node, {13}});
+    g.deliver(answer, the_engine);
+    CHECK(g.out.take<generate>().empty());
+    CHECK(g.out.one<cancel>().id == request_id{1});
+    g.now += 1s;
+    g.deliver(device_ready{});
+    CHECK(g.out.one<route>().requests.at(0).at == no_engine);
+  }
+  SUBCASE("the former engine is lost: the tokens are here") {
+    llm_gateway_stage g;
+    leaving(g);
+    g.deliver(node_down{worker_node, {12}});
+    g.place(1, second_engine);
+    const auto again = g.out.one<generate>().requests.at(0);
+    CHECK_FALSE(again.kv.lease);
+    CHECK(again.progress.at(0).tokens == std::vector<llm::token>{5});
+  }
+  SUBCASE("the request ends first: the offer is given up") {
+    llm_gateway_stage g;
+    leaving(g);
+    g.get(1, 6, finish_reason::stop);
+    g.deliver(answer, the_engine);
+    CHECK(g.out.take<generate>().empty());
+    CHECK(g.out.one<cancel>().id == request_id{1});
+    g.check_clean();
+  }
+  SUBCASE("the engine drops it first: the router is asked") {
+    llm_gateway_stage g;
+    leaving(g);
+    g.deliver(drops{{{{1}, 1, drop_reason::draining}}}, the_engine);
+    g.deliver(answer, the_engine);
+    CHECK(g.out.take<generate>().empty());
+    CHECK(g.out.one<cancel>().id == request_id{1});
+    g.now += 1s;
+    g.deliver(device_ready{});
+    CHECK(g.out.one<route>().requests.at(0).at == no_engine);
+  }
+  SUBCASE("the router decides again: the engine is asked once, and the last decision counts") {
+    llm_gateway_stage g;
+    leaving(g);
+    g.place(1, first_engine, route_reason::asked);
+    CHECK(g.out.take<hand_over>().empty());
+    std::vector<node_id> busy;
+    g.actor.busy_with(busy);
+    CHECK(busy == std::vector{worker_node});
+    g.deliver(answer, the_engine);
+    CHECK(g.out.take_addressed<generate>().at(0).first.node == worker_node);
+  }
 }
 
 TEST_CASE("llm gateway: requests of a dead engine go to another, up to a number of deaths") {

@@ -14,8 +14,9 @@ namespace troupe::test {
 
 /// Chooses the sum of the row's token, its position and its adapter. Steps and loads end when the test ends
 /// them. `steps_ahead` counts from the next load on.
-class scripted_engine_device final : public llm::engine_device {
+class scripted_engine_device : public llm::engine_device {
  public:
+  static constexpr uint64_t block_bytes = 32;
   void load() override { ++loads; }
   void unload() override {
     CHECK(!running);
@@ -50,7 +51,10 @@ class scripted_engine_device final : public llm::engine_device {
     for (const auto& s : {running, next})
       if (s) CHECK(std::ranges::count(s->segment_adapters, id) == 0);
   }
-  std::span<std::byte> kv_memory() override { return {}; }
+  llm::kv_cache_memory kv_memory() override { return kv; }
+  void on_kv_written(std::span<const uint32_t> blocks) override {
+    written.insert(written.end(), blocks.begin(), blocks.end());
+  }
   void stop() override { running.reset(), next.reset(); }
 
   void deliver(llm::engine_event e) { events_.push_back(std::move(e)); }
@@ -60,6 +64,7 @@ class scripted_engine_device final : public llm::engine_device {
     f.max_positions = 100;
     f.blocks = blocks;
     f.block_tokens = 4;
+    f.block_bytes = block_bytes;
     f.layers = 3;
     return f;
   }
@@ -117,6 +122,8 @@ class scripted_engine_device final : public llm::engine_device {
   }
 
   std::optional<llm::llm_step> running, next;
+  llm::kv_cache_memory kv;        ///< none at first
+  std::vector<uint32_t> written;  ///< blocks
   uint32_t loads = 0, unloads = 0;
   uint32_t steps_ahead = 0;
   duration longest_step{};
@@ -136,10 +143,11 @@ inline constexpr node_id other_node{3};  // has an engine, too
 
 struct engine_parts {
   scripted_engine_device device;
+  scripted_memory memory{worker_node};
 };
 
 struct engine_stage : engine_parts, stage<llm_engine> {
-  explicit engine_stage(llm_engine::options o = options()) : stage(the_engine, o, device) {}
+  explicit engine_stage(llm_engine::options o = options()) : stage(the_engine, o, device, memory) {}
   static llm_engine::options options() {
     llm_engine::options o;
     o.name = "m";

@@ -57,7 +57,7 @@ class failing_step_model final : public step_model {
     if (++run_ == refused_.lost_when_run) throw_lost();
     return inner_->finish(chosen, stopping);
   }
-  std::span<std::byte> kv_memory() override { return inner_->kv_memory(); }
+  kv_cache_memory kv_memory() override { return inner_->kv_memory(); }
 
  private:
   static void throw_lost() { throw device_lost("the GPU has fallen off the bus"); }
@@ -105,7 +105,7 @@ class slow_model final : public step_model {
     rows_.pop_front();
     return true;
   }
-  std::span<std::byte> kv_memory() override { return {}; }
+  kv_cache_memory kv_memory() override { return {}; }
 
  private:
   control& c_;

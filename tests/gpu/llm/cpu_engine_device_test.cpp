@@ -122,9 +122,9 @@ TEST_CASE("a sequence continues on another device with copied KV blocks") {
   for (uint32_t p = 0; p < 3; ++p) chosen(here, one_row_step(265 + static_cast<token>(p), p));
   auto last = one_row_step(271, 3);
   const auto without = chosen(there, last);
-  REQUIRE(here->kv_memory().size() == facts.blocks * facts.block_bytes);
-  const auto block = here->kv_memory().first(facts.block_bytes);
-  std::ranges::copy(block, there->kv_memory().subspan(2 * facts.block_bytes).begin());
+  REQUIRE(here->kv_memory().bytes.size() == facts.blocks * facts.block_bytes);
+  const auto block = here->kv_memory().bytes.first(facts.block_bytes);
+  std::ranges::copy(block, there->kv_memory().bytes.subspan(2 * facts.block_bytes).begin());
   auto moved = last;
   moved.blocks = {2};
   const auto expected = chosen(here, last);

@@ -99,8 +99,8 @@ TEST_CASE("a sequence continues in another decoder with copied KV blocks") {
   logits_after(here, step_of(sequence, 0, 24, some_blocks));
   const std::vector<uint32_t> other_blocks{1, 5, 8, 15, 12, 4, 10};
   const auto block = [](decoder& d, uint32_t which) {
-    const auto bytes = d.blocks().size() / d.options().blocks;
-    return d.blocks().subspan(which * bytes, bytes);
+    const auto bytes = d.blocks().bytes.size() / d.options().blocks;
+    return d.blocks().bytes.subspan(which * bytes, bytes);
   };
   for (size_t i = 0; i < other_blocks.size(); ++i)
     std::ranges::copy(block(here, some_blocks[i]), block(there, other_blocks[i]).begin());

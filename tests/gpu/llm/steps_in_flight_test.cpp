@@ -38,7 +38,7 @@ class scripted_step_model final : public step_model {
     chosen.push_back({chooses++, 0, {}, true});
     return true;
   }
-  std::span<std::byte> kv_memory() override { return {}; }
+  kv_cache_memory kv_memory() override { return {}; }
 
   std::function<void()> on_begin, on_finish;
   std::vector<layer_range> started;

@@ -65,6 +65,10 @@ class fake_device {
     for (const auto& c : out) chosen_.push_back(c.chosen);
     return out;
   }
+  void copy_block(const fake_device& from, uint32_t theirs, uint32_t own) {
+    for (uint32_t i = 0; i < block_tokens_; ++i)
+      cache_.at(size_t{own} * block_tokens_ + i) = from.cache_.at(size_t{theirs} * block_tokens_ + i);
+  }
   /// The oldest running step has ended.
   void end_step() {
     for (const auto& [place, what] : under_way_.front()) cache_.at(place) = what;

@@ -20,7 +20,7 @@ TEST_CASE("llm_device_pool: emulated engines know made-up adapters, and others b
   const machine_clock time;
   cluster.nodes.resize(1);
   node_images images(cluster, node_id{0});
-  llm_device_pool pool(cluster, node_id{0}, time, images, [](engine_id) {});
+  llm_device_pool pool(cluster, node_id{0}, time, images, {}, [](engine_id) {});
   auto& device = pool.at(engine_id{0});
   llm::engine_event e;
   REQUIRE(device.poll(time.now(), e));
@@ -30,7 +30,7 @@ TEST_CASE("llm_device_pool: emulated engines know made-up adapters, and others b
     REQUIRE(device.poll(time.now(), e));
     return e.problem;
   };
-  for (const auto& made_up : pool.adapters_of(llm_id{0})) CHECK(problem(made_up.path) == "");
+  for (const auto& made_up : adapters_of(m)) CHECK(problem(made_up.path) == "");
   CHECK(problem("adapter-0002") == "adapter-0002/adapter_config.json: No such file or directory");
   CHECK(problem("/nowhere") == "/nowhere/adapter_config.json: No such file or directory");
   CHECK(problem(TROUPE_FIXTURES "/llama-tasks/adapters/sort") == "");

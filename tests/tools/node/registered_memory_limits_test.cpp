@@ -42,7 +42,8 @@ TEST_CASE("registered memory limits: too little shared memory for the nodes of a
   CHECK(memory_limit_problem(c, both_nodes, {216 * mib_of_memory, {}}) == "");
   CHECK(memory_limit_problem(c, both_nodes, {216 * mib_of_memory - 1, {}}) ==
         "/dev/shm has 215 MiB left, and 2 nodes of this host need 216 MiB there: enlarge it (mount -o "
-        "remount,size=216m /dev/shm; docker run --shm-size=216m), or lower limits.pool_mb or parameter_mb");
+        "remount,size=216m /dev/shm; docker run --shm-size=216m), or lower limits.pool_mb, parameter_mb or "
+        "kv_mb");
   CHECK(memory_limit_problem(c, std::array{node_id{1}}, {150 * mib_of_memory, {}}) == "");
 }
 
@@ -51,5 +52,5 @@ TEST_CASE("registered memory limits: a process may lock too little") {
   CHECK(memory_limit_problem(c, both_nodes, {{}, 100 * mib_of_memory}) == "");
   CHECK(memory_limit_problem(c, both_nodes, {{}, 8 * mib_of_memory}) ==
         "node 'left' locks 100 MiB for RDMA and may lock 8 MiB: raise the limit (ulimit -l, LimitMEMLOCK, "
-        "--ulimit memlock=-1), or lower limits.pool_mb or its parameter_mb");
+        "--ulimit memlock=-1), or lower limits.pool_mb, its parameter_mb or kv_mb");
 }

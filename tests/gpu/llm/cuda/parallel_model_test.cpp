@@ -199,7 +199,7 @@ struct failing_model final : llm::step_model {
     CHECK(one == static_cast<float>(group->ranks()));
     return true;
   }
-  std::span<std::byte> kv_memory() override { return {}; }
+  llm::kv_cache_memory kv_memory() override { return {}; }
 
   std::shared_ptr<emulated_group> group;
   const uint32_t rank;
