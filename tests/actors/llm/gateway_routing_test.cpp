@@ -102,16 +102,22 @@ TEST_CASE("llm gateway: whatever happens during a hand-over, the request has one
     g.place(1, second_engine, route_reason::asked);
     g.out.forget();
   };
+  const auto gives_offer_up = [](llm_gateway_stage& g) {
+    CHECK(g.out.take<generate>().empty());
+    CHECK(g.out.one<cancel>().id == request_id{1});
+  };
+  const auto asks_router = [](llm_gateway_stage& g) {
+    g.now += 1s;
+    g.deliver(device_ready{});
+    CHECK(g.out.one<route>().requests.at(0).at == no_engine);
+  };
   SUBCASE("the next engine is lost: the router is asked again, and the offer given up") {
     llm_gateway_stage g;
     leaving(g);
     g.deliver(node_down{other_node, {13}});
     g.deliver(answer, the_engine);
-    CHECK(g.out.take<generate>().empty());
-    CHECK(g.out.one<cancel>().id == request_id{1});
-    g.now += 1s;
-    g.deliver(device_ready{});
-    CHECK(g.out.one<route>().requests.at(0).at == no_engine);
+    gives_offer_up(g);
+    asks_router(g);
   }
   SUBCASE("the former engine is lost: the tokens are here") {
     llm_gateway_stage g;
@@ -127,8 +133,7 @@ TEST_CASE("llm gateway: whatever happens during a hand-over, the request has one
     leaving(g);
     g.get(1, 6, finish_reason::stop);
     g.deliver(answer, the_engine);
-    CHECK(g.out.take<generate>().empty());
-    CHECK(g.out.one<cancel>().id == request_id{1});
+    gives_offer_up(g);
     g.check_clean();
   }
   SUBCASE("the engine drops it first: the router is asked") {
@@ -136,20 +141,21 @@ TEST_CASE("llm gateway: whatever happens during a hand-over, the request has one
     leaving(g);
     g.deliver(drops{{{{1}, 1, drop_reason::draining}}}, the_engine);
     g.deliver(answer, the_engine);
-    CHECK(g.out.take<generate>().empty());
-    CHECK(g.out.one<cancel>().id == request_id{1});
-    g.now += 1s;
-    g.deliver(device_ready{});
-    CHECK(g.out.one<route>().requests.at(0).at == no_engine);
+    gives_offer_up(g);
+    asks_router(g);
   }
   SUBCASE("the router decides again: the engine is asked once, and the last decision counts") {
     llm_gateway_stage g;
     leaving(g);
+    const auto busy = [&] {
+      std::vector<node_id> out;
+      g.actor.busy_with(out);
+      return out;
+    };
+    CHECK(busy() == std::vector{worker_node, other_node});  // it is on its way there
     g.place(1, first_engine, route_reason::asked);
     CHECK(g.out.take<hand_over>().empty());
-    std::vector<node_id> busy;
-    g.actor.busy_with(busy);
-    CHECK(busy == std::vector{worker_node});
+    CHECK(busy() == std::vector{worker_node});
     g.deliver(answer, the_engine);
     CHECK(g.out.take_addressed<generate>().at(0).first.node == worker_node);
   }
