@@ -44,7 +44,7 @@ void kv_pulls::begin(request_id id, uint32_t choice, const llm::step_scheduler::
   const auto offer = offers_.at(id);
   const auto& from = offer->what;
   const auto part = std::ranges::find(from.parts, choice, &kv_part::choice);
-  ++offer->pulling;
+  ++offer->pulling;  // before `skip`, which ends an offer without parts and pulls
   skip(id);
   pull p{offer, {to.id, {}, false}, to.positions - to.first_block * from.block_tokens, 0};
   std::vector<pulled_range> ranges;
