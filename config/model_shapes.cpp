@@ -80,18 +80,32 @@ std::optional<input_shape> at_length(const std::string& input, const std::vector
   return input_shape{input, std::move(dims)};
 }
 
+/// `inputs`, or one `input` with its `value`.
+std::vector<input_constant> read_padded_inputs(section& pad) {
+  std::vector<input_constant> out;
+  if (pad.has("input") && !pad.has("inputs")) {
+    const auto name = pad.text("input");
+    out.push_back({name, pad.number("value", "a number", -max_dimension, max_dimension, 0)});
+    return out;
+  }
+  pad.unused("input", "\"inputs\" is given too; remove one of the two");
+  pad.unused("value", "is for one `input`; `inputs` has a value for each");
+  if (auto* t = pad.table("inputs"))
+    for (const auto& name : t->keys())
+      out.push_back({name, t->number(name, "a number", -max_dimension, max_dimension)});
+  if (out.empty())
+    pad.refuse("inputs",
+               "is missing; it must be a table of the inputs to pad, each with the value to pad "
+               "it with: { input_ids = 0, attention_mask = 0 }");
+  return out;
+}
+
 void read_padding(section& pad, bool batched, model_shapes& out) {
   padding_spec p;
   const int64_t first = batched ? 1 : 0;
   p.axis = static_cast<uint32_t>(pad.integer("axis", first, max_axis));
   p.lengths = read_lengths(pad);
-  if (auto* t = pad.table("inputs"))
-    for (const auto& name : t->keys())
-      p.inputs.push_back({name, t->number(name, "a number", -max_dimension, max_dimension)});
-  if (p.inputs.empty())
-    pad.refuse("inputs",
-               "is missing; it must be a table of the inputs to pad, each with the value to pad "
-               "it with: { input_ids = 0, attention_mask = 0 }");
+  p.inputs = read_padded_inputs(pad);
   const auto base = std::exchange(out.alternatives, {}).front();
   for (const auto length : p.lengths) {
     auto& a = out.alternatives.emplace_back();

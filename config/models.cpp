@@ -28,12 +28,12 @@ namespace {
 constexpr double hour_ms = 3.6e6;
 constexpr double max_constant = std::numeric_limits<double>::max();
 
-/// Requests run one by one, with the shapes that they have.
-void run_in_any_shape(model_spec& m) {
+/// Requests have all of their dimensions.
+void run_in_any_shape(model_spec& m, uint32_t max_batch) {
   m.any_shape = true;
   std::erase_if(m.shapes, [&](const input_shape& s) { return find_input(m.constants, s.name) == nullptr; });
   m.batched = false;
-  m.max_batch = 1;
+  m.max_batch = max_batch;
 }
 
 class model_reader {
@@ -73,7 +73,7 @@ class model_reader {
     std::string slo_origin;
     read_source(s, m);
     read_engine(s, m);
-    read_inputs(s, m, out.shapes);
+    const bool in_rows = read_inputs(s, m, out.shapes);
     read_preprocess(s, m, emulated_on_);
     if ((out.shapes.several() || m.any_shape) && s.has("preprocess"))
       s.refuse("preprocess", "makes images of one shape; give one shape at most, no pad, and no any_shape");
@@ -82,11 +82,10 @@ class model_reader {
     m.slo = s.milliseconds("slo_ms", 0.001, hour_ms, slo_ms);
     const bool slo_is_right = problems_.problem_count() == problems_before;
     if (slo_ms && !s.has("slo_ms")) s.recorded("slo_ms").origin = slo_origin;
-    if (m.batched)
-      m.max_batch = static_cast<uint32_t>(s.integer("max_batch", 1, 65536, 64));
+    if (in_rows)
+      m.max_batch = static_cast<uint32_t>(s.integer("max_batch", 1, 65536, m.any_shape ? 1 : 64));
     else
-      s.unused("max_batch", m.any_shape ? "is 1 with any_shape; remove this key"
-                                        : "is 1 with batching = \"none\"; remove this key");
+      s.unused("max_batch", "is 1 with batching = \"none\"; remove this key");
     read_shapes(s, m);
     m.weight = s.number("weight", "a number", 0, 1e9, 1);
     m.domain = read_domain_of(s, domains_);
@@ -125,20 +124,21 @@ class model_reader {
       s.refuse("precision", "only OpenVINO computes in bf16; add engine = \"openvino\"");
   }
 
-  /// What the file says of inputs beyond the ONNX file.
-  void read_inputs(section& s, model_spec& m, model_shapes& shapes) {
+  /// What the file says of inputs beyond the ONNX file. Whether their first dimensions are rows.
+  bool read_inputs(section& s, model_spec& m, model_shapes& shapes) {
     static constexpr std::array<const char*, 5> keys{"batching", "shapes", "pad", "any_shape", "constants"};
     if (m.path.empty()) {
       for (const auto* key : keys) s.unused(key, "only a model with a source has one");
-      return;
+      return true;
     }
     static constexpr std::array<std::string_view, 2> kinds{"rows", "none"};
     if (!cuda_on_.empty()) {
       for (const auto* key : keys)
         s.unused(key, fmt::format("is for CPUs, and node '{}' has a GPU; remove one", cuda_on_));
-      return;
+      return true;
     }
-    m.batched = s.choice("batching", kinds, 0) == 0;
+    const bool in_rows = s.choice("batching", kinds, 0) == 0;
+    m.batched = in_rows;
     if (!m.batched) m.max_batch = 1;
     shapes = read_model_shapes(s, m.batched);
     m.shapes = shapes.alternatives.front().inputs;
@@ -146,6 +146,7 @@ class model_reader {
       for (const auto& name : t->keys())
         m.constants.push_back({name, t->number(name, "a number", -max_constant, max_constant)});
     read_any_shape(s, m, shapes);
+    return in_rows;
   }
 
   /// The model itself takes any shape, or one beside those of its shapes.
@@ -160,7 +161,7 @@ class model_reader {
                          return find_input(m.constants, x.name) != nullptr;
                        });
     if (alone)
-      run_in_any_shape(m);
+      run_in_any_shape(m, 1);
     else
       shapes.any_shape = true;
   }
@@ -302,7 +303,7 @@ void add_shapes(const model_spec& m, model_shapes shapes, model_list& out) {
     whole.any_shape = model_id{static_cast<uint32_t>(out.models.size())};
     auto& any = add("any");
     any.shapes = whole_shapes;
-    run_in_any_shape(any);
+    run_in_any_shape(any, m.max_batch);
   }
   out.shaped.push_back(std::move(whole));
 }

@@ -142,7 +142,8 @@ void http_api::infer(http_request request, const path_parameters& path, http_rep
   troupe::request r;
   r.id = parts_.node.next_request_id();
   r.model = chosen->runs->model;
-  r.rows = asked->rows;
+  r.rows = chosen->rows > 0 ? chosen->rows : asked->rows;
+  r.shape_class = chosen->shape_class;
   r.tenant = request.tenant;
   r.arrival = arrival;
   r.deadline = deadline;
@@ -157,7 +158,8 @@ void http_api::infer(http_request request, const path_parameters& path, http_rep
                                .parsed_at = parts_.time.now(),
                                .timed = request.headers.find(timing_request_header).has_value(),
                                .padded = chosen->padding != nullptr ? chosen->runs : nullptr,
-                               .with_shapes = chosen->with_shapes});
+                               .with_shapes = chosen->with_shapes,
+                               .rows = chosen->rows});
   const direct_turns here;
   node.to_gateway(client_request{r});
 }

@@ -103,7 +103,7 @@ void http_clients::answer(request_id id, const outcome& how, std::vector<std::by
   if (node.empty()) return;
   --waiting_now_;
   auto& w = node.mapped();
-  statistics_.answered(w.model->model, w.asked.rows, how);
+  statistics_.answered(w.model->model, w.rows > 0 ? w.rows : w.asked.rows, how);
   if (w.taker) return w.taker(how, std::move(pulled));
   if (how.kind != outcome_kind::finished) {
     auto refusal = refusal_response(how);

@@ -39,6 +39,7 @@ class http_clients final : public client_port {
     bool timed = false;         ///< it asked for a Server-Timing header (request_timing.hpp)
     catalog::view padded = {};  ///< it ran in the shapes of this model; null: in those of `model`
     bool with_shapes = false;   ///< its outputs have their shapes before them (shaped_tensors.hpp)
+    uint32_t rows = 0;          ///< by these shapes; 0: as `asked` says
     /// Gets the answer in place of `reply`, in a turn of the gateway; `numbers` holds `how.output`.
     std::function<void(const outcome& how, std::vector<std::byte> numbers)> taker = {};
   };

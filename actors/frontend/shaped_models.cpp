@@ -15,6 +15,22 @@ std::vector<model_signature> signatures_of(const std::vector<catalog::view>& par
   return out;
 }
 
+/// The number of rows of a request whose inputs all begin with it.
+http_result<uint32_t> rows_of(const catalog::entry& asked) {
+  const auto& inputs = asked.signature.inputs;
+  const auto first = [](const tensor_spec& t) { return t.shape.empty() ? -1 : t.shape.front(); };
+  const auto rows = first(inputs.front());
+  for (const auto& t : inputs)
+    if (first(t) != rows || rows < 1)
+      return http_error{400,
+                        "input '" + t.name +
+                            "' must begin with the number of rows, at least one and the same for all inputs"};
+  if (rows > asked.max_batch)
+    return http_error{400, "the request has " + std::to_string(rows) + " rows; model '" + asked.name +
+                               "' takes at most " + std::to_string(asked.max_batch)};
+  return static_cast<uint32_t>(rows);
+}
+
 /// A model that takes any shape, for a request with these.
 http_result<shaped_models::choice> take_any(const catalog::view& model, const std::string& name,
                                             const std::vector<sent_shape>& sent) {
@@ -23,7 +39,13 @@ http_result<shaped_models::choice> take_any(const catalog::view& model, const st
   auto asked = std::make_shared<catalog::entry>(*model);
   asked->name = name;
   asked->signature = std::move(*given);
-  return shaped_models::choice{model, std::move(asked), nullptr, {}, true};
+  shaped_models::choice out{model, asked, nullptr, {}, true};
+  out.shape_class = shape_class_of(asked->signature.inputs);
+  if (model->max_batch == 1) return out;
+  const auto rows = rows_of(*asked);
+  if (!rows) return rows.error();
+  out.rows = *rows;
+  return out;
 }
 
 padded_axis axis_of(const padding_spec& p) { return {p.axis, p.lengths, p.inputs}; }

@@ -31,6 +31,8 @@ class shaped_models {
     /// `runs` has free dimensions: inputs and outputs travel with their shapes (shaped_tensors.hpp), and the
     /// outputs of `asked` may be free.
     bool with_shapes = false;
+    uint32_t rows = 0;         ///< of the request, by its shapes; 0: by its body
+    uint64_t shape_class = 0;  ///< as of a `request`
   };
   /// The choice for a request to `model`, which is loaded; `model` itself if it is none of these.
   http_result<choice> choose(const catalog::view& model, const infer_body& body) const;

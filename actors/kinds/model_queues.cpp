@@ -66,10 +66,6 @@ std::unique_ptr<actor> model_queues::make(const deployment& line, outbox& out) c
   o.batching = cluster_.policy.batching;
   o.shedding = cluster_.policy.shedding;
   o.parameters = parameters_of(cluster_, m);
-  // Half of the time that the SLO leaves to a request alone, so that no estimate makes all requests
-  // infeasible.
-  if (m.any_shape && m.latency == latency_model{})
-    o.max_learned_latency = std::max<duration>(1us, (m.slo - o.network(1) - o.parameters.response) / 2);
   return std::make_unique<model_queue>(
       address{self_, lane_.incarnation(), role::model_queue, line.model.value}, out, o,
       make_policy(cluster_, m));

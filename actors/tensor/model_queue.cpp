@@ -20,8 +20,7 @@ request_queue::options request_options(const model_queue::options& o) {
           o.max_queued_rows,
           o.latency_given,
           o.decision_log,
-          o.load_report,
-          o.max_learned_latency};
+          o.load_report};
 }
 
 std::vector<backend> planned(const backends& b) {
@@ -211,7 +210,7 @@ void model_queue::on_grant_alone(const grant& g, time_point now) {
 /// Answers a grant with a batch that is planned to run from `run_from` on and must start by `start_by`.
 void model_queue::order(const grant& g, request_queue::batch batch, time_point exec_at, time_point start_by,
                         time_point run_from, time_point now) {
-  const auto end = run_from + requests_.policy().latency()(batch.rows);
+  const auto end = run_from + requests_.policy().latency_of(batch.requests.front().shape_class)(batch.rows);
   batch_order o;
   o.batch = leading_.new_batch();
   o.term = leading_.term();

@@ -40,10 +40,9 @@ class model_queue final : public actor {
     /// (in `response`), so that plans have this slack.
     duration margin{};
     uint32_t max_queued_rows = 8192;
-    uint32_t max_attempts = 3;       ///< by workers; resubmits by gateways do not count
-    uint64_t first_batch = 1;        ///< above the batch ids of the model's earlier queues in a term
-    bool latency_given = false;      ///< by the cluster file; otherwise workers measure it
-    duration max_learned_latency{};  ///< not zero: with `latency_given`, learnt from its batches, up to this
+    uint32_t max_attempts = 3;   ///< by workers; resubmits by gateways do not count
+    uint64_t first_batch = 1;    ///< above the batch ids of the model's earlier queues in a term
+    bool latency_given = false;  ///< by the cluster file, or learnt; otherwise workers measure it
     /// Scheduling domains; the model's domain is the arbiter's index.
     std::vector<uint32_t> slot_domains;     ///< by slot; empty: all are in one
     std::vector<node_id> slot_nodes;        ///< by slot: the node that a new leader may not have heard of yet

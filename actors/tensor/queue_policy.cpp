@@ -23,6 +23,11 @@ batching_parameters parameters_of(const cluster_spec& cluster, const model_spec&
   const auto domains = slot_domains(cluster);
   const auto slots = std::count(domains.begin(), domains.end(), model.domain);
   p.slots = std::max<uint32_t>(1, static_cast<uint32_t>(slots));
+  p.by_shape = model.any_shape;
+  // Half of the time that the SLO leaves to a request alone, so that no estimate makes all requests
+  // infeasible.
+  if (model.any_shape && model.latency == latency_model{})
+    p.max_learned_latency = std::max<duration>(1us, (model.slo - p.network(1) - p.response) / 2);
   return p;
 }
 

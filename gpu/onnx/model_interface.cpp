@@ -1,5 +1,7 @@
 #include "gpu/onnx/model_interface.hpp"
 
+#include <algorithm>
+#include <cctype>
 #include <set>
 
 #include "gpu/onnx/loader.hpp"
@@ -23,6 +25,17 @@ declared_tensor read_declared(const ::onnx::ValueInfoProto& info) {
   return out;
 }
 
+/// Empty: the first dimension has none.
+std::string first_name(const ::onnx::ValueInfoProto& info) {
+  const auto& shape = info.type().tensor_type().shape();
+  return shape.dim_size() > 0 ? shape.dim(0).dim_param() : std::string();
+}
+
+bool says_batch(std::string name) {
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+  return name == "n" || name.find("batch") != name.npos;
+}
+
 }  // namespace
 
 model_interface read_interface(const std::filesystem::path& path) {
@@ -30,9 +43,17 @@ model_interface read_interface(const std::filesystem::path& path) {
   std::set<std::string> initialised;
   for (const auto& t : model.graph().initializer()) initialised.insert(t.name());
   model_interface out;
-  for (const auto& i : model.graph().input())
-    if (!initialised.contains(i.name())) out.inputs.push_back(read_declared(i));
-  for (const auto& o : model.graph().output()) out.outputs.push_back(read_declared(o));
+  std::set<std::string> first_names;
+  for (const auto& i : model.graph().input()) {
+    if (initialised.contains(i.name())) continue;
+    out.inputs.push_back(read_declared(i));
+    first_names.insert(first_name(i));
+  }
+  for (const auto& o : model.graph().output()) {
+    out.outputs.push_back(read_declared(o));
+    first_names.insert(first_name(o));
+  }
+  out.names_batch = first_names.size() == 1 && says_batch(*first_names.begin());
   return out;
 }
 

@@ -18,6 +18,8 @@ struct declared_tensor {
 struct model_interface {
   std::vector<declared_tensor> inputs;  ///< without those that have an initialiser
   std::vector<declared_tensor> outputs;
+  /// The first dimensions of all inputs and outputs have one name, and that says batch.
+  bool names_batch = false;
 };
 
 /// Throws unreadable_model if the file cannot be read or is no protobuf. Checks no node.

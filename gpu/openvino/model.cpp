@@ -116,45 +116,78 @@ void model::check_integers(const std::vector<ov::Tensor>& inputs) const {
   }
 }
 
-void model::run_shaped(const batch_part& part) {
-  const auto given = read_shapes(signature_.inputs, part.input);
-  if (!given || part.shaped_output == nullptr)
-    throw model_error(
-        fmt::format("{}: the inputs of the request do not have the shapes of the model", file_));
+void model::run_shaped(std::span<const batch_part> parts) {
+  std::vector<shaped_tensors> given;
+  for (const auto& p : parts) {
+    auto read = read_shapes(signature_.inputs, p.input);
+    if (!read || p.shaped_output == nullptr)
+      throw model_error(
+          fmt::format("{}: the inputs of the request do not have the shapes of the model", file_));
+    given.push_back(std::move(*read));
+  }
+  for (const auto& which : equal_rows(given, has_rows_)) run_together(parts, given, which);
+}
+
+void model::run_together(std::span<const batch_part> parts, std::span<const shaped_tensors> given,
+                         std::span<const size_t> which) {
+  const auto& first = given[which.front()].tensors;
   std::vector<ov::Tensor> inputs;
-  auto values = given->values;
-  for (size_t i = 0; i < given->tensors.size(); ++i) {
-    const auto& t = given->tensors[i];
-    auto& into =
-        inputs.emplace_back(compiled_.input(i).get_element_type(), ov::Shape(t.shape.begin(), t.shape.end()));
-    std::memcpy(into.data(), values.data(), into.get_byte_size());
-    values = values.subspan(into.get_byte_size());
+  std::vector<uint64_t> done(which.size());  // bytes of each request
+  for (size_t i = 0; i < first.size(); ++i) {
+    ov::Shape shape(first[i].shape.begin(), first[i].shape.end());
+    if (which.size() > 1) shape.front() = total_rows(given, which);
+    auto& into = inputs.emplace_back(compiled_.input(i).get_element_type(), shape);
+    auto* at = static_cast<std::byte*>(into.data());
+    for (size_t k = 0; k < which.size(); ++k) {
+      const auto bytes = *values_bytes({&given[which[k]].tensors[i], 1});
+      std::memcpy(at, given[which[k]].values.data() + done[k], bytes);
+      at += bytes;
+      done[k] += bytes;
+    }
   }
   check_integers(inputs);
   infer(inputs);
-  auto tensors = signature_.outputs;
-  uint64_t bytes = 0;
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    const auto output = request_.get_output_tensor(i);
-    const auto shape = output.get_shape();
-    tensors[i].shape.assign(shape.begin(), shape.end());
-    bytes += output.get_byte_size();
+  std::vector<ov::Tensor> outputs;
+  for (size_t i = 0; i < signature_.outputs.size(); ++i) {
+    const auto& output = outputs.emplace_back(request_.get_output_tensor(i));
+    if (which.size() == 1) continue;
+    has_rows_ = output.get_shape().size() > 0 && output.get_shape().front() == total_rows(given, which);
+    if (!has_rows_)
+      throw model_error(
+          fmt::format("{}: output '{}' does not begin with the number of rows; remove max_batch", file_,
+                      signature_.outputs[i].name));
   }
-  part.shaped_output->resize(shapes_bytes(tensors) + bytes);
-  auto rest = write_shapes(tensors, *part.shaped_output);
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    const auto output = request_.get_output_tensor(i);
-    if (output.get_byte_size() > 0) std::memcpy(rest.data(), output.data(), output.get_byte_size());
-    rest = rest.subspan(output.get_byte_size());
+  uint64_t row = 0;
+  for (const auto k : which) {
+    const bool whole = which.size() == 1;
+    const auto rows = whole ? 0 : rows_of(given[k]);
+    auto tensors = signature_.outputs;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      const auto shape = outputs[i].get_shape();
+      tensors[i].shape.assign(shape.begin(), shape.end());
+      if (!whole) tensors[i].shape.front() = static_cast<int64_t>(rows);
+      bytes += *values_bytes({&tensors[i], 1});
+    }
+    auto& answer = *parts[k].shaped_output;
+    answer.resize(shapes_bytes(tensors) + bytes);
+    auto rest = write_shapes(tensors, answer);
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      const auto size = *values_bytes({&tensors[i], 1});
+      const auto before = whole ? 0 : size / rows * row;
+      if (size > 0) std::memcpy(rest.data(), static_cast<const std::byte*>(outputs[i].data()) + before, size);
+      rest = rest.subspan(size);
+    }
+    row += rows;
   }
 }
 
 bool model::run(uint32_t rows, std::span<const batch_part> parts, const std::atomic<bool>* stop) {
   if (!any_shape_) onnx::check_parts(signature_, file_, rows, parts);
-  if (!batched_ && (rows != 1 || parts.size() != 1))
+  if (!batched_ && !any_shape_ && (rows != 1 || parts.size() != 1))
     throw model_error(fmt::format("{}: it has no batches; {} requests came as one", file_, rows));
   if (stop != nullptr && *stop) return false;
-  if (any_shape_) return run_shaped(parts.front()), true;
+  if (any_shape_) return run_shaped(parts), true;
   auto inputs = tensors(rows);
   onnx::gather_inputs(signature_, parts, [&](size_t i) { return static_cast<std::byte*>(inputs[i].data()); });
   check_integers(inputs);

@@ -9,6 +9,7 @@
 
 #include "gpu/device/batch_model.hpp"
 #include "gpu/openvino/graph.hpp"
+#include "messages/tensor/shaped_tensors.hpp"
 
 namespace troupe::vino {
 
@@ -27,8 +28,11 @@ class model final : public batch_model {
 
  private:
   void prepare();
-  /// A request to a model with free dimensions.
-  void run_shaped(const batch_part& part);
+  /// Requests to a model with free dimensions.
+  void run_shaped(std::span<const batch_part> parts);
+  /// Those that are one inference: their shapes agree, except for the number of rows.
+  void run_together(std::span<const batch_part> parts, std::span<const shaped_tensors> given,
+                    std::span<const size_t> which);
   void check_integers(const std::vector<ov::Tensor>& inputs) const;
   /// The inputs of a batch, or of a model without batches, as tensors of OpenVINO.
   std::vector<ov::Tensor> tensors(uint32_t rows) const;
@@ -42,7 +46,8 @@ class model final : public batch_model {
   uint64_t parameter_bytes_;
   ov::CompiledModel compiled_;
   ov::InferRequest request_;
-  bool failed_ = false;  // the last inference
+  bool failed_ = false;   // the last inference
+  bool has_rows_ = true;  // no output had another number of rows than the inputs
 };
 
 }  // namespace troupe::vino

@@ -68,8 +68,11 @@ struct request {
   time_point deadline = never;
   region_ref input;
   worker_loss last_loss = worker_loss::none;  ///< how its last worker was lost; `none`: it lost none
+  /// Of a model with free dimensions: a hash of the shapes of its rows. Requests of one class run together.
+  uint64_t shape_class = 0;
 
-  TROUPE_MESSAGE(request, id, attempt, model, rows, tenant, gateway, arrival, deadline, input, last_loss)
+  TROUPE_MESSAGE(request, id, attempt, model, rows, tenant, gateway, arrival, deadline, input, last_loss,
+                 shape_class)
   bool operator==(const request&) const = default;
 };
 

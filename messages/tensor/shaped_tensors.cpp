@@ -42,6 +42,54 @@ std::span<std::byte> write_shapes(std::span<const tensor_spec> tensors, std::spa
   return into;
 }
 
+uint64_t rows_of(const shaped_tensors& request) {
+  return static_cast<uint64_t>(request.tensors.front().shape.front());
+}
+
+uint64_t total_rows(std::span<const shaped_tensors> requests, std::span<const size_t> which) {
+  uint64_t sum = 0;
+  for (const auto i : which) sum += rows_of(requests[i]);
+  return sum;
+}
+
+std::vector<std::vector<size_t>> equal_rows(std::span<const shaped_tensors> requests, bool together) {
+  const auto has_rows = [](const shaped_tensors& r) {
+    return !r.tensors.empty() && std::ranges::all_of(r.tensors, [&](const tensor_spec& t) {
+      return !t.shape.empty() && !r.tensors.front().shape.empty() &&
+             t.shape.front() == r.tensors.front().shape.front() && t.shape.front() > 0;
+    });
+  };
+  const auto agree = [](const tensor_spec& a, const tensor_spec& b) {
+    return std::ranges::equal(std::span(a.shape).subspan(1), std::span(b.shape).subspan(1));
+  };
+  std::vector<std::vector<size_t>> out;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const auto same = std::ranges::find_if(out, [&](const std::vector<size_t>& which) {
+      const auto& other = requests[which.front()];
+      return has_rows(requests[i]) && has_rows(other) &&
+             std::ranges::equal(requests[i].tensors, other.tensors, agree);
+    });
+    if (together && same != out.end())
+      same->push_back(i);
+    else
+      out.push_back({i});
+  }
+  return out;
+}
+
+/// FNV-1a.
+uint64_t shape_class_of(std::span<const tensor_spec> tensors) {
+  uint64_t hash = 0xcbf29ce484222325;
+  const auto mix = [&](uint64_t x) {
+    for (int i = 0; i < 8; ++i, x >>= 8) hash = (hash ^ (x & 0xff)) * 0x100000001b3;
+  };
+  for (const auto& t : tensors) {
+    mix(t.shape.size());
+    for (size_t i = 1; i < t.shape.size(); ++i) mix(static_cast<uint64_t>(t.shape[i]));
+  }
+  return std::max<uint64_t>(hash, 1);
+}
+
 bool fits(const tensor_spec& declared, std::span<const int64_t> shape) {
   return std::ranges::equal(declared.shape, shape,
                             [](int64_t d, int64_t given) { return given >= 0 && (d < 0 || d == given); });

@@ -31,6 +31,16 @@ struct shaped_tensors {
 std::optional<shaped_tensors> read_shapes(std::span<const tensor_spec> declared,
                                           std::span<const std::byte> bytes);
 
+/// The first dimension of the first tensor. Requires: there is one.
+uint64_t rows_of(const shaped_tensors& request);
+uint64_t total_rows(std::span<const shaped_tensors> requests, std::span<const size_t> which);
+/// The positions of requests, those together whose shapes agree except for their number of rows, with which
+/// all of their tensors begin; each alone if not `together`.
+std::vector<std::vector<size_t>> equal_rows(std::span<const shaped_tensors> requests, bool together);
+
+/// A hash of the shapes without their first dimensions, for requests that run together. Never 0.
+uint64_t shape_class_of(std::span<const tensor_spec> tensors);
+
 /// The shape is one of `declared`, for the free dimensions.
 bool fits(const tensor_spec& declared, std::span<const int64_t> shape);
 

@@ -24,7 +24,7 @@ enum ImageLayout { nchw @0; nhwc @1; }
 struct Request {
   id @0 :UInt64; attempt @1 :UInt32; model @2 :UInt32; rows @3 :UInt32; tenant @4 :UInt32;
   gateway @5 :Address; arrival @6 :Int64; deadline @7 :Int64; input @8 :RegionRef;
-  lastLoss @9 :WorkerLoss;
+  lastLoss @9 :WorkerLoss; shapeClass @10 :UInt64;
 }
 struct Submit { requests @0 :List(Request); }
 struct Cancel { id @0 :UInt64; }

@@ -22,6 +22,15 @@ struct queued_request {
   request_id id;      ///< ties between equal deadlines go to the lower id
   uint32_t rows = 1;  ///< 1 or more; a request with more than `max_rows` is dropped at once
   uint32_t handle = 0;
+  uint64_t shape_class = 0;  ///< as of a `request`
+};
+
+/// A batch that has run on a slot.
+struct batch_sample {
+  uint64_t shape_class = 0;
+  uint32_t rows = 1;
+  uint64_t bytes = 0;  ///< of its inputs
+  duration took{};
 };
 
 struct dropped_queued_request {
@@ -34,15 +43,18 @@ struct dropped_queued_request {
 };
 
 struct batching_parameters {
-  latency_model latency;     ///< ℓ; may change later through `set_latency`
-  network_delay network;     ///< from the decision to the inputs on the device
-  duration slo{};            ///< sets the target batch size of window shedding
-  duration response{};       ///< reserved between the end of a batch and its deadline
-  duration margin{};         ///< reserved before a deadline for timer jitter
-  uint32_t max_rows = 1024;  ///< per batch
-  uint32_t slots = 1;        ///< upper bound on the slots that the model can use at once
-  std::string argument;      ///< of the policy's name, in parentheses: "timeout(30%)"
-  plugin_settings settings;  ///< of the policy's plug-in
+  latency_model latency;           ///< ℓ; may change later through `set_latency`
+  network_delay network;           ///< from the decision to the inputs on the device
+  duration slo{};                  ///< sets the target batch size of window shedding
+  duration response{};             ///< reserved between the end of a batch and its deadline
+  duration margin{};               ///< reserved before a deadline for timer jitter
+  uint32_t max_rows = 1024;        ///< per batch
+  bool alone = false;              ///< each request is a batch of its own
+  bool by_shape = false;           ///< only requests of one shape class run together (shape_classes.hpp)
+  duration max_learned_latency{};  ///< by shape: latencies are learnt, up to this for a request; zero: given
+  uint32_t slots = 1;              ///< upper bound on the slots that the model can use at once
+  std::string argument;            ///< of the policy's name, in parentheses: "timeout(30%)"
+  plugin_settings settings;        ///< of the policy's plug-in
 };
 
 /// Rule by which requests at the head of a queue are dropped in favour of those behind them.
@@ -99,8 +111,12 @@ class batching_policy {
   virtual uint32_t queued_rows() const = 0;
   virtual size_t queued_requests() const = 0;
   virtual const latency_model& latency() const = 0;
+  /// Of requests of this class; those of a policy without classes all have the same.
+  virtual latency_model latency_of(uint64_t /*shape_class*/) const { return latency(); }
   virtual void set_latency(const latency_model& latency) = 0;
   virtual void set_slots(uint32_t slots) = 0;
+  /// For a policy that learns its latency.
+  virtual void learn(const batch_sample&) {}
 
   /// How long before a slot is free the policy asks for its grant; zero: the network delay is enough.
   virtual duration lead() const { return {}; }

@@ -160,7 +160,8 @@ void deadline_batching::gather(const batch_start& o) {
   batch.finish_by = saturating_subtract(queue_[0].deadline, parameters_.response);
   const uint32_t fits = largest_batch(batch.finish_by, o);
   // A request that is larger than the policy's batches runs in a batch of its own.
-  const size_t count = queue_.count_within(std::min(fits, std::max(batch_of(fits), queue_[0].rows)));
+  const auto most = parameters_.alone ? queue_[0].rows : std::max(batch_of(fits), queue_[0].rows);
+  const size_t count = queue_.count_within(std::min(fits, most));
   if (count == 0) return;
   batch.rows = queue_.rows_before(count);
   batch.next_rows = count < queue_.size() ? queue_[count].rows : 1;
@@ -168,7 +169,7 @@ void deadline_batching::gather(const batch_start& o) {
 
   window_requests_ = count;
   window_.rows = batch.rows;
-  window_.exec_at = exec_at(batch);
+  window_.exec_at = parameters_.alone ? batch.earliest : exec_at(batch);
   window_.latest = saturating_subtract(batch.finish_by, parameters_.latency(batch.rows));
   // The earliest time at which the batch, if it is sent then, is late.
   wake_at_ = saturating_subtract(window_.latest, o.ahead + parameters_.network(batch.rows) - duration{1});

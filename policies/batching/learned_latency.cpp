@@ -16,7 +16,7 @@ latency_model learned_latency::latency() const {
   for (const auto& c : classes_)
     if (c.average && arrivals_ - c.ran_at < remembered)
       slowest = std::max(slowest.value_or(duration{}), *c.average);
-  return {std::min(slowest.value_or(before_any), max_), duration{}};
+  return {duration{}, std::min(slowest.value_or(before_any), max_)};
 }
 
 }  // namespace troupe

@@ -1,4 +1,4 @@
-// The latency of a model whose requests have shapes of their own, so that no measurement before them tells
+// The latency of requests that run alone, with shapes of their own, so that no measurement before them tells
 // it: learnt from those that ran, by class of size. Pure.
 #pragma once
 #include <array>

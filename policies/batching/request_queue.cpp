@@ -34,20 +34,13 @@ request_queue::request_queue(const options& o, std::unique_ptr<batching_policy> 
       policy_(std::move(policy)),
       ends_{decision_log(o.decision_log), load_counter(o.load_report), {}} {
   table_.remember(o.decision_log);
-  if (o.max_learned_latency == duration{}) return;
-  learned_.emplace(o.max_learned_latency);
-  policy_->set_latency(learned_->latency());
 }
 
 void request_queue::queue_up(uint32_t handle, time_point now) {
   if (wait_for_slot(handle, now)) return;
-  if (learned_) {
-    learned_->arrive();
-    policy_->set_latency(learned_->latency());
-  }
   const auto& r = table_[handle];
   const auto& times = options_.times;
-  const auto& latency = policy_->latency();
+  const auto latency = policy_->latency_of(r.shape_class);
   if (slots_ == 0) return give_up(handle, drop_reason::no_capacity, no_worker, now);
   if (times.infeasible(r, latency)) {
     const drop_grounds why{drop_rule::batching, r.rows, now + times.network(r.rows),
@@ -67,7 +60,7 @@ void request_queue::queue_up(uint32_t handle, time_point now) {
 
 void request_queue::queue_again(uint32_t handle, time_point now) {
   const auto& r = table_[handle];
-  policy_->add({options_.times.planned_deadline(r), r.id, r.rows, handle}, now);
+  policy_->add({options_.times.planned_deadline(r), r.id, r.rows, handle, r.shape_class}, now);
 }
 
 void request_queue::queue_alone(uint32_t handle, time_point now) {
@@ -111,7 +104,8 @@ void request_queue::give_up(uint32_t handle, drop_reason why, const drop_grounds
 }
 
 void request_queue::drop(const request& r, drop_reason why) {
-  if (is_overload(why) && !options_.times.infeasible(r, policy_->latency())) ends_.load.count_bad();
+  if (is_overload(why) && !options_.times.infeasible(r, policy_->latency_of(r.shape_class)))
+    ends_.load.count_bad();
   ends_.dropped.add(r, why);
 }
 
@@ -210,11 +204,12 @@ void request_queue::set_policy(std::unique_ptr<batching_policy> policy, time_poi
 }
 
 void request_queue::learn(const in_flight_batch& b, duration took) {
-  if (!learned_) return;
-  uint64_t bytes = 0;
-  for (const auto handle : b.handles) bytes += table_[handle].input.size;
-  learned_->add(bytes, took);
-  policy_->set_latency(learned_->latency());
+  batch_sample s{table_[b.handles.front()].shape_class, 0, 0, took};
+  for (const auto handle : b.handles) {
+    s.rows += table_[handle].rows;
+    s.bytes += table_[handle].input.size;
+  }
+  policy_->learn(s);
 }
 
 void request_queue::set_slots(const model_slots& s) {

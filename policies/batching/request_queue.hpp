@@ -13,7 +13,6 @@
 #include "policies/batching/decision_log.hpp"
 #include "policies/batching/dropped_requests.hpp"
 #include "policies/batching/in_flight_batches.hpp"
-#include "policies/batching/learned_latency.hpp"
 #include "policies/batching/load_counter.hpp"
 #include "policies/batching/model_placements.hpp"
 #include "policies/batching/poison_retry_queue.hpp"
@@ -41,7 +40,6 @@ class request_queue {
     bool latency_given = false;  ///< the policy keeps its latency; otherwise it takes the slots' measured one
     uint32_t decision_log = 0;   ///< capacity, in requests
     duration load_report{};      ///< interval; zero: never
-    duration max_learned_latency{};  ///< not zero: with `latency_given`, learnt from the batches that ran
   };
   /// A batch that leaves for a worker.
   struct batch {
@@ -133,7 +131,6 @@ class request_queue {
   request_table table_;
   poison_retry_queue retries_;
   admission admission_;
-  std::optional<learned_latency> learned_;
   request_ends ends_;
   uint32_t slots_ = 0;
   time_point expected_until_ = long_ago;  // while there are no slots

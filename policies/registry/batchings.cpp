@@ -1,11 +1,13 @@
 #include "policies/registry/batchings.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "policies/baselines/clockwork.hpp"
 #include "policies/baselines/nexus.hpp"
 #include "policies/batching/deferred.hpp"
 #include "policies/batching/eager.hpp"
+#include "policies/batching/shape_classes.hpp"
 #include "policies/batching/timeout.hpp"
 
 namespace troupe {
@@ -52,9 +54,13 @@ std::unique_ptr<batching_policy> make_batching(std::string_view batching, std::s
     batching = batching.substr(0, open);
   }
   const auto* factory = batchings().find(batching);
-  for (size_t i = 0; i < rule_names.size(); ++i)
-    if (factory != nullptr && rule_names[i] == rule) return (*factory)(parameters, static_cast<shedding>(i));
-  return nullptr;
+  const auto known = std::ranges::find(rule_names, rule);
+  if (factory == nullptr || known == rule_names.end()) return nullptr;
+  const auto shed = static_cast<shedding>(known - rule_names.begin());
+  auto made = (*factory)(parameters, shed);
+  if (made == nullptr || !p.by_shape) return made;
+  return std::make_unique<shape_classes>(
+      parameters, [make = *factory, shed](const batching_parameters& own) { return make(own, shed); });
 }
 
 std::span<const std::string_view> shedding_names() { return rule_names; }

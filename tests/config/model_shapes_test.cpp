@@ -49,7 +49,7 @@ TEST_CASE("each shape of a model is a model of its own") {
   CHECK(spec.hash != with_keys("shapes = [ { x = [3, 320] }, { x = [3, 641] } ]\nmax_batch = 4").spec.hash);
 }
 
-TEST_CASE("a model of any shape has no batches") {
+TEST_CASE("a model of any shape runs requests one by one, unless max_batch says more") {
   const auto cluster = with_keys("any_shape = true");
   REQUIRE(listed(cluster.problems) == "");
   CHECK(cluster.spec.shaped_models.empty());
@@ -58,7 +58,11 @@ TEST_CASE("a model of any shape has no batches") {
   CHECK_FALSE(m.batched);
   CHECK(m.max_batch == 1);
   CHECK_FALSE(with_keys("any_shape = false").spec.models[0].any_shape);
-  CHECK(says("any_shape = true\nmax_batch = 4", "is 1 with any_shape"));
+  const auto together = with_keys("any_shape = true\nmax_batch = 4");
+  REQUIRE(listed(together.problems) == "");
+  CHECK(together.spec.models[0].any_shape);
+  CHECK(together.spec.models[0].max_batch == 4);
+  CHECK(says("any_shape = true\nbatching = \"none\"\nmax_batch = 4", "is 1 with batching = \"none\""));
   CHECK(says("any_shape = true\nengine = \"native\"", "needs OpenVINO"));
   CHECK(says("any_shape = true\npreprocess = { decode = \"image\", resize = [4, 4] }", "no any_shape"));
 }
@@ -86,7 +90,7 @@ TEST_CASE("beside the shapes of a model, one takes all others") {
   CHECK(any.name == whole.name + "@any");
   CHECK(any.any_shape);
   CHECK(any.shapes.empty());
-  CHECK(any.max_batch == 1);
+  CHECK(any.max_batch == 4);
   CHECK(any.weight == 3);
   const auto padded =
       with_keys("any_shape = true\npad = { axis = 1, to = [4, 8], inputs = { ids = 0 } }").spec;
@@ -109,6 +113,21 @@ TEST_CASE("padding makes a shape for each length") {
   CHECK(find_input(shorter.shapes, "input_ids")->dims == std::vector<int64_t>{16});
   REQUIRE(find_input(whole.padding->inputs, "input_ids") != nullptr);
   CHECK(find_input(whole.padding->inputs, "input_ids")->value == 1);
+}
+
+TEST_CASE("padding of one input may say its name and value apart") {
+  const auto one = with_keys("pad = { axis = 1, to = [32, 64], input = \"ids\", value = 3 }");
+  REQUIRE(listed(one.problems) == "");
+  const auto& padding = one.spec.shaped_models.at(0).padding;
+  REQUIRE(padding);
+  REQUIRE(padding->inputs.size() == 1);
+  CHECK(padding->inputs[0].name == "ids");
+  CHECK(padding->inputs[0].value == 3);
+  const auto plain = with_keys("pad = { axis = 1, to = [32, 64], input = \"ids\" }");
+  CHECK(plain.spec.shaped_models.at(0).padding->inputs.at(0).value == 0);
+  CHECK(says("pad = { axis = 1, to = [4, 8], input = \"ids\", inputs = { ids = 0 } }",
+             "remove one of the two"));
+  CHECK(says("pad = { axis = 1, to = [4, 8], value = 1, inputs = { ids = 0 } }", "is for one `input`"));
 }
 
 TEST_CASE("padding keeps the other dimensions, and the inputs without padding") {

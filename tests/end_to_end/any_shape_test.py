@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Models with free dimensions: each request runs alone in its own shape, beside the declared shapes of a model or without any.
-Answers are onnxruntime's for the request; outputs may depend on values.
+"""Models with free dimensions: requests have their own shapes, beside the declared shapes of a model or without any. Those of
+equal shapes run together if `max_batch` is more than 1. Answers are onnxruntime's for the request; outputs may depend on values.
 
 Needs the Python of tests/requirements.txt and OpenVINO.
 """
@@ -77,6 +77,18 @@ name = "positive"
 source = "{cls.positive}"
 slo_ms = 20000
 any_shape = true
+[[model]]
+name = "together"
+source = "{cls.words}"
+slo_ms = 20000
+any_shape = true
+max_batch = 16
+[[model]]
+name = "no_rows"
+source = "{cls.positive}"
+slo_ms = 20000
+any_shape = true
+max_batch = 16
 """)
         cls.addClassCleanup(cls.cluster.__exit__)
         cls.cluster.start()
@@ -90,17 +102,40 @@ any_shape = true
             self.assertEqual(tuple(got["shape"]), expected.shape)
             self.assertLess(distance(np.array(got["data"]), expected.ravel().astype(np.float64)), within)
 
-    def statistics(self, model):
+    def statistics(self, model, what="inference_count"):
         listed = json.loads(self.cluster.get(f"/v2/models/{model}/stats")[1])["model_stats"]
-        return {m["name"]: m["inference_count"] for m in listed}
+        return {m["name"]: m[what] for m in listed}
 
-    def test_declared_shapes_run_in_their_models_and_all_others_alone(self):
+    def test_declared_shapes_run_in_their_models_and_all_others_in_one(self):
         before = self.statistics("words")
         for length, rows in ((4, 3), (8, 1), (5, 2), (1, 1), (100, 7)):
             self.check("words", self.words, words_of(length, rows))
         after = self.statistics("words")
         self.assertEqual({name: after[name] - before[name] for name in after},
-                         {"words@4_4": 3, "words@8_8": 1, "words@any": 3})
+                         {"words@4_4": 3, "words@8_8": 1, "words@any": 10})
+
+    def test_requests_of_equal_shapes_run_together(self):
+        lengths = [3 + 2 * (i % 3) for i in range(96)]
+        before = [self.statistics("together", what)["together"] for what in ("inference_count", "execution_count")]
+        with concurrent.futures.ThreadPoolExecutor(24) as pool:
+            list(pool.map(lambda i: self.check("together", self.words, words_of(lengths[i], 1 + i % 2, i)), range(96)))
+        after = [self.statistics("together", what)["together"] for what in ("inference_count", "execution_count")]
+        rows, batches = after[0] - before[0], after[1] - before[1]
+        self.assertEqual(rows, 144)
+        self.assertLess(batches, 80, "of 96 requests")
+
+    def test_requests_that_are_too_large_or_disagree_on_their_rows_are_refused(self):
+        code, answer = self.cluster.infer("together", body_of(words_of(5, 17)))
+        self.assertEqual(code, 400, answer)
+        self.assertIn("17 rows; model 'together' takes at most 16", answer["error"])
+        code, answer = self.cluster.infer("together", body_of(words_of(5, 2) | {"mask": np.ones((3, 5), np.float32)}))
+        self.assertEqual(code, 400, answer)
+        self.assertIn("input 'mask' must begin with the number of rows", answer["error"])
+
+    def test_outputs_without_rows_are_those_of_each_request(self):
+        """Though the cluster file says that requests may run together."""
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda i: self.check("no_rows", self.positive, {"x": np.array([1, -i, 2], np.float32)}), range(24)))
 
     def test_metadata_say_minus_one(self):
         shapes = lambda model, key: [t["shape"] for t in json.loads(self.cluster.get(f"/v2/models/{model}")[1])[key]]

@@ -93,9 +93,11 @@ model_signature choose_batching(served_file& m) {
 std::string to_toml(const served_file& m) {
   auto out = fmt::format("[[model]]\nname = {}\nsource = {}\nslo_ms = {}\n", in_quotes(m.name),
                          in_quotes(m.file.string()), m.slo_ms);
-  if (m.any_shape) return out + "any_shape = true\n";
-  if (!*m.batched) out += "batching = \"none\"\n";
-  if (*m.batched && m.max_batch) out += fmt::format("max_batch = {}\n", *m.max_batch);
+  if (m.any_shape)
+    out += "any_shape = true\n";
+  else if (!*m.batched)
+    out += "batching = \"none\"\n";
+  if ((*m.batched || m.any_shape) && m.max_batch) out += fmt::format("max_batch = {}\n", *m.max_batch);
   std::vector<std::string> shapes;
   for (const auto& s : m.shapes)
     shapes.push_back(fmt::format("{} = [{}]", in_quotes(s.name), fmt::join(s.dims, ", ")));

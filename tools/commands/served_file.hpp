@@ -20,8 +20,9 @@ struct served_file {
   std::optional<uint32_t> max_batch = {};  ///< none: the cluster file's default
   std::optional<bool> batched = {};        ///< none: by `choose_batching`
   std::vector<input_shape> shapes = {};    ///< of a row, or whole if not batched
-  bool any_shape = false;                  ///< requests run one by one, each in its own shape
+  bool any_shape = false;  ///< requests have their own shapes; with `max_batch`, equal ones run together
 };
+inline constexpr uint32_t batch_of_any_shape = 64;  ///< `max_batch` of a file that says which dimension is it
 
 /// Gives the inputs of the model their shapes of `--shape`, and adds the names of these to `used`. A shape
 /// with all dimensions makes it a model without batches; without the first one it is the shape of a row.

@@ -133,6 +133,7 @@ class plan_writer {
     served_file m{.name = plan_.models.back().name, .file = file, .slo_ms = options_.slo_ms};
     if (!shapes_.empty()) give_shapes(m, onnx::read_interface(file), shapes_, used_shapes_);
     choose_batching(m);
+    if (m.any_shape && onnx::read_interface(file).names_batch) m.max_batch = batch_of_any_shape;
     plan_.cluster_file += '\n' + to_toml(m);
   }
 

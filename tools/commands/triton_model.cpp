@@ -203,10 +203,14 @@ class triton_model_reader {
                       fmt::format("input: '{}' has the free dimensions {}, and --shape gives only '{}' "
                                   "its shape; give both, or none",
                                   open->name, shape_text(open->dims), flag.name));
-    out_.notes.push_back(to_string(problem{
-        t->where, fmt::format("input: '{}' has the free dimensions {}: each request runs alone, in its own "
-                              "shape; dims without -1, or --shape {}=..., make batches of one shape",
-                              open->name, shape_text(open->dims), open->name)}));
+    out_.notes.push_back(to_string(
+        problem{t->where,
+                fmt::format("input: '{}' has the free dimensions {}: {}; dims without -1, or --shape {}=..., "
+                            "make batches of one shape",
+                            open->name, shape_text(open->dims),
+                            m.max_batch ? "requests of equal shapes run together"
+                                        : "each request runs alone, in its own shape",
+                            open->name)}));
     m.any_shape = true;
     m.shapes.clear();
   }

@@ -175,6 +175,46 @@ TEST_CASE("openvino: a model of any shape takes inputs with their shapes, and an
   }
 }
 
+namespace {
+
+/// Requests to a model of any shape, with these numbers of rows of the fixture, and their answers.
+struct shaped_requests {
+  shaped_requests(const model_signature& signature, const onnx::fixture& f, std::vector<uint32_t> sizes)
+      : rows(std::move(sizes)), inputs(rows.size()), answers(rows.size()) {
+    for (size_t i = 0; i < rows.size(); ++i) {
+      auto given = signature.inputs;
+      given[0].shape[0] = rows[i];
+      const auto values = f.input_rows(rows[i]);
+      inputs[i].resize(shapes_bytes(given) + values.size());
+      std::ranges::copy(values, write_shapes(given, inputs[i]).begin());
+      parts.push_back({.rows = rows[i], .input = inputs[i], .output = {}, .shaped_output = &answers[i]});
+    }
+  }
+  std::vector<uint32_t> rows;
+  std::vector<std::vector<std::byte>> inputs, answers;
+  std::vector<batch_part> parts;
+};
+
+}  // namespace
+
+TEST_CASE("openvino: requests of one shape are one inference, and each gets its rows") {
+  const onnx::fixture f("mlp");
+  auto s = source_of("mlp", model_engine::automatic);
+  s.batched = false;
+  s.any_shape = true;
+  const auto m = on_chosen_engine()(s);
+  shaped_requests together(m->signature(), f, {3, 1, 2});
+  REQUIRE(m->run(6, together.parts, nullptr));
+  for (size_t i = 0; i < together.rows.size(); ++i) {
+    const auto answer = read_shapes(m->signature().outputs, together.answers[i]);
+    REQUIRE(answer);
+    CHECK(answer->tensors[0].shape == std::vector<int64_t>{together.rows[i], 16});
+    std::vector<float> values(together.rows[i] * 16);
+    std::memcpy(values.data(), answer->values.data(), answer->values.size());
+    CHECK(onnx::relative_l2(values, f.output_rows(together.rows[i])) < 1e-4);
+  }
+}
+
 TEST_CASE("openvino: names that the model lacks are refused with those that it has") {
   auto s = source_of("mlp", model_engine::openvino);
   s.shapes = {{"x", {1, 64}}};

@@ -51,6 +51,36 @@ TEST_CASE("shaped_tensors: bytes that are no such tensors are refused") {
   CHECK_FALSE(read_shapes(flat, written(2, 25)));
 }
 
+TEST_CASE("shaped_tensors: a class is the shapes without their first dimensions") {
+  const auto class_of = [](std::vector<std::vector<int64_t>> shapes) {
+    std::vector<tensor_spec> tensors;
+    for (auto& s : shapes) tensors.push_back({"x", data_type::fp32, std::move(s)});
+    return shape_class_of(tensors);
+  };
+  CHECK(class_of({{1, 3, 4}, {1}}) == class_of({{7, 3, 4}, {7}}));
+  CHECK(class_of({{1, 3, 4}}) != class_of({{1, 4, 3}}));
+  CHECK(class_of({{1, 3}, {1, 4}}) != class_of({{1, 4}, {1, 3}}));
+  CHECK(class_of({{1, 3}, {1}}) != class_of({{1}, {1, 3}}));
+  CHECK(class_of({{}}) != 0);
+}
+
+TEST_CASE("shaped_tensors: requests run together if their shapes agree except for the rows of all tensors") {
+  const auto request = [](std::vector<std::vector<int64_t>> shapes) {
+    shaped_tensors out;
+    for (auto& s : shapes) out.tensors.push_back({"x", data_type::fp32, std::move(s)});
+    return out;
+  };
+  const std::vector<shaped_tensors> all{
+      request({{1, 3}, {1}}), request({{1, 4}, {1}}),
+      request({{2, 3}, {2}}), request({{2, 3}, {1}}),  // not the same number of rows
+      request({{}, {1}}),                              // a scalar
+      request({{5, 4}, {5}})};
+  using groups = std::vector<std::vector<size_t>>;
+  CHECK(equal_rows(all, true) == groups{{0, 2}, {1, 5}, {3}, {4}});
+  CHECK(equal_rows(all, false) == groups{{0}, {1}, {2}, {3}, {4}, {5}});
+  CHECK(total_rows(all, std::vector<size_t>{0, 2}) == 3);
+}
+
 TEST_CASE("shaped_tensors: sizes that no memory holds are none") {
   const auto bytes = [](std::vector<int64_t> shape) {
     const tensor_spec t{"x", data_type::fp32, std::move(shape)};

@@ -1,6 +1,7 @@
 #include "policies/batching/request_queue.hpp"
 
 #include "policies/batching/batch_returns.hpp"
+#include "policies/registry/batchings.hpp"
 #include "tests/policies/batching/a_request_queue.hpp"
 
 using namespace troupe;
@@ -140,55 +141,63 @@ TEST_CASE("a request_queue plans with the slots' latency, unless it is given") {
 
 namespace {
 
-/// Its latency is learnt, up to `max`.
+/// Its latencies are learnt, up to `max`.
 struct a_learning_queue : request_queue {
-  explicit a_learning_queue(duration max)
-      : request_queue(learning(max), std::make_unique<deferred>(paper(), shedding::timeout)) {
+  explicit a_learning_queue(duration max) : request_queue({{}, 100, true, 0, {}}, learning(max)) {
     set_slots({1, 1, {3ms, 2ms}, false});
   }
-  static options learning(duration max) {
-    options o;
-    o.max_queued_rows = 100;
-    o.latency_given = true;
-    o.max_learned_latency = max;
-    return o;
+  static std::unique_ptr<batching_policy> learning(duration max) {
+    auto p = paper();
+    p.by_shape = true;
+    p.max_learned_latency = max;
+    return make_batching("deferred", "timeout", p);
   }
 };
 
 }  // namespace
 
-TEST_CASE("request queue: without a measurement, the latency is learnt from the batches that ran") {
+TEST_CASE("request queue: without a measurement, latencies are learnt from the batches that ran, by shape") {
   a_learning_queue q(6ms);
-  CHECK(q.policy().latency() == latency_model{1ms, {}});
-  auto r = a_request(1, 0);
-  r.input.size = 1000;
-  in_flight_batch ran;
-  ran.handles = {q.keep(r, ms(0))};
+  CHECK(q.policy().latency_of(5) == latency_model{{}, 1ms});
+  auto r = a_request(1, 0, 2);
+  r.shape_class = 5;
+  r.deadline = ms(100);
+  q.queue_up(q.keep(r, ms(0)), ms(0));
+  q.policy().update(ms(0), long_ago);
+  auto left = q.take_batch(batch_id{1}, ms(0));
+  REQUIRE(left.requests.size() == 1);
   batch_done done;
-  done.rows = 1;
+  done.rows = 2;
   done.started_at = ms(0);
   done.finished_at = ms(4);
-  finish_batch(q, ran, done, ms(4));
-  CHECK(q.policy().latency() == latency_model{4ms, {}});
+  finish_batch(q, left.in_flight, done, ms(4));
+  CHECK(q.policy().latency_of(5) == latency_model{2ms, {}});
+  CHECK(q.policy().latency_of(6) == latency_model{{}, 1ms});
   q.set_slots({2, 2, {3ms, 2ms}, true});
-  CHECK(q.policy().latency() == latency_model{4ms, {}});
+  CHECK(q.policy().latency_of(5) == latency_model{2ms, {}});
 }
 
-TEST_CASE("request queue: a slow request does not make the queue refuse all others for good") {
+TEST_CASE("request queue: a slow shape does not make the queue refuse requests of others") {
   a_learning_queue q(11ms);
-  in_flight_batch ran;
-  ran.handles = {q.keep(a_request(1, 0), ms(0))};
-  q.learn(ran, 50ms);
-  auto hurried = a_request(2, 100);
+  auto slow = a_request(1, 0), hurried = a_request(2, 100);
+  slow.shape_class = 1;
+  hurried.shape_class = 2;
   hurried.deadline = ms(105);
-  const auto admitted = [&] {
+  const auto admitted = [&](const request& r) {
     const auto before = q.policy().queued_requests();
-    q.queue_up(q.keep(hurried, ms(100)), ms(100));
+    q.queue_up(q.keep(r, ms(100)), ms(100));
     return q.policy().queued_requests() > before;
   };
-  CHECK_FALSE(admitted());
-  for (int i = 0; i < 62; ++i) CHECK_FALSE(admitted());
-  CHECK(admitted());
+  slow.arrival = ms(100);
+  slow.deadline = ms(200);
+  REQUIRE(admitted(slow));
+  in_flight_batch ran;
+  ran.handles = {q.keep(slow, ms(100))};
+  q.learn(ran, 50ms);
+  CHECK(q.policy().latency()(1) > 10ms);
+  CHECK(admitted(hurried));
+  slow.deadline = ms(105);
+  CHECK_FALSE(admitted(slow));
 }
 
 namespace {

@@ -10,7 +10,8 @@
 namespace troupe {
 
 /// A file in which output y is the ReLU of input x; -1: a dynamic dimension. Makes its folder.
-inline void write_relu(const std::filesystem::path& file, const std::vector<int64_t>& dims) {
+inline void write_relu(const std::filesystem::path& file, const std::vector<int64_t>& dims,
+                       const char* first = "d0") {
   ::onnx::ModelProto m;
   m.set_ir_version(8);
   m.add_opset_import()->set_version(17);
@@ -24,7 +25,7 @@ inline void write_relu(const std::filesystem::path& file, const std::vector<int6
     for (size_t i = 0; i < dims.size(); ++i) {
       auto& d = *shape.add_dim();
       if (dims[i] < 0)
-        d.set_dim_param("d" + std::to_string(i));
+        d.set_dim_param(i == 0 ? first : "d" + std::to_string(i));
       else
         d.set_dim_value(dims[i]);
     }

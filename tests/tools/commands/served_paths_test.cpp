@@ -7,6 +7,7 @@
 #include "config/cluster_file.hpp"
 #include "tests/temporary_folder.hpp"
 #include "tests/tools/commands/onnx_files.hpp"
+#include "tools/commands/served_file.hpp"
 
 using namespace troupe;
 
@@ -139,6 +140,18 @@ TEST_CASE("served paths: a file with free dimensions takes any shape") {
   const auto plan = plan_serving({.paths = {file}});
   CHECK(plan.cluster_file.find("any_shape = true") != std::string::npos);
   CHECK(spec_of(plan).models[0].any_shape);
+  CHECK(spec_of(plan).models[0].max_batch == 1);
+}
+
+TEST_CASE("served paths: a file with free dimensions may say which one is for batches") {
+  const temporary_folder folder;
+  const auto file = folder / "words.onnx";
+  for (const auto* name : {"batch_size", "N", "Batch", "length"}) {
+    write_relu(file, {-1, -1, 4}, name);
+    const auto m = spec_of(plan_serving({.paths = {file}})).models[0];
+    CHECK(m.any_shape);
+    CHECK(m.max_batch == (std::string_view(name) == "length" ? 1 : batch_of_any_shape));
+  }
 }
 #endif
 

@@ -96,7 +96,8 @@ TEST_CASE("triton model: what the configuration and the graph disagree about is 
 
 #ifdef TROUPE_OPENVINO
 TEST_CASE(
-    "triton model: with a dimension that stays free, each request runs alone, unless --shape gives it") {
+    "triton model: with a dimension that stays free, requests of equal shapes run together, unless --shape "
+    "gives it") {
   const repository r({-1, -1},
                      "max_batch_size: 8\ninput { name: \"x\" dims: [ -1 ] }\n"
                      "output { name: \"y\" dims: [ -1 ] }");
@@ -104,9 +105,9 @@ TEST_CASE(
   CHECK(any.model.any_shape);
   REQUIRE(any.notes.size() == 1);
   CHECK(any.notes[0].ends_with(
-      "m/config.pbtxt:2:9: input: 'x' has the free dimensions [-1]: each request runs alone, in its own "
-      "shape; dims without -1, or --shape x=..., make batches of one shape"));
-  CHECK(to_toml(any.model).ends_with("any_shape = true\n"));
+      "m/config.pbtxt:2:9: input: 'x' has the free dimensions [-1]: requests of equal shapes run together; "
+      "dims without -1, or --shape x=..., make batches of one shape"));
+  CHECK(to_toml(any.model).ends_with("any_shape = true\nmax_batch = 8\n"));
   CHECK_FALSE(r.read({{"x", {7}}}).model.any_shape);
   CHECK(r.read({{"x", {7}}}).model.shapes == std::vector<input_shape>{{"x", {7}}});
   CHECK(r.error({{"x", {1, 7}}}) ==
