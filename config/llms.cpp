@@ -44,9 +44,12 @@ class llm_reader {
     auto& m = out.llms.emplace_back();
     m.name = s.path_name("name");
     read_checkpoint(s, m);
-    read_instances(s, m, read_engines(s, id, out.engines));
+    const auto first = out.engines.size();
+    const auto places = read_engines(s, id, out.engines);
+    read_instances(s, m, places);
     read_routing(s, m);
     read_device(s, m);
+    read_phases(s, m, std::span(out.engines).subspan(first), places.has_value());
     read_arithmetic(s, m);
     m.kv_bytes = mebibytes(s, "kv_mb", 1, 256);
     m.block_tokens = static_cast<uint32_t>(s.integer("block_tokens", 1, 256, m.block_tokens));

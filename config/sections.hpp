@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -122,6 +123,8 @@ llm_reading read_llms(section& root, const cluster_spec& cluster, const std::fil
 /// The numbers of instances of an [[llm]], which scales if one of these keys is given. Without `places` their
 /// number is unknown.
 void read_instances(section& s, llm_spec& m, std::optional<uint32_t> places);
+/// `disaggregated` of an [[llm]]: the phases of its engines. `counted`: their number is known.
+void read_phases(section& s, llm_spec& m, std::span<engine_spec> engines, bool counted);
 /// [scaling]. Refuses it if no language model scales.
 /// `keeps_files`: a worker keeps files of tensor models in memory.
 scaling_spec read_scaling(section& root, llm_reading& llms, bool keeps_files);

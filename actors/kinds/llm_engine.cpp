@@ -11,6 +11,7 @@ llm_engine::options engine_options(const spawn_context& node, engine_id id) {
   llm_engine::options o;
   o.model = model;
   o.engine = id;
+  o.phase = cluster.engines[id.value].phase;
   o.routers = leader_candidates(cluster);
   o.scales = m.scales;
   o.name = m.name;

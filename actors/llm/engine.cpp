@@ -60,6 +60,7 @@ void llm_engine::on(envelope& e, time_point now) {
                [&](end_choice& c) {
                  if (!batch_) return;
                  if (const auto adapter = batch_->end_choice(c.id, c.choice)) on_request_end(c.id, *adapter);
+                 leave_if_prefilled(c.id);
                },
                [&](hand_over& h) {
                  const auto* known = batch_ ? batch_->find(h.id) : nullptr;
@@ -291,7 +292,15 @@ void llm_engine::on_step(const llm::engine_event& e, time_point now) {
                                    got.chosen->top, got.finish, got.cached});
     }
     if (got.last) on_request_end(got.id, got.adapter);
+    leave_if_prefilled(got.id);
   }
+}
+
+/// Another engine goes on with it: its gateway knows which.
+void llm_engine::leave_if_prefilled(request_id id) {
+  if (!batch_->has_prefilled(id)) return;
+  const auto* f = batch_->find(id);
+  handovers_.order(f->gateway, {id, f->attempt});
 }
 
 void llm_engine::begin_steps(time_point now) {

@@ -35,6 +35,7 @@ class llm_engine final : public actor {
   struct options {
     llm_id model;
     engine_id engine;
+    instance_phase phase = instance_phase::both;  ///< that it tells routers
     std::string name;
     std::vector<node_id> gateways;
     std::vector<node_id> routers;
@@ -78,6 +79,7 @@ class llm_engine final : public actor {
   void change_stage();
   void on_step(const llm::engine_event& e, time_point now);
   void begin_steps(time_point now);
+  void leave_if_prefilled(request_id id);
   void hand_over_stopped(time_point now);
   void release(kv_leases::blocks kept);
   engine_handovers::loaded_engine loaded() { return {*batch_, device_, facts_}; }

@@ -4,6 +4,10 @@
 
 namespace troupe {
 
+void engine_handovers::order(const address& gateway, const hand_over& h) {
+  if (std::ranges::count(leaving_, h, &leaving_request::order) == 0) leaving_.push_back({gateway, h});
+}
+
 std::vector<engine_handovers::departure> engine_handovers::depart(const loaded_engine* engine,
                                                                   time_point now) {
   std::vector<departure> out;

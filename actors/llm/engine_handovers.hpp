@@ -25,7 +25,7 @@ class engine_handovers {
 
   // as the former engine
 
-  void order(const address& gateway, const hand_over& h) { leaving_.push_back({gateway, h}); }
+  void order(const address& gateway, const hand_over& h);
   bool has_orders() const { return !leaving_.empty(); }
   /// A request that has left.
   struct departure {

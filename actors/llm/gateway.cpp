@@ -147,6 +147,8 @@ void llm_gateway::on_placements(const placements& p, time_point now) {
       updates_.ask_later(one.id, now);
       continue;
     }
+    f->decode_at = one.decode_at;
+    if (one.to == f->at && f->next == no_engine) continue;
     if (f->at == no_engine || pending_.erase(f->at, f->asked.id)) {
       if (one.why != route_reason::placed) ++models_[f->asked.model.value].moves;
       give(*f, one.to);
@@ -158,17 +160,23 @@ void llm_gateway::on_placements(const placements& p, time_point now) {
 }
 
 /// The tokens that the former engine had are here. If the next one is down by now, the router is asked again.
+/// It has chosen `next`; of `decode_at` it is told that this engine has the request now.
 void llm_gateway::on_handed_over(const address& from, handed_over& h, time_point now) {
   auto* const f = in_flight_.find(h.id);
-  const bool wanted = f != nullptr && f->attempt == h.attempt && f->next != no_engine;
-  const auto to = wanted ? std::exchange(f->next, no_engine) : no_engine;
-  if (wanted && nodes_.up(to)) {
-    ++models_[f->asked.model.value].moves;
-    return give(*f, to, std::move(h.kv));
+  const bool moves = f != nullptr && f->attempt == h.attempt && f->next != no_engine;
+  const bool prefilled = !moves && f != nullptr && f->attempt == h.attempt && f->decode_at != no_engine;
+  const auto to = moves ? std::exchange(f->next, no_engine) : prefilled ? f->decode_at : no_engine;
+  if (nodes_.up(to)) {
+    give(*f, to, std::move(h.kv));
+    if (moves)
+      ++models_[f->asked.model.value].moves;
+    else
+      ask_router(*f);
+    return;
   }
   if (h.kv.lease) send(from, cancel{h.id});
-  if (!wanted) return;
-  f->at = no_engine;
+  if (!moves && !prefilled) return;
+  f->leave();
   updates_.ask_later(h.id, now);
 }
 
@@ -185,7 +193,7 @@ void llm_gateway::on_drops(const address& from, const drops& d, time_point now) 
       continue;
     }
     if (r.attempt != f->attempt) continue;
-    f->at = f->next = no_engine;
+    f->leave();
     if (r.reason == drop_reason::undeployed || r.reason == drop_reason::late)
       settle(r.id, outcome::dropped(r.reason), now);
     else
@@ -236,7 +244,9 @@ void llm_gateway::resend_all_to_router() {
 
 void llm_gateway::give(in_flight_generation& f, engine_id to, kv_offer kv) {
   f.at = to;
+  if (f.decode_at == to) f.decode_at = no_engine;
   auto g = f.asked;
+  g.prefill_only = f.decode_at != no_engine;
   g.kv = std::move(kv);
   g.attempt = ++f.attempt;
   if (f.started()) g.progress = f.choices.progress();
@@ -249,7 +259,7 @@ void llm_gateway::give(in_flight_generation& f, engine_id to, kv_offer kv) {
 void llm_gateway::cancel_in_engine(in_flight_generation& f) {
   if (f.at == no_engine) return;
   if (!pending_.erase(f.at, f.asked.id)) send(nodes_.address_of(f.at), cancel{f.asked.id});
-  f.at = f.next = no_engine;
+  f.leave();
 }
 
 /// Requests of a lost engine continue on another engine of the model. If none is up, all requests of the
@@ -262,7 +272,7 @@ void llm_gateway::lose_engine(engine_id id, time_point now) {
   const bool others = nodes_.any_engine_up(model);
   for (const auto lost : in_flight_.ids_where([&](const in_flight_generation& f) { return f.at == id; })) {
     auto& f = *in_flight_.find(lost);
-    f.at = f.next = no_engine;
+    f.leave();
     if (others && ++f.losses <= max_engine_losses)
       ask_router(f);
     else
@@ -286,7 +296,7 @@ void llm_gateway::begin_anew(time_point now) {
   for (const auto id : in_flight_.ids_where(any_request)) {
     auto& f = *in_flight_.find(id);
     f.asked.gateway = self_;
-    f.at = f.next = no_engine;
+    f.leave();
   }
   resend_all_to_router();
 }
@@ -333,7 +343,7 @@ void llm_gateway::post(time_point now) {
 
 void llm_gateway::busy_with(std::vector<node_id>& out) const {
   for (const auto& [_, f] : in_flight_.entries()) {
-    for (const auto engine : {f.at, f.next}) {
+    for (const auto engine : {f.at, f.next, f.decode_at}) {
       if (engine == no_engine) continue;
       if (const auto node = nodes_.engine(engine).node; std::ranges::count(out, node) == 0)
         out.push_back(node);

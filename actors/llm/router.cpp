@@ -30,7 +30,7 @@ void llm_router::on(envelope& e, time_point now) {
   dispatch(e.body, overloaded{
                        [&](route& r) {
                          if (load_) load_->on_route(r, requests_.requests(), now);
-                         requests_.on_route(e.from, r);
+                         requests_.on_route(e.from, r, now);
                        },
                        [&](route_ends& r) {
                          for (const auto id : r.requests) requests_.on_end(id, now);

@@ -20,13 +20,15 @@ llm_router_state llm_router::describe() const {
     out.engine = id.value;
     out.node = node.value;
     out.state = !e.up ? "away" : e.open() ? "open" : "closed";
+    out.phase = to_string(e.said.phase);
     out.sequences = e.sequences;
+    out.expected = static_cast<uint32_t>(e.expected.size());
     out.running = e.said.running;
     out.waiting = e.said.waiting;
-    out.free_tokens = request_router::free_tokens(e);
+    out.free_tokens = e.free_tokens();
     out.adapters = static_cast<uint32_t>(e.running.size());
     s.idle_engines += e.open() && e.sequences == 0;
-    s.wants_more = s.wants_more && (!e.open() || request_router::full(e));
+    s.wants_more = s.wants_more && (!e.open() || e.full());
     s.engines.push_back(std::move(out));
   }
   const auto& c = requests_.counted();

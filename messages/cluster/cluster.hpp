@@ -16,6 +16,7 @@
 #include "messages/common/time.hpp"
 #include "messages/deployment/model_spec.hpp"
 #include "messages/llm/generation_targets.hpp"
+#include "messages/llm/instance_phase.hpp"
 #include "messages/llm/step_latency.hpp"
 #include "messages/tensor/latency.hpp"
 #include "messages/tensor/tensor.hpp"
@@ -236,6 +237,8 @@ struct llm_spec {
   bool adapter_api = false;           ///< clients may load and unload adapters
   std::string routing = "punica";     ///< routing policy by name (policies/llm/routing_policy.hpp)
   duration consolidate_every{};       ///< interval of consolidation; zero: none
+  uint32_t prefill_instances = 0;     ///< of its engines, the first ones prefill only
+  uint32_t decode_instances = 0;      ///< the others decode only; both 0: all take whole requests
   bool scales = false;                ///< the number of its instances changes with the load
   uint32_t instances = 0;             ///< that serve at the start
   uint32_t min_instances = 0;         ///< that serve at least
@@ -248,6 +251,7 @@ struct llm_spec {
 struct engine_spec {
   llm_id model;
   node_id node;  ///< a worker
+  instance_phase phase = instance_phase::both;
 };
 
 /// How language models get more and fewer instances.

@@ -14,6 +14,7 @@ namespace troupe {
 struct llm_engine_state {
   std::string model;
   std::string state;  ///< loading, serving, draining or unusable
+  std::string phase;  ///< both, prefill or decode: its part in requests
   std::string problem;
   uint32_t layers = 0;  ///< of the model, with embedding and head; 0: not known yet
   uint32_t layers_ready = 0;
@@ -41,8 +42,8 @@ struct llm_engine_state {
   uint32_t adapter_slots_taken = 0;
   uint64_t adapter_loads = 0;  ///< onto the device
   uint64_t adapter_reads = 0;  ///< of these: from disk
-  TROUPE_MESSAGE(llm_engine_state, model, state, problem, layers, layers_ready, running, waiting, kv_blocks,
-                 kv_blocks_free, kv_blocks_cached, steps, prompt_tokens, cache_queries, cache_hits,
+  TROUPE_MESSAGE(llm_engine_state, model, state, phase, problem, layers, layers_ready, running, waiting,
+                 kv_blocks, kv_blocks_free, kv_blocks_cached, steps, prompt_tokens, cache_queries, cache_hits,
                  generated_tokens, computed_tokens, preemptions, kv_leases, kv_pulls, kv_pulls_failed,
                  kv_positions_pulled, kv_bytes_pulled, device_busy, adapters, adapter_slots,
                  adapter_slots_taken, adapter_loads, adapter_reads)
@@ -52,12 +53,15 @@ struct router_engine {
   uint32_t engine = 0;
   uint32_t node = 0;       ///< its position in the cluster file
   std::string state;       ///< away, closed (takes no more sequences) or open
+  std::string phase;       ///< both, prefill or decode
   uint32_t sequences = 0;  ///< that the router has placed there
+  uint32_t expected = 0;   ///< of these: requests that others prefill for it
   uint32_t running = 0;    ///< as in the engine's last status
   uint32_t waiting = 0;
   uint64_t free_tokens = 0;  ///< of its KV cache, less sequences on their way there
   uint32_t adapters = 0;     ///< of its sequences
-  TROUPE_MESSAGE(router_engine, engine, node, state, sequences, running, waiting, free_tokens, adapters)
+  TROUPE_MESSAGE(router_engine, engine, node, state, phase, sequences, expected, running, waiting,
+                 free_tokens, adapters)
 };
 struct llm_router_state {
   std::string model;

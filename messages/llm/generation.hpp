@@ -10,6 +10,7 @@
 #include "messages/common/ids.hpp"
 #include "messages/common/time.hpp"
 #include "messages/llm/handover.hpp"
+#include "messages/llm/instance_phase.hpp"
 #include "messages/llm/instance_stage.hpp"
 #include "messages/llm/sampling.hpp"
 #include "messages/llm/token.hpp"
@@ -50,9 +51,10 @@ struct generation {
   duration tpot{};               ///< target for the mean time of the further ones (TPOT); zero: none
   std::vector<sequence_progress> progress;  ///< unfinished choices of a migrated request; empty: all
   kv_offer kv;                              ///< of its former engine
+  bool prefill_only = false;  ///< stop after the next token of each choice, as if `hand_over` had come then
   TROUPE_MESSAGE(generation, id, attempt, model, tenant, cache_scope, gateway, arrival, deadline, adapter,
                  prompt, max_tokens, choices, sampling, stop, logprobs, top_logprobs, priority, due, tpot,
-                 progress, kv)
+                 progress, kv, prefill_only)
   bool operator==(const generation&) const = default;
 };
 
@@ -133,6 +135,7 @@ struct engine_status {
   llm_id model;
   engine_id engine;
   instance_stage stage = instance_stage::idle;
+  instance_phase phase = instance_phase::both;
   bool ready = false;   ///< takes requests
   std::string problem;  ///< set if it will never be ready: why the model cannot be loaded
   uint32_t vocabulary = 0;
@@ -150,9 +153,9 @@ struct engine_status {
   std::vector<std::string> running_adapters;  ///< of running sequences
   std::vector<std::string> waiting_adapters;  ///< of waiting sequences
   device_adapters on_device;
-  TROUPE_MESSAGE(engine_status, model, engine, stage, ready, problem, vocabulary, max_positions, kv_tokens,
-                 block_tokens, max_sequences, running, waiting, kv_used, prefix_cache, uncomputed_tokens,
-                 steps, adapter_slots, running_adapters, waiting_adapters, on_device)
+  TROUPE_MESSAGE(engine_status, model, engine, stage, phase, ready, problem, vocabulary, max_positions,
+                 kv_tokens, block_tokens, max_sequences, running, waiting, kv_used, prefix_cache,
+                 uncomputed_tokens, steps, adapter_slots, running_adapters, waiting_adapters, on_device)
   /// Maximum tokens of a sequence, prompt and answer together: by the model, and by the KV cache.
   uint32_t max_model_len() const { return std::min(max_positions, kv_tokens); }
   bool operator==(const engine_status&) const = default;

@@ -6,6 +6,9 @@
 //   gateway → next engine: generate        with this offer; from now on the request is the next engine's
 //   next engine → former engine: release_kv
 //
+// With disaggregated prefills and decodes (BlitzScale §2.1) an engine that prefills stops each request after
+// its first token as if `hand_over` had come, and the gateway knows the next engine from the beginning.
+//
 // The gateway owns the request all the time. If an engine or a pull fails, keys and values are computed again
 // from the tokens that the gateway has.
 #pragma once

@@ -23,14 +23,15 @@ struct routed_request {
   uint64_t tokens = 0;     ///< of all of them, prompts and generated
   time_point arrival = never;
   int32_t priority = 0;
-  time_point due = never;    ///< of the first token
-  duration tpot{};           ///< target for the further ones; zero: none
-  bool started = false;      ///< its client has seen tokens: it can no longer be refused
-  engine_id at = no_engine;  ///< the engine that has it
+  time_point due = never;           ///< of the first token
+  duration tpot{};                  ///< target for the further ones; zero: none
+  bool started = false;             ///< its client has seen tokens: it can no longer be refused
+  engine_id at = no_engine;         ///< the engine that has it
+  engine_id decode_at = no_engine;  ///< goes on with it after its first token; none: `at` does
   /// Hashes of the prompt's full blocks (policies/llm/prefix_hash.hpp), if it is to be placed by them.
   std::vector<uint64_t> prefix;
   TROUPE_MESSAGE(routed_request, id, version, adapter, sequences, tokens, arrival, priority, due, tpot,
-                 started, at, prefix)
+                 started, at, decode_at, prefix)
   bool operator==(const routed_request&) const = default;
 };
 
@@ -65,9 +66,10 @@ std::string_view to_string(route_reason r);
 struct placement {
   request_id id;
   uint32_t version = 0;
-  engine_id to;
+  engine_id to;  ///< the engine that has it already: only `decode_at` is new
   route_reason why = route_reason::placed;
-  TROUPE_MESSAGE(placement, id, version, to, why)
+  engine_id decode_at = no_engine;  ///< as of a `routed_request`
+  TROUPE_MESSAGE(placement, id, version, to, why, decode_at)
   bool operator==(const placement&) const = default;
 };
 

@@ -8,6 +8,7 @@ $Cxx.namespace("troupe::schema");
 enum FinishReason { none @0; stop @1; length @2; }
 enum RouteReason { placed @0; preempted @1; drained @2; consolidated @3; asked @4; }
 enum InstanceStage { idle @0; loading @1; serving @2; draining @3; parked @4; }
+enum InstancePhase { both @0; prefill @1; decode @2; }
 enum AdapterAnswer { done @0; exists @1; unknown @2; refused @3; }
 
 struct TokenBias { which @0 :Int32; bias @1 :Float32; }
@@ -26,7 +27,7 @@ struct Generation {
   adapter @6 :Text; prompt @7 :List(Int32); maxTokens @8 :UInt32; choices @9 :UInt32; sampling @10 :SamplingParams;
   stop @11 :List(Int32); logprobs @12 :Bool; topLogprobs @13 :UInt32; attempt @14 :UInt32; priority @15 :Int32;
   due @16 :Int64; progress @17 :List(SequenceProgress); tpot @18 :Int64; cacheScope @19 :Text;
-  kv @20 :KvOffer;
+  kv @20 :KvOffer; prefillOnly @21 :Bool;
 }
 struct Generate { requests @0 :List(Generation); }
 struct EndChoice { id @0 :UInt64; choice @1 :UInt32; }
@@ -43,7 +44,7 @@ struct EngineStatus {
   kvTokens @5 :UInt32; running @6 :UInt32; waiting @7 :UInt32; kvUsed @8 :Float32; adapterSlots @9 :UInt32;
   runningAdapters @10 :List(Text); waitingAdapters @11 :List(Text); engine @12 :UInt32; blockTokens @13 :UInt32;
   maxSequences @14 :UInt32; uncomputedTokens @15 :UInt64; steps @16 :StepForecast; onDevice @17 :DeviceAdapters;
-  stage @18 :InstanceStage; prefixCache @19 :Bool;
+  stage @18 :InstanceStage; prefixCache @19 :Bool; phase @20 :InstancePhase;
 }
 struct AdapterEntry { name @0 :Text; path @1 :Text; }
 struct AdaptersKnown { model @0 :UInt32; all @1 :Bool; present @2 :List(AdapterEntry); gone @3 :List(Text); engine @4 :UInt32; }
@@ -52,11 +53,11 @@ struct AdapterChanged { token @0 :UInt64; answer @1 :AdapterAnswer; message @2 :
 struct RoutedRequest {
   id @0 :UInt64; version @1 :UInt32; adapter @2 :Text; sequences @3 :UInt32; tokens @4 :UInt64; arrival @5 :Int64;
   priority @6 :Int32; due @7 :Int64; at @8 :UInt32; started @9 :Bool; tpot @10 :Int64;
-  prefix @11 :List(UInt64);
+  prefix @11 :List(UInt64); decodeAt @12 :UInt32;
 }
 struct Route { model @0 :UInt32; all @1 :Bool; requests @2 :List(RoutedRequest); }
 struct RouteEnds { model @0 :UInt32; requests @1 :List(UInt64); }
-struct Placement { id @0 :UInt64; version @1 :UInt32; to @2 :UInt32; why @3 :RouteReason; }
+struct Placement { id @0 :UInt64; version @1 :UInt32; to @2 :UInt32; why @3 :RouteReason; decodeAt @4 :UInt32; }
 struct Placements { model @0 :UInt32; requests @1 :List(Placement); }
 struct CachedBlocks {
   model @0 :UInt32; engine @1 :UInt32; number @2 :UInt64; all @3 :Bool; present @4 :List(UInt64); gone @5 :List(UInt64);

@@ -43,5 +43,6 @@
 #define TROUPE_LLM_ENUMS(ENUM) \
   ENUM(finish_reason)          \
   ENUM(adapter_answer)         \
+  ENUM(instance_phase)         \
   ENUM(instance_stage)         \
   ENUM(route_reason)

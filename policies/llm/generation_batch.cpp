@@ -24,17 +24,18 @@ sequence_request sequence_of(const generation& g, adapter_id adapter, uint32_t c
   s.turn = queue_turn(g.arrival, g.due, begun != nullptr);
   // the first token of a request is its first choice's
   if (begun == nullptr && choice == 0) s.due = g.due;
-  s.tpot = g.tpot;
+  if (!g.prefill_only) s.tpot = g.tpot;  // no other token comes from here
   s.scope = scope;
   for (const auto& part : g.kv.parts)
     if (part.choice == choice) s.offered = part.positions;
+  s.prefill_only = g.prefill_only;
   return s;
 }
 
 }  // namespace
 
 bool generation_batch::add(const generation& g, adapter_id adapter, const prefix_scope& scope) {
-  in_flight f{g.gateway, g.attempt, adapter, {}};
+  in_flight f{g.gateway, g.attempt, adapter, {}, g.prefill_only};
   for (uint32_t i = 0; i < sequences_of(g); ++i) {
     const auto* begun = g.progress.empty() ? nullptr : &g.progress[i];
     const auto choice = begun == nullptr ? i : begun->choice;
@@ -90,10 +91,18 @@ bool generation_batch::stop(request_id id) {
   return true;
 }
 
+bool generation_batch::can_take(const in_flight& f) const {
+  return std::all_of(f.open.begin(), f.open.end(),
+                     [&](const auto& o) { return scheduler().can_take(o.second); });
+}
+
+bool generation_batch::has_prefilled(request_id id) const {
+  const auto* known = find(id);
+  return known != nullptr && known->prefill_only && can_take(*known);
+}
+
 std::optional<generation_batch::stopped_request> generation_batch::take(request_id id) {
-  const auto& open = requests_.at(id).open;
-  if (std::any_of(open.begin(), open.end(), [&](const auto& o) { return scheduler().is_in_step(o.second); }))
-    return {};
+  if (!can_take(requests_.at(id))) return {};
   stopped_request out{std::move(requests_.extract(id).mapped()), {}};
   for (const auto& [choice, sequence] : out.was.open) {
     places_.erase(sequence);

@@ -28,6 +28,7 @@ class generation_batch {
     uint32_t attempt = 1;
     adapter_id adapter;
     std::map<uint32_t, sequence_id> open;  ///< by choice
+    bool prefill_only = false;             ///< as of `generation`
   };
   /// Result of a step for one choice.
   struct choice_token {
@@ -55,6 +56,8 @@ class generation_batch {
 
   /// Its choices are in no further step. False: the request is not known.
   bool stop(request_id id);
+  /// A `prefill_only` request, all of whose open choices have stopped.
+  bool has_prefilled(request_id id) const;
   /// A choice that another engine will continue. Its blocks must be given to step_scheduler::release.
   struct stopped_choice {
     uint32_t choice = 0;
@@ -64,7 +67,8 @@ class generation_batch {
     in_flight was;
     std::vector<stopped_choice> choices;  ///< ascending
   };
-  /// Forgets a stopped request, but not its keys and values. Nothing: a step under way contains it.
+  /// Forgets a stopped request, but not its keys and values. Nothing: a choice can not yet be taken
+  /// (step_scheduler::can_take).
   std::optional<stopped_request> take(request_id id);
   /// The request and the choice of a sequence that has not ended.
   std::optional<std::pair<request_id, uint32_t>> choice_of(sequence_id id) const;
@@ -107,6 +111,7 @@ class generation_batch {
   template <class If>
   std::vector<request_id> ids_where(If&& wanted) const;
   void cancel_sequences(const in_flight& f);
+  bool can_take(const in_flight& f) const;
   adapter_id forget(table::iterator r);
 
   sequence_batch sequences_;

@@ -16,7 +16,10 @@ constexpr duration ask_blocks_interval = 1s;  // between two questions for all c
 }  // namespace
 
 request_router::request_router(options o, std::unique_ptr<routing_policy> routing)
-    : options_(std::move(o)), routing_(std::move(routing)), ends_(bucket, buckets) {
+    : options_(std::move(o)),
+      routing_(std::move(routing)),
+      prefill_routing_((*routing_policies().find("prefix"))()),
+      ends_(bucket, buckets) {
   for (const auto id : options_.engines) engines_[id];
   if (options_.by_prefix) index_.emplace(options_.engines.size());
 }
@@ -28,24 +31,18 @@ void request_router::on_status(const engine_status& s, time_point now) {
   e.up = e.heard = true;
   e.said = s;
   e.said_at = now;
-  forget_old(e, now - options_.status_age);
-}
-
-/// Forgets requests placed by then: the engine's status includes them.
-void request_router::forget_old(engine& e, time_point then) {
-  for (; !e.fresh.empty() && e.fresh.front().at <= then; e.fresh.pop_front())
-    e.fresh_tokens -= e.fresh.front().tokens;
+  e.forget_fresh(now - options_.status_age);
 }
 
 /// Unknown adapters get a number that no engine has.
-request_router::adapter_number request_router::number_of(const std::string& adapter) const {
-  if (adapter.empty()) return base_model;
+adapter_number request_router::number_of(const std::string& adapter) const {
+  if (adapter.empty()) return no_adapter;
   const auto known = numbers_.find(adapter);
   return known == numbers_.end() ? UINT32_MAX : known->second;
 }
 
-request_router::adapter_number request_router::number_for(const std::string& adapter) {
-  if (adapter.empty()) return base_model;
+adapter_number request_router::number_for(const std::string& adapter) {
+  if (adapter.empty()) return no_adapter;
   return numbers_.try_emplace(adapter, static_cast<adapter_number>(numbers_.size() + 1)).first->second;
 }
 
@@ -91,7 +88,15 @@ bool request_router::on_cached(const troupe::cached_blocks& b, time_point now) {
 void request_router::lose_engine(engine_id id) {
   const auto found = engines_.find(id);
   if (found == engines_.end()) return;
-  for (const auto lost : found->second.requests) requests_.at(lost).asked.at = no_engine;
+  const auto expected = found->second.expected;
+  for (const auto lost : expected) {
+    auto& asked = requests_.at(lost).asked;
+    found->second.expect_no_more(asked);
+    asked.decode_at = no_engine;
+    orphans_.insert(lost);
+  }
+  const auto here = found->second.requests;
+  for (const auto lost : here) take_from_engines(requests_.at(lost));
   const bool closed = found->second.closed, heard = found->second.heard;
   if (index_) index_->clear(position_of(id));
   found->second = {};
@@ -106,20 +111,25 @@ bool request_router::close(engine_id id, bool closed) {
   return true;
 }
 
-void request_router::on_route(const address& gateway, const route& r) {
+void request_router::on_route(const address& gateway, const route& r, time_point now) {
   if (r.all) {
     lose_gateway(gateway.node);
     began_ = never;
   }
   for (const auto& asked : r.requests) {
     const bool preempted = preempted_.contains(asked.id);
-    if (const auto known = requests_.find(asked.id); known != requests_.end()) forget(known);
+    auto awaited_at = no_engine;
+    if (const auto known = requests_.find(asked.id); known != requests_.end()) {
+      awaited_at = known->second.asked.decode_at;
+      forget(known);
+    }
     auto& fresh = requests_[asked.id] = {gateway, asked};
+    fresh.asked.at = fresh.asked.decode_at = no_engine;
     if (engines_.contains(asked.at)) {
-      put(fresh, asked.at);
+      put(fresh, {asked.at, engines_.contains(asked.decode_at) ? asked.decode_at : no_engine});
+      if (asked.at == awaited_at) engines_.at(asked.at).add_fresh({now, asked.tokens, 0});
       if (preempted) preempted_.insert(asked.id);
     } else {
-      fresh.asked.at = no_engine;
       waiting_.insert(place_of(asked));
       newcomers_.push_back(asked.id);
       if (waits_for_first_token(asked)) dues_.emplace(asked.due, asked.id);
@@ -170,46 +180,18 @@ request_router::place_in_queue request_router::place_of(const routed_request& r)
   return {r.priority, queue_turn(r.arrival, r.due, r.started), r.id};
 }
 
-void request_router::put(request& r, engine_id to) {
-  auto& e = engines_.at(to);
-  r.asked.at = to;
-  e.requests.insert(r.asked.id);
-  e.sequences += r.asked.sequences;
-  const auto adapter = number_for(r.asked.adapter);
-  if (adapter == base_model) return;
-  const auto its = std::ranges::find(e.running, adapter, &std::pair<adapter_number, uint32_t>::first);
-  if (its == e.running.end())
-    e.running.emplace_back(adapter, 1);
-  else
-    ++its->second;
-  use_slot(e, adapter);
+void request_router::put(request& r, choice to) {
+  r.asked.at = to.to;
+  r.asked.decode_at = to.decode_at;
+  engines_.at(to.to).put(r.asked, number_for(r.asked.adapter));
+  if (to.decode_at != no_engine) engines_.at(to.decode_at).expect(r.asked);
 }
 
-/// Mirrors the engine: the least recently used adapter gives up its slot (policies/llm/adapter_slots.hpp).
-void request_router::use_slot(engine& e, adapter_number adapter) {
-  std::erase(e.resident, adapter);
-  e.resident.push_back(adapter);
-  const auto runs = [&](adapter_number a) {
-    return std::ranges::count(e.running, a, &std::pair<adapter_number, uint32_t>::first) > 0;
-  };
-  for (auto a = e.resident.begin(); e.resident.size() > e.said.adapter_slots && a != e.resident.end();)
-    a = runs(*a) ? std::next(a) : e.resident.erase(a);
-}
-
-void request_router::take_from_engine(request& r) {
-  const auto found = engines_.find(r.asked.at);
-  r.asked.at = no_engine;
-  if (found == engines_.end()) return;
-  auto& e = found->second;
-  e.requests.erase(r.asked.id);
-  e.sequences -= r.asked.sequences;
-  const auto adapter = number_for(r.asked.adapter);
-  if (adapter == base_model) return;
-  const auto its = std::ranges::find(e.running, adapter, &std::pair<adapter_number, uint32_t>::first);
-  if (--its->second > 0) return;
-  *its = e.running.back();
-  e.running.pop_back();
-  use_slot(e, adapter);
+void request_router::take_from_engines(request& r) {
+  const auto at = std::exchange(r.asked.at, no_engine),
+             decode_at = std::exchange(r.asked.decode_at, no_engine);
+  if (at != no_engine) engines_.at(at).take(r.asked, number_for(r.asked.adapter));
+  if (decode_at != no_engine) engines_.at(decode_at).expect_no_more(r.asked);
 }
 
 void request_router::stop_waiting(const routed_request& r) {
@@ -218,9 +200,10 @@ void request_router::stop_waiting(const routed_request& r) {
 }
 
 void request_router::forget(std::map<request_id, request>::iterator r) {
-  take_from_engine(r->second);
+  take_from_engines(r->second);
   stop_waiting(r->second.asked);
   preempted_.erase(r->first);
+  orphans_.erase(r->first);
   requests_.erase(r);
 }
 

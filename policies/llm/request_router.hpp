@@ -12,10 +12,14 @@
 // - A closed or leaving engine hands its requests to others as they have room.
 // - With the routing policy `prefix`, engines tell which blocks their prefix caches hold
 //   (policies/llm/prefix_index.hpp).
+// - If engines prefill or decode only (BlitzScale §2.1), a request gets one of each: the one that has the
+// fewest
+//   tokens to prefill before its first one, and one that has room to decode it, which is kept for it
+//   meanwhile. So prefills wait while no engine has room to decode. If all engines of a phase are away, the
+//   others take whole requests.
 // - Consolidation: the emptiest engine hands all its requests to fuller ones if they have room for all.
 #pragma once
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -25,11 +29,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "messages/llm/generation.hpp"
 #include "messages/llm/routing.hpp"
 #include "messages/tensor/request.hpp"
 #include "policies/common/rate_meter.hpp"
 #include "policies/llm/prefix_index.hpp"
+#include "policies/llm/routed_engine.hpp"
 #include "policies/llm/routing_policy.hpp"
 
 namespace troupe {
@@ -54,37 +58,9 @@ class request_router {
     placement to;
     drop_reason refused = drop_reason::none;  ///< if set, the request is dropped
   };
-  /// Number of an adapter, cheaper to compare than its name.
-  using adapter_number = uint32_t;
-  static constexpr adapter_number base_model = 0;
-
-  struct engine {
-    engine_status said;
-    time_point said_at = long_ago;
-    bool up = false;
-    bool heard = false;                                        ///< it has sent a status
-    bool closed = false;                                       ///< by an operator
-    std::vector<bool> adapters;                                ///< by number: registered at the engine
-    std::vector<std::pair<adapter_number, uint32_t>> running;  ///< requests on it, by adapter
-    std::vector<adapter_number> resident;  ///< estimated content of its slots, least recently used first
-    uint32_t sequences = 0;                ///< of requests on it
-    std::set<request_id> requests;
-    struct arrival {
-      time_point at;
-      uint64_t tokens;
-      uint64_t uncomputed;  ///< of these: not cached there, as far as known
-    };
-    std::deque<arrival> fresh;  ///< requests that `said` may not include yet
-    uint64_t fresh_tokens = 0;
-    uint64_t blocks_number = 0;          ///< of its latest cached_blocks; 0: all are wanted
-    time_point asked_blocks = long_ago;  ///< it was asked for all at this time
-
-    bool open() const { return up && said.ready && !closed; }
-    bool has(adapter_number a) const { return a == base_model || (a < adapters.size() && adapters[a]); }
-  };
   struct request {
     address gateway;
-    routed_request asked;  ///< `at`: its current engine
+    routed_request asked;  ///< `at`, `decode_at`: its current engines
     route_reason why = route_reason::placed;
     time_point since = never;  ///< it waits for an engine since then
   };
@@ -111,7 +87,7 @@ class request_router {
   /// False if there is no such engine.
   bool close(engine_id id, bool closed);
 
-  void on_route(const address& gateway, const route& r);
+  void on_route(const address& gateway, const route& r, time_point now);
   void on_end(request_id id, time_point now);
   void on_preempted(const sequences_preempted& e);
   void lose_gateway(node_id node);
@@ -127,7 +103,7 @@ class request_router {
   /// The earliest due time of a waiting request's first token.
   time_point next_due() const;
 
-  const std::map<engine_id, engine>& engines() const { return engines_; }
+  const std::map<engine_id, routed_engine>& engines() const { return engines_; }
   const std::map<request_id, request>& requests() const { return requests_; }
   size_t waiting() const { return waiting_.size(); }
   /// Of requests that wait for an engine.
@@ -135,55 +111,52 @@ class request_router {
   /// A request waits, and an engine has to be started for it.
   bool wants_instance() const { return wants_instance_; }
   const counts& counted() const { return counts_; }
-  /// Tokens of its KV cache that are free for new requests.
-  static uint64_t free_tokens(const engine& e);
-  static bool full(const engine& e);
 
  private:
   using place_in_queue = std::tuple<int32_t, time_point, request_id>;
-  /// Sequences that move to an engine together.
-  struct load {
-    uint32_t sequences = 0;
-    uint64_t tokens = 0;
-    duration tpot{};  ///< the tightest target; zero: none
+  using load = routed_engine::load;
+  struct choice {
+    engine_id to = no_engine, decode_at = no_engine;
   };
 
-  static bool waits_for_first_token(const routed_request& r) { return r.due != never && !r.started; }
   static place_in_queue place_of(const routed_request& r);
-  static bool in_time(const engine& e, const routed_request& r, time_point now);
   time_point place_after(size_t waiting, time_point now) const;
   bool infeasible(const routed_request& r, time_point now) const;
   void stop_waiting(const routed_request& r);
-  static bool has_room(const engine& e, const load& with);
   size_t position_of(engine_id id) const;
   uint64_t cached_tokens(const routed_request& r, engine_id id);
   void weigh_prefixes(const routed_request& r);
-  static bool may_have(const engine& e, const routed_request& r, adapter_number a);
-  engine_id choose(const routed_request& r, time_point now, engine_id other_than = no_engine);
+  bool disaggregates() const;
+  bool takes(const routed_engine& e, instance_phase as) const;
+  engine_id best(const routed_request& r, instance_phase as, time_point now, engine_id other_than);
+  choice choose(const routed_request& r, time_point now, engine_id other_than = no_engine);
   adapter_number number_of(const std::string& adapter) const;
   adapter_number number_for(const std::string& adapter);
   std::vector<std::pair<request_id, engine_id>> plan_emptying(engine_id id) const;
-  void put(request& r, engine_id to);
-  void take_from_engine(request& r);
-  static void use_slot(engine& e, adapter_number a);
-  static void forget_old(engine& e, time_point then);
+  void put(request& r, choice to);
+  void take_from_engines(request& r);
   void forget(std::map<request_id, request>::iterator r);
-  void move(request& r, engine_id to, route_reason why, time_point now);
+  void move(request& r, choice to, route_reason why, time_point now);
+  void decide_on(const request& r, route_reason why);
   void place_waiting(time_point now);
   bool may_start(const request& r, time_point now) const;
   void move_preempted(time_point now);
   void empty_closed(time_point now);
+  void redirect(request& r, time_point now);
+  void redirect_orphans(time_point now);
   void refuse(request_id id, drop_reason why);
 
   const options options_;
   const std::unique_ptr<routing_policy> routing_;
-  std::map<engine_id, engine> engines_;
+  const std::unique_ptr<routing_policy> prefill_routing_;
+  std::map<engine_id, routed_engine> engines_;
   std::unordered_map<std::string, adapter_number> numbers_;  // of all adapters ever seen
   std::map<request_id, request> requests_;
   std::set<place_in_queue> waiting_;
   std::set<std::pair<time_point, request_id>> dues_;  // of waiting requests
   std::vector<request_id> newcomers_;                 // requests that are not queued yet
   std::set<request_id> preempted_;
+  std::set<request_id> orphans_;  // the engine that was to decode them is lost
   std::vector<decision> decisions_, taken_;
   std::vector<engine_load> loads_;
   std::optional<llm::prefix_index> index_;
@@ -193,6 +166,7 @@ class request_router {
   bool wants_instance_ = false;
   time_point cold_due_ = never;  // when the first request stops waiting for an engine to be started
   bool warm_up_over_ = false;
+  bool split_ = false;     // as of the present `decide`: prefills and decodes are disaggregated
   double ends_per_s_ = 0;  // as of the present `decide`
 };
 

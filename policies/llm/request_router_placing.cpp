@@ -3,17 +3,11 @@
 #include <utility>
 
 #include "policies/llm/request_router.hpp"
-#include "policies/llm/step_forecast.hpp"
 
 namespace troupe {
 namespace {
 
 constexpr double fewest_ends_per_s = 4;  // below this the rate is not meaningful
-
-uint64_t in_blocks(uint64_t tokens, const engine_status& s) {
-  const uint64_t block = std::max(1u, s.block_tokens);
-  return (tokens + block - 1) / block * block;
-}
 
 /// Zero is none.
 duration min_target(duration a, duration b) {
@@ -21,41 +15,6 @@ duration min_target(duration a, duration b) {
 }
 
 }  // namespace
-
-uint64_t request_router::free_tokens(const engine& e) {
-  const double free = (1 - static_cast<double>(e.said.kv_used)) * e.said.kv_tokens;
-  const auto tokens = static_cast<uint64_t>(std::max(0.0, free) + 0.5);
-  return tokens - std::min(tokens, e.fresh_tokens);
-}
-
-/// An engine without sequences always has room.
-bool request_router::has_room(const engine& e, const load& with) {
-  if (e.sequences == 0) return true;
-  const auto sequences = e.sequences + with.sequences;
-  if (sequences > e.said.max_sequences) return false;
-  if (e.sequences > 0 && sequences > llm::sequences_within(with.tpot, 0, e.said.steps)) return false;
-  return free_tokens(e) >= in_blocks(with.tokens, e.said) + uint64_t{sequences} * e.said.block_tokens;
-}
-
-/// The sequences of a request may run one after the other if they do not fit together.
-bool request_router::may_have(const engine& e, const routed_request& r, adapter_number a) {
-  return e.open() && r.tokens <= uint64_t{r.sequences} * e.said.kv_tokens && e.has(a);
-}
-
-bool request_router::full(const engine& e) { return !has_room(e, {1, e.said.block_tokens, {}}); }
-
-/// Judged by the tokens to prefill before it, and its own as if none of them was cached. Requests placed
-/// since the engine's status have not begun.
-bool request_router::in_time(const engine& e, const routed_request& r, time_point now) {
-  if (!waits_for_first_token(r)) return true;
-  if (e.sequences == 0) return r.due >= now;
-  const auto takes = [&](uint64_t tokens) {
-    return llm::prefill_time(tokens, UINT32_MAX, e.sequences, e.said.steps);
-  };
-  uint64_t tokens = r.tokens;
-  for (auto a = e.fresh.rbegin(); a != e.fresh.rend() && a->at > e.said_at; ++a) tokens += a->uncomputed;
-  return std::max(now, e.said_at + takes(e.said.uncomputed_tokens)) + takes(tokens) <= r.due;
-}
 
 /// When a request with so many before it gets a place, at the current rate of ends; `now` if the rate is
 /// unknown.
@@ -71,7 +30,8 @@ bool request_router::infeasible(const routed_request& r, time_point now) const {
   if (place_after(static_cast<size_t>(std::distance(waiting_.begin(), place)), now) > r.due) return true;
   const auto adapter = number_of(r.adapter);
   const auto may_be_in_time = [&](const auto& e) {
-    return may_have(e.second, r, adapter) && in_time(e.second, r, now);
+    return takes(e.second, instance_phase::prefill) && e.second.may_have(r, adapter) &&
+           e.second.in_time(r, now);
   };
   const bool known = std::ranges::any_of(engines_, [](const auto& e) { return e.second.open(); });
   return known && std::ranges::none_of(engines_, may_be_in_time);
@@ -84,42 +44,73 @@ uint64_t request_router::cached_tokens(const routed_request& r, engine_id id) {
   return std::min(r.tokens, r.sequences * blocks * std::max(1u, engines_.at(id).said.block_tokens));
 }
 
-engine_id request_router::choose(const routed_request& r, time_point now, engine_id other_than) {
+/// Engines that prefill only and engines that decode only are there.
+bool request_router::disaggregates() const {
+  const auto there = [&](instance_phase p) {
+    return std::ranges::any_of(engines_,
+                               [p](const auto& e) { return e.second.open() && e.second.said.phase == p; });
+  };
+  return there(instance_phase::prefill) && there(instance_phase::decode);
+}
+
+/// Whether the engine takes part `as` in requests.
+bool request_router::takes(const routed_engine& e, instance_phase as) const {
+  return !split_ || as == instance_phase::both || e.said.phase == instance_phase::both || e.said.phase == as;
+}
+
+engine_id request_router::best(const routed_request& r, instance_phase as, time_point now,
+                               engine_id other_than) {
   const auto adapter = number_of(r.adapter);
   loads_.clear();
   for (const auto& [id, e] : engines_) {
-    if (id == other_than || !may_have(e, r, adapter) || !has_room(e, {r.sequences, r.tokens, r.tpot}) ||
-        !in_time(e, r, now))
+    if (id == other_than || !takes(e, as) || !e.may_have(r, adapter) ||
+        !e.has_room({r.sequences, r.tokens, r.tpot}))
       continue;
+    if (as != instance_phase::decode && !e.in_time(r, now)) continue;
     const auto running = static_cast<uint32_t>(e.running.size());
     loads_.push_back({id, e.sequences, running, std::ranges::count(e.resident, adapter) > 0,
                       running < e.said.adapter_slots, e.resident.size() < e.said.adapter_slots});
   }
-  if (index_ && !loads_.empty()) weigh_prefixes(r);
-  return loads_.empty() ? no_engine : loads_[routing_->choose(adapter != base_model, loads_)].id;
+  if (loads_.empty()) return no_engine;
+  if (as == instance_phase::prefill || (index_ && as == instance_phase::both)) weigh_prefixes(r);
+  auto& policy = as == instance_phase::prefill ? *prefill_routing_ : *routing_;
+  return loads_[policy.choose(adapter != no_adapter, loads_)].id;
 }
 
 /// What each of `loads_` would compute before the request's first token.
 void request_router::weigh_prefixes(const routed_request& r) {
-  const auto blocks = index_->longest(r.prefix);
+  const auto blocks = index_ ? index_->longest(r.prefix) : std::span<const uint32_t>();
   for (auto& l : loads_) {
     const auto& e = engines_.at(l.id);
-    const uint64_t cached =
-        uint64_t{r.sequences} * blocks[position_of(l.id)] * std::max(1u, e.said.block_tokens);
-    l.to_compute = e.said.uncomputed_tokens + r.tokens - std::min(cached, r.tokens);
-    for (auto a = e.fresh.rbegin(); a != e.fresh.rend() && a->at > e.said_at; ++a)
-      l.to_compute += a->uncomputed;
+    const auto known = blocks.empty() ? 0 : blocks[position_of(l.id)];
+    const uint64_t cached = uint64_t{r.sequences} * known * std::max(1u, e.said.block_tokens);
+    l.to_compute = e.uncomputed_tokens() + r.tokens - std::min(cached, r.tokens);
   }
 }
 
-void request_router::move(request& r, engine_id to, route_reason why, time_point now) {
-  take_from_engine(r);
+/// A request that an engine decodes goes on on another one that does.
+request_router::choice request_router::choose(const routed_request& r, time_point now, engine_id other_than) {
+  using enum instance_phase;
+  if (!split_) return {best(r, both, now, other_than)};
+  if (r.at != no_engine && r.decode_at == no_engine) return {best(r, decode, now, other_than)};
+  const auto to = best(r, prefill, now, other_than);
+  if (to == no_engine || !engines_.at(to).prefills()) return {to};
+  const bool keeps = r.decode_at != no_engine && engines_.at(r.decode_at).open();
+  const auto decode_at = keeps ? r.decode_at : best(r, decode, now, other_than);
+  if (decode_at == no_engine) return {};
+  return {to, decode_at};
+}
+
+void request_router::move(request& r, choice to, route_reason why, time_point now) {
+  take_from_engines(r);
   put(r, to);
-  auto& e = engines_.at(to);
-  e.fresh.push_back({now, r.asked.tokens, r.asked.tokens - cached_tokens(r.asked, to)});
-  e.fresh_tokens += r.asked.tokens;
+  engines_.at(to.to).add_fresh({now, r.asked.tokens, r.asked.tokens - cached_tokens(r.asked, to.to)});
   ++counts_.moved[static_cast<size_t>(why)];
-  decisions_.push_back({r.gateway, {r.asked.id, r.asked.version, to, why}});
+  decide_on(r, why);
+}
+
+void request_router::decide_on(const request& r, route_reason why) {
+  decisions_.push_back({r.gateway, {r.asked.id, r.asked.version, r.asked.at, why, r.asked.decode_at}});
 }
 
 /// The request is forgotten at once; its gateway assigns the outcome.
@@ -147,7 +138,7 @@ void request_router::place_waiting(time_point now) {
     auto& r = requests_.at(std::get<request_id>(*w++));
     const auto& asked = r.asked;
     if (r.since == never) r.since = now;
-    if (const auto to = choose(asked, now); to != no_engine) {
+    if (const auto to = choose(asked, now); to.to != no_engine) {
       stop_waiting(asked);
       move(r, to, route_reason::placed, now);
       continue;
@@ -155,7 +146,7 @@ void request_router::place_waiting(time_point now) {
     size_t open = 0, suitable = 0, coming = 0;
     for (const auto& [_, e] : engines_) {
       open += e.open();
-      suitable += may_have(e, asked, number_of(asked.adapter));
+      suitable += e.may_have(asked, number_of(asked.adapter));
       const bool scales = options_.cold_start > duration{};
       const bool loads = scales ? e.said.stage == instance_stage::loading : !e.said.ready;
       coming += e.up ? loads && e.said.problem.empty() : !e.heard && !warm_up_over_;
@@ -189,7 +180,7 @@ void request_router::place_waiting(time_point now) {
 void request_router::move_preempted(time_point now) {
   for (const auto id : std::exchange(preempted_, {})) {
     auto& r = requests_.at(id);
-    if (const auto to = choose(r.asked, now, r.asked.at); to != no_engine)
+    if (const auto to = choose(r.asked, now, r.asked.at); to.to != no_engine)
       move(r, to, route_reason::preempted, now);
   }
 }
@@ -199,17 +190,40 @@ void request_router::empty_closed(time_point now) {
     if (!e.up || e.open()) continue;
     for (const auto leaving : std::vector(e.requests.begin(), e.requests.end())) {
       auto& r = requests_.at(leaving);
-      if (const auto to = choose(r.asked, now, id); to != no_engine) move(r, to, route_reason::drained, now);
+      if (const auto to = choose(r.asked, now, id); to.to != no_engine)
+        move(r, to, route_reason::drained, now);
     }
+    for (const auto coming : std::vector(e.expected.begin(), e.expected.end()))
+      redirect(requests_.at(coming), now);
   }
 }
 
+/// Another engine will decode it, if one has room.
+void request_router::redirect(request& r, time_point now) {
+  const auto before = r.asked.decode_at;
+  const auto to = best(r.asked, instance_phase::decode, now, before);
+  if (to == no_engine || engines_.at(to).prefills()) return;
+  if (before != no_engine) engines_.at(before).expect_no_more(r.asked);
+  r.asked.decode_at = to;
+  engines_.at(to).expect(r.asked);
+  decide_on(r, route_reason::drained);
+}
+
+/// Their gateways ask again for those that find no engine now, once they have their first token.
+void request_router::redirect_orphans(time_point now) {
+  for (const auto id : std::exchange(orphans_, {}))
+    if (auto& r = requests_.at(id); r.asked.at != no_engine && r.asked.decode_at == no_engine)
+      redirect(r, now);
+}
+
 const std::vector<request_router::decision>& request_router::decide(time_point now) {
-  for (auto& [_, e] : engines_) forget_old(e, now - 4 * options_.status_age);
+  for (auto& [_, e] : engines_) e.forget_fresh(now - 4 * options_.status_age);
+  split_ = disaggregates();
   ends_per_s_ = ends_.rate(now).value_or(0);
   if (began_ == never) began_ = now;
   warm_up_over_ = now >= began_ + options_.patience;
   empty_closed(now);
+  redirect_orphans(now);
   move_preempted(now);
   place_waiting(now);
   taken_.clear();
@@ -233,11 +247,11 @@ std::string request_router::migrate(request_id id, engine_id to, time_point now)
   if (asked.at == to) return "the request is on " + name + " already";
   if (asked.at == no_engine) return "the request still waits for an engine";
   if (!e->second.open()) return name + " accepts no sequences";
-  if (!may_have(e->second, asked, number_of(asked.adapter)))
+  if (!e->second.may_have(asked, number_of(asked.adapter)))
     return name + " does not have its adapter, or can never have room for it";
-  if (!has_room(e->second, {asked.sequences, asked.tokens, asked.tpot}))
+  if (!e->second.has_room({asked.sequences, asked.tokens, asked.tpot}))
     return name + " has no room for the request now";
-  move(r->second, to, route_reason::asked, now);
+  move(r->second, {to, e->second.prefills() ? asked.decode_at : no_engine}, route_reason::asked, now);
   return {};
 }
 
@@ -252,10 +266,12 @@ std::vector<std::pair<request_id, engine_id>> request_router::plan_emptying(engi
     auto best = no_engine;
     uint32_t max = 0;
     for (const auto& [other, e] : engines_) {
-      if (other == id || e.sequences < engines_.at(id).sequences || !may_have(e, asked, adapter)) continue;
+      if (other == id || e.sequences < engines_.at(id).sequences || !e.may_have(asked, adapter) ||
+          e.said.phase != engines_.at(id).said.phase)
+        continue;
       const auto& so_far = given[other];
       const auto tpot = min_target(so_far.tpot, asked.tpot);
-      if (!has_room(e, {so_far.sequences + asked.sequences, so_far.tokens + asked.tokens, tpot})) continue;
+      if (!e.has_room({so_far.sequences + asked.sequences, so_far.tokens + asked.tokens, tpot})) continue;
       if (best != no_engine && e.sequences + so_far.sequences < max) continue;
       best = other;
       max = e.sequences + so_far.sequences;
@@ -273,12 +289,12 @@ void request_router::consolidate(time_point now) {
   if (!waiting_.empty()) return;
   auto emptiest = no_engine;
   for (const auto& [id, e] : engines_)
-    if (e.open() && e.sequences > 0 &&
+    if (e.open() && e.sequences > 0 && e.expected.empty() && !e.prefills() &&
         (emptiest == no_engine || e.sequences < engines_.at(emptiest).sequences))
       emptiest = id;
   if (emptiest == no_engine) return;
   for (const auto& [id, to] : plan_emptying(emptiest))
-    move(requests_.at(id), to, route_reason::consolidated, now);
+    move(requests_.at(id), {to}, route_reason::consolidated, now);
 }
 
 }  // namespace troupe

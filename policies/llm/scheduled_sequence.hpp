@@ -37,6 +37,7 @@ struct scheduled_sequence {
   bool arriving = false;  // the caller fills its blocks with the offered positions
   bool lost = false;      // all keys and values were lost meanwhile
 
+  size_t stops_at = std::numeric_limits<size_t>::max();  // its length when it stops by itself
   size_t expected = 0;   // while it waits: tokens that need not be computed, as of the last look
   size_t offered = 0;    // positions that another engine has computed, until they are here
   size_t cached = 0;     // tokens that it had when the sequence began for the first time
@@ -44,7 +45,7 @@ struct scheduled_sequence {
   int64_t blocks_missing = std::numeric_limits<int64_t>::min();  // blocks without which it cannot begin
 
   size_t length() const { return tokens.size() + awaited; }
-  bool complete() const { return length() == max_length; }
+  bool complete() const { return length() == std::min(stops_at, max_length); }
   bool decodes() const { return computed + 1 == length() && computed > 0; }
   uint64_t uncomputed_tokens() const { return length() - std::max(computed, expected); }
   /// Order of running sequences: lower ones keep their blocks longer.

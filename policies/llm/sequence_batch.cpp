@@ -22,7 +22,7 @@ sequence_batch::added sequence_batch::add(sequence_request r) {
   const auto& asked = sequence->asked;
   const auto refused =
       scheduler_.add({id, std::move(so_far), asked.max_tokens - generated, asked.adapter, asked.priority,
-                      asked.turn, asked.due, asked.tpot, asked.scope, asked.offered});
+                      asked.turn, asked.due, asked.tpot, asked.scope, asked.offered, asked.prefill_only});
   if (refused != refusal::none) return {{}, refused};
   ++next_id_;
   if (sequence->has_penalties()) {

@@ -34,6 +34,7 @@ struct sequence_request {
   duration tpot = {};
   prefix_scope scope = {};
   size_t offered = 0;
+  bool prefill_only = false;
 };
 
 class sequence_batch {

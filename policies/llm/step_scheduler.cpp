@@ -43,6 +43,7 @@ step_scheduler::refusal step_scheduler::add(new_sequence s) {
                                                                       std::move(s.scope),
                                                                       {}});
   made->offered = std::min(s.offered, made->tokens.size() - 1);
+  if (s.prefill_only) made->stops_at = made->tokens.size() + 1;
   look_up(*made);
   waiting_.add(*made);
   [[maybe_unused]] const bool fresh = known_.emplace(s.id, std::move(made)).second;
@@ -82,14 +83,14 @@ void step_scheduler::stop(sequence_id id) {
   s.stopped = true;
 }
 
-bool step_scheduler::is_in_step(sequence_id id) const {
+bool step_scheduler::can_take(sequence_id id) const {
   const auto& s = *known_.at(id);
-  return s.steps > 0 || s.arriving;
+  return s.stopped && s.steps == 0 && !s.arriving;
 }
 
 step_scheduler::kept_blocks step_scheduler::take(sequence_id id) {
   auto& s = *known_.at(id);
-  assert(s.stopped && !is_in_step(id));
+  assert(can_take(id));
   kept_blocks out{std::exchange(s.kv, {}), s.computed};
   forget(s);
   return out;
@@ -157,6 +158,16 @@ const std::vector<token>* step_scheduler::tokens(sequence_id id) const {
 void step_scheduler::release(scheduled_sequence& s) {
   blocks_.release(s.kv);
   s.computed = 0;
+}
+
+/// Of a sequence that has stopped and not been taken: others are waited for. False: none has blocks.
+bool step_scheduler::release_stopped() {
+  for (auto* s : stopped_) {
+    if (s->steps > 0 || s->kv.blocks.empty()) continue;
+    release(*s);
+    return true;
+  }
+  return false;
 }
 
 void step_scheduler::preempt(scheduled_sequence& s) {
@@ -248,7 +259,8 @@ scheduled_sequence* step_scheduler::admit(const step_context& context) {
         std::min(max_running(context), sequences_within(s->tpot, context.prompt_tokens, context.steps)))
       return nullptr;
   }
-  if (!begin(*s)) return nullptr;
+  while (!begin(*s))
+    if (running() > 0 || !release_stopped()) return nullptr;
   waiting_.remove(*s);
   if (s->arriving)
     arriving_.push_back(s);
@@ -396,7 +408,10 @@ void step_scheduler::done(std::span<const sampled_token> chosen) {
       s->due = never, s->turn = long_ago;  // it has begun: it precedes those that have not
       next = its + 1;
     }
-    if (ends) end(*s);
+    if (ends)
+      end(*s);
+    else if (s->tokens.size() == s->stops_at)
+      stop(s->id);
   }
 }
 

@@ -13,7 +13,9 @@
 // sequences stay cached; they are evicted before a sequence is preempted.
 //
 // A sequence can be handed over (messages/llm/handover.hpp): its engine stops it and keeps its blocks; the
-// next engine reserves blocks, fills those that it lacks from there, and continues it.
+// next engine reserves blocks, fills those that it lacks from there, and continues it. One that only prefills
+// stops by itself after the next token; it keeps its blocks unless others that wait could not begin
+// otherwise.
 //
 // The next step can be planned while one is under way, before its tokens are known: rows then refer to a
 // token by the position where it will be chosen. This is done only if all running sequences can continue
@@ -61,6 +63,7 @@ struct new_sequence {
   duration tpot{};          ///< target for the others; zero: none
   prefix_scope scope = {};  ///< it shares blocks with sequences of this scope, which have the same adapter
   size_t offered = 0;       ///< its first positions, less than all, whose keys and values another engine has
+  bool prefill_only = false;  ///< it stops after the next token, as by `stop`
 };
 
 /// Inputs of planning a step. Without a forecast no sequence is delayed, and none is late before its due
@@ -98,8 +101,8 @@ class step_scheduler {
 
   /// From now on no planned step contains the sequence. Requires: it is known.
   void stop(sequence_id id);
-  /// A stopped sequence can be taken when no step under way contains it.
-  bool is_in_step(sequence_id id) const;
+  /// It is stopped, no step under way contains it, and nothing arrives for it. Requires: it is known.
+  bool can_take(sequence_id id) const;
   /// Blocks of a sequence that is no longer known. They must be given to `release`.
   struct kept_blocks {
     held_blocks kv;
@@ -195,6 +198,7 @@ class step_scheduler {
   bool reserve(scheduled_sequence& s, size_t positions);
   void preempt(scheduled_sequence& s);
   void release(scheduled_sequence& s);
+  bool release_stopped();
   void end(scheduled_sequence& s);
   void forget(scheduled_sequence& s);
   bool prefilling() const;

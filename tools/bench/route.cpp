@@ -110,7 +110,7 @@ routing_times measure(std::string_view routing, const bench_route_options& o) {
     const auto leaves = full ? random.below(open.size()) : 0;
     const auto began = std::chrono::steady_clock::now();
     if (full) router.on_end(open[leaves], now);
-    router.on_route(asking_gateway, asked);
+    router.on_route(asking_gateway, asked, now);
     const auto decided = router.decide(now).size();
     const microseconds one = std::chrono::steady_clock::now() - began;
     if (full) {

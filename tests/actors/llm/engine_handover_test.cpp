@@ -10,7 +10,7 @@ namespace {
 constexpr address the_other_engine{other_node, {13}, role::llm_engine, 1};
 
 struct handover_stage : engine_stage {
-  handover_stage() {
+  explicit handover_stage(const llm_engine::options& o = options()) : engine_stage(o) {
     deliver(node_up{gateway_node, {11}});
     device.kv.bytes = cache;
     device.kv.offset = 1 << 20;
@@ -112,6 +112,42 @@ TEST_CASE("llm engine: a request that it does not have, or that waits, is handed
   CHECK(answer.id == request_id{2});
   CHECK_FALSE(answer.kv.lease);
   CHECK(e.state().waiting == 0);
+}
+
+TEST_CASE(
+    "llm engine: a request that it only prefills leaves by itself after the first token of each choice") {
+  for (const bool ends : {false, true}) {
+    handover_stage e;
+    auto g = e.request(1);
+    g.prefill_only = true;
+    g.choices = 2;
+    e.ask(g);
+    if (ends) e.deliver(end_choice{request_id{1}, 1}, the_llm_gateway);
+    e.step();
+    CHECK(e.tokens().size() == (ends ? 1 : 2));
+    const auto answer = e.take_answer();
+    CHECK(answer.attempt == 1);
+    REQUIRE(answer.kv.lease);
+    REQUIRE(answer.kv.parts.size() == (ends ? 1 : 2));
+    CHECK(answer.kv.parts[0].positions == 2);
+    CHECK_FALSE(e.device.running);
+    CHECK(e.state().running == 0);
+  }
+}
+
+TEST_CASE("llm engine: a choice that is prefilled leaves when the last other one is given up") {
+  auto o = engine_stage::options();
+  o.prefill_chunk = 3;  // the second choice needs a second step
+  handover_stage e(o);
+  auto g = e.request(1);
+  g.prefill_only = true;
+  g.choices = 2;
+  e.ask(g);
+  e.step();
+  CHECK(e.tokens().size() == 1);
+  CHECK(e.out.take<handed_over>().empty());
+  e.deliver(end_choice{request_id{1}, 1}, the_llm_gateway);
+  CHECK(e.take_answer().kv.parts.size() == 1);
 }
 
 TEST_CASE("llm engine: it pulls what is offered, and continues with the next token") {

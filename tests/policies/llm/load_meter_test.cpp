@@ -13,7 +13,7 @@ struct metered_router : router_stage {
   void route_one(const routed_request& r) {
     const route message{{}, false, {r}};
     meter.on_route(message, router.requests(), now);
-    router.on_route(gateway_address, message);
+    router.on_route(gateway_address, message, now);
   }
   routed_request of_tokens(uint64_t id, uint64_t tokens) {
     auto r = request(id);

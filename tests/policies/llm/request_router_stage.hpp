@@ -60,7 +60,7 @@ struct router_stage {
     r.arrival = now;
     return r;
   }
-  void add(const routed_request& r) { router.on_route(gateway_address, {{}, false, {r}}); }
+  void add(const routed_request& r) { router.on_route(gateway_address, {{}, false, {r}}, now); }
   void add(uint64_t id) { add(request(id)); }
   /// "1>0 2>1 3!late": in the order of the decisions.
   std::string decide() {

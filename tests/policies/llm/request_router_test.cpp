@@ -158,7 +158,7 @@ TEST_CASE("request router: a gateway that comes over waits for engines that were
   s.now += 5s;
   s.add(1);
   CHECK(s.decide() == "1!no_capacity");
-  s.router.on_route(gateway_address, {{}, true, {s.request(2), s.request(3)}});
+  s.router.on_route(gateway_address, {{}, true, {s.request(2), s.request(3)}}, s.now);
   CHECK(s.decide().empty());
   CHECK(s.router.next_due() == s.now + 2s);
   s.now += 1s;
@@ -175,10 +175,10 @@ TEST_CASE("request router: a full update replaces a gateway's requests, and its 
   router_stage s(2);
   auto there = s.request(1);
   there.at = engine_id{0};
-  s.router.on_route(gateway_address, {{}, true, {there}});
+  s.router.on_route(gateway_address, {{}, true, {there}}, s.now);
   CHECK(s.decide().empty());
   CHECK(s.sequences(0) == 1);
-  s.router.on_route(gateway_address, {{}, true, {s.request(2)}});
+  s.router.on_route(gateway_address, {{}, true, {s.request(2)}}, s.now);
   CHECK(s.sequences(0) == 0);
   CHECK(s.decide() == "2>1");
   s.router.lose_gateway(gateway_address.node);

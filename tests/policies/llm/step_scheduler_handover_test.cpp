@@ -17,25 +17,6 @@ scheduler_limits limits_of(bool caches, uint32_t blocks = 16) {
   return l;
 }
 
-struct engine_with_device {
-  explicit engine_with_device(const scheduler_limits& l) : engine(l), device(l) {}
-
-  /// Runs a step; returns its rows.
-  uint32_t step() {
-    const auto& s = engine.plan();
-    if (s.rows() == 0) return 0;
-    const auto rows = s.rows();
-    const auto chosen = device.run(s);
-    device.end_step();
-    engine.done(chosen);
-    return rows;
-  }
-  std::vector<token> tokens(uint64_t id) const { return *engine.tokens(sequence_id{id}); }
-
-  step_scheduler engine;
-  fake_device device;
-};
-
 /// A stopped sequence on its way.
 struct moving {
   step_scheduler::kept_blocks kept;
@@ -45,7 +26,7 @@ struct moving {
 moving leave(engine_with_device& e, const new_sequence& began) {
   moving m{{}, began};
   e.engine.stop(began.id);
-  REQUIRE_FALSE(e.engine.is_in_step(began.id));
+  REQUIRE(e.engine.can_take(began.id));
   m.next.prompt = e.tokens(began.id.value);
   m.next.max_tokens -= static_cast<uint32_t>(m.next.prompt.size() - began.prompt.size());
   m.kept = e.engine.take(began.id);
@@ -105,11 +86,11 @@ TEST_CASE("hand-over: a sequence in a step is stopped when the step is done, and
   a.engine.add(s);
   const auto chosen = a.device.run(a.engine.plan());
   a.engine.stop(s.id);
-  CHECK(a.engine.is_in_step(s.id));
+  CHECK_FALSE(a.engine.can_take(s.id));
   CHECK(a.engine.plan().rows() == 0);
   a.device.end_step();
   a.engine.done(chosen);
-  CHECK_FALSE(a.engine.is_in_step(s.id));
+  CHECK(a.engine.can_take(s.id));
   CHECK(a.tokens(1).size() == 4);
   CHECK(a.engine.users(base_model) == 1);
   auto kept = a.engine.take(s.id);
@@ -197,10 +178,10 @@ TEST_CASE("hand-over: a sequence can be stopped while its keys and values arrive
     b.engine.plan();
     REQUIRE(b.engine.take_arriving().size() == 1);
     b.engine.stop(s.id);
-    CHECK(b.engine.is_in_step(s.id));
+    CHECK_FALSE(b.engine.can_take(s.id));
     if (how == 2) b.engine.fail();
     b.engine.arrived(s.id, how != 1);
-    CHECK_FALSE(b.engine.is_in_step(s.id));
+    CHECK(b.engine.can_take(s.id));
     auto kept = b.engine.take(s.id);
     CHECK(kept.positions == (how == 0 ? 9 : 0));
     b.engine.release(kept.kv);

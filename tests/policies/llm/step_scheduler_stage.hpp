@@ -107,4 +107,23 @@ inline new_sequence sequence_of(uint64_t id, uint32_t length, uint32_t generated
   return s;
 }
 
+struct engine_with_device {
+  explicit engine_with_device(const scheduler_limits& l) : engine(l), device(l) {}
+
+  /// Runs a step; returns its rows.
+  uint32_t step() {
+    const auto& s = engine.plan();
+    if (s.rows() == 0) return 0;
+    const auto rows = s.rows();
+    const auto chosen = device.run(s);
+    device.end_step();
+    engine.done(chosen);
+    return rows;
+  }
+  std::vector<token> tokens(uint64_t id) const { return *engine.tokens(sequence_id{id}); }
+
+  step_scheduler engine;
+  fake_device device;
+};
+
 }  // namespace troupe::llm

@@ -1,0 +1,101 @@
+// A language model whose prefills and decodes are disaggregated, under faults: every stream has the tokens of
+// an undisturbed run, and nothing is computed twice while both engines of a request live.
+#include "tests/sim/llm_cluster.hpp"
+
+using namespace troupe;
+using namespace troupe::sim;
+
+namespace {
+
+/// Of six engines on three nodes, two prefill.
+cluster_spec disaggregated_cluster() {
+  auto c = llm_cluster("least_loaded");
+  auto& m = c.llms[0];
+  m.prefill_instances = 2;
+  m.decode_instances = 4;
+  for (size_t i = 0; i < c.engines.size(); ++i)
+    c.engines[i].phase = i == 0 || i == 2 ? instance_phase::prefill : instance_phase::decode;
+  return c;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "disaggregated: without faults prompts are computed by some engines, and further tokens by others") {
+  auto c = disaggregated_cluster();
+  c.llms[0].kv_bytes = 4000;  // no preemption
+  c.llms[0].consolidate_every = {};
+  uint64_t pulls = 0, decoded = 0;
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    CAPTURE(seed);
+    const auto r = run(c, llm_workload(0), {.seed = seed});
+    check_sequences(r, seed);
+    CHECK(r.llms[0].of(client_outcome::failed) == 0);
+    for (size_t i = 0; i < r.engines.size(); ++i) {
+      const auto& e = r.engines[i];
+      CAPTURE(i);
+      CHECK(e.kv_leases == 0);
+      CHECK(e.kv_pulls_failed == 0);
+      CHECK(e.preemptions == 0);
+      if (c.engines[i].phase == instance_phase::prefill) {
+        CHECK(e.kv_pulls == 0);
+        CHECK(e.generated_tokens < e.computed_tokens);
+      } else {
+        CHECK(e.computed_tokens >= e.generated_tokens);
+        CHECK(e.computed_tokens < 1.03 * e.generated_tokens);  // rows of steps that were begun ahead
+        pulls += e.kv_pulls;
+        decoded += e.generated_tokens;
+      }
+    }
+  }
+  CHECK(pulls > 2000);
+  CHECK(decoded > 50'000);
+}
+
+TEST_CASE("disaggregated: every stream is a correct prefix, whatever hits its hand-over") {
+  const std::vector kinds{fault_kind::delay,   fault_kind::stall,     fault_kind::cut,
+                          fault_kind::crash,   fault_kind::freeze,    fault_kind::restart,
+                          fault_kind::reorder, fault_kind::slow_link, fault_kind::clock_drift};
+  auto c = disaggregated_cluster();
+  c.links.emplace_back().gbit_per_s = 0.004;
+  for (const auto& n : c.nodes) c.links[0].nodes.push_back(n.name);
+  fault_counts hits{};
+  uint64_t pulls = 0, finished = 0, offered = 0;
+  for (uint64_t seed = 1; seed <= 250; ++seed) {
+    auto w = llm_workload(10);
+    w.random_faults.count = 5;
+    w.random_faults.kinds = kinds;
+    const auto r = run(c, w, {.seed = seed});
+    check_sequences(r, seed);
+    finished += r.llms[0].of(client_outcome::finished);
+    offered += r.llms[0].offered;
+    for (const auto& e : r.engines) pulls += e.kv_pulls;
+    for (size_t k = 0; k < fault_kind_count; ++k) hits[k] += r.hits_of_handovers[k];
+  }
+  fmt::print("{} generation requests, {} finished, {} pulls of keys and values; faults hit hand-overs:",
+             offered, finished, pulls);
+  for (const auto k : kinds) fmt::print(" {} {}", to_string(k), hits[static_cast<size_t>(k)]);
+  fmt::print("\n");
+  CHECK(finished > offered / 2);
+  for (const auto k : kinds) CHECK(hits[static_cast<size_t>(k)] >= 10);
+}
+
+TEST_CASE("disaggregated: while all engines of a phase are away, the others serve, and no stream ends") {
+  auto c = disaggregated_cluster();
+  for (size_t i = 0; i < c.engines.size(); ++i)  // one node prefills
+    c.engines[i].phase = c.engines[i].node == node_id{2} ? instance_phase::prefill : instance_phase::decode;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    auto w = llm_workload(0);
+    fault_spec f;
+    f.kind = fault_kind::restart;
+    f.at = 500ms;
+    f.length = 700ms;
+    f.a = f.b = node_id{2};
+    w.faults = {f};
+    const auto r = run(c, w, {.seed = seed});
+    check_sequences(r, seed);
+    CAPTURE(seed);
+    CHECK(r.llms[0].of(client_outcome::failed) == 0);
+    CHECK(r.llms[0].of(client_outcome::finished) > r.llms[0].offered / 2);
+  }
+}
