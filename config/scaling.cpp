@@ -77,6 +77,16 @@ void fix_instances(llm_reading& llms, bool half) {
         static_cast<uint32_t>(std::ranges::count(llms.engines, llm_id{i}, &engine_spec::model));
     m.instances = m.min_instances = m.max_instances = half ? (places + 1) / 2 : places;
     m.loop.mode = autoscale_mode::off;
+    if (!m.disaggregated()) continue;
+    if (m.instances < 2) {
+      m.prefill_instances = m.decode_instances = 0;
+      for (auto& e : llms.engines)
+        if (e.model == llm_id{i}) e.phase = instance_phase::both;
+      continue;
+    }
+    const auto apart = m.prefill_instances + m.decode_instances;  // the numbers keep their proportion
+    m.prefill_instances = std::clamp(m.instances * m.prefill_instances / apart, 1u, m.instances - 1);
+    m.decode_instances = m.instances - m.prefill_instances;
   }
 }
 

@@ -39,6 +39,7 @@ llm_engine::llm_engine(address self, outbox& out, const options& o, llm::engine_
       options_(o),
       device_(device),
       lifecycle_(o.scales),
+      phase_(o.phase),
       facts_(device.expected()),
       adapters_(o.adapter_slots, o.adapters),
       updates_(o.status_interval),
@@ -100,6 +101,12 @@ void llm_engine::on(envelope& e, time_point now) {
                  term_ = s.term;
                  lifecycle_.order(s.to);
                  change_stage();
+               },
+               [&](set_phase& s) {
+                 if (s.engine != options_.engine || s.term < term_) return;
+                 term_ = s.term;
+                 phase_ = s.to;
+                 updates_.on_urgent_change();
                },
                [&](drain&) {
                  draining_ = true;

@@ -35,7 +35,7 @@ class llm_engine final : public actor {
   struct options {
     llm_id model;
     engine_id engine;
-    instance_phase phase = instance_phase::both;  ///< that it tells routers
+    instance_phase phase = instance_phase::both;  ///< at the start
     std::string name;
     std::vector<node_id> gateways;
     std::vector<node_id> routers;
@@ -103,6 +103,7 @@ class llm_engine final : public actor {
   bool draining_ = false;  // with its node
   instance_lifecycle lifecycle_;
   term_id term_;  // of the latest order
+  instance_phase phase_;
   llm::engine_facts facts_;
   llm::engine_event event_;                     // the latest event of the device
   std::optional<llm::generation_batch> batch_;  // once the model is loaded

@@ -19,7 +19,7 @@ engine_status llm_engine::status(time_point now) const {
   s.model = options_.model;
   s.engine = options_.engine;
   s.max_sequences = options_.max_sequences;
-  s.phase = options_.phase;
+  s.phase = phase_;
   s.stage = draining_ ? instance_stage::draining : lifecycle_.stage();
   s.ready = s.stage == instance_stage::serving;
   s.problem = problem_;
@@ -50,7 +50,7 @@ llm_engine_state llm_engine::describe() const {
   llm_engine_state s;
   s.model = options_.name;
   s.state = state();
-  s.phase = to_string(options_.phase);
+  s.phase = to_string(phase_);
   s.problem = problem_;
   s.layers = facts_.layers;
   s.layers_ready = facts_.layers_ready;

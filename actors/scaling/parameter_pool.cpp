@@ -56,7 +56,7 @@ void parameter_pool::on(envelope& e, time_point now) {
                        [&](model_change& m) { names_.learn(m); },
                        [&](want_instance& w) {
                          for (auto& m : models_)
-                           if (m.id == w.model && m.wanted == 0u) m.wanted = 1, changed_ = true;
+                           if (m.id == w.model && m.wanted == 0u) order_first(m);
                        },
                        [&](order_instances& o) { on_planner(o, now); },
                        [&](node_up& n) {
@@ -94,6 +94,7 @@ void parameter_pool::on_status(const engine_status& s, time_point now) {
   e.stage = s.stage;
   e.unusable = !s.problem.empty();
   e.sequences = s.running + s.waiting;
+  e.phase = s.phase;
   const auto& spec = cluster_.engines[s.engine.value];
   if (e.sequences > 0 || e.stage == instance_stage::loading)
     use_.learn(spec.node, weights_of(spec.model), now);
@@ -152,6 +153,21 @@ bool parameter_pool::knows_all() const {
   return true;
 }
 
+/// Requests wait, and it has no instance.
+void parameter_pool::order_first(scaled& model) {
+  const bool apart = cluster_.llms[model.id.value].disaggregated();
+  model.wanted = apart ? 2 : 1;
+  model.prefill = apart ? 1 : 0;
+  changed_ = true;
+}
+
+uint32_t parameter_pool::prefills_of(llm_id model) const {
+  return static_cast<uint32_t>(std::ranges::count_if(engines_, [&](const auto& e) {
+    return cluster_.engines[e.first.value].model == model && e.second.stage == instance_stage::serving &&
+           e.second.phase == instance_phase::prefill;
+  }));
+}
+
 /// A cluster that has just begun has no images: its models get the instances of the file. A new leader of a
 /// running one takes over what there is.
 void parameter_pool::learn_wanted(time_point now) {
@@ -168,6 +184,9 @@ void parameter_pool::learn_wanted(time_point now) {
       return std::ranges::count(s.second.images, weights_of(m.id), &image_state::model) > 0;
     });
     m.wanted = runs > 0 || has_images ? std::max(runs, file.min_instances) : file.instances;
+    if (!file.disaggregated() || m.wanted == 0u) continue;
+    m.wanted = std::max(*m.wanted, 2u);
+    m.prefill = std::clamp(runs >= 2 ? prefills_of(m.id) : file.prefill_instances, 1u, *m.wanted - 1);
   }
 }
 
@@ -177,7 +196,8 @@ scaling_view parameter_pool::reported(time_point now) const {
   v.policy = cluster_.scaling.policy;
   v.keep = cluster_.scaling.keep;
   for (const auto& m : models_)
-    v.models.push_back({weights_of(m.id), cluster_.llms[m.id.value].name, m.wanted.value_or(0), m.bytes});
+    v.models.push_back(
+        {weights_of(m.id), cluster_.llms[m.id.value].name, m.wanted.value_or(0), m.bytes, m.prefill});
   for (const auto& [id, s] : shards_) {
     if (!obeys(id)) continue;
     v.nodes.push_back({id, s.capacity, cluster_.nodes[id.value].max_engines,
@@ -192,7 +212,7 @@ scaling_view parameter_pool::reported(time_point now) const {
     const auto& spec = cluster_.engines[id.value];
     if (v.find(spec.node) == nullptr) continue;
     v.places.push_back({id, weights_of(spec.model), spec.node, e.stage, e.unusable, e.sequences,
-                        e.parked_at != never && now >= e.parked_at + cluster_.scaling.park});
+                        e.parked_at != never && now >= e.parked_at + cluster_.scaling.park, e.phase});
   }
   add_files(v);
   if (v.policy == scaling_policy::serverless) use_.add_to(v, leads_since_, now);
@@ -252,7 +272,7 @@ void parameter_pool::reconcile(time_point now) {
     const auto starting = std::ranges::count_if(
         choice.starting, [&](engine_id e) { return cluster_.engines[e.value].model == m.id; });
     tell_planner(m, {m.id, true, *m.wanted, static_cast<uint32_t>(starting),
-                     std::ranges::count(choice.short_of_places, weights_of(m.id)) > 0});
+                     std::ranges::count(choice.short_of_places, weights_of(m.id)) > 0, m.prefill});
   }
   const auto stages = pending_.send(choice.orders);
   const auto sent = pending_.send(copies);
@@ -265,6 +285,11 @@ void parameter_pool::reconcile(time_point now) {
   send_orders(stages, sent);
   const bool sent_any = !stages.empty() || !sent.places.empty() || !sent.drops.empty();
   if (sent_any || (repeat_at_ == never && is_pending())) repeat_at_ = now + order_again;
+  for (const auto& o : choose_phases(v, choice)) {
+    send(on_node(cluster_.engines[o.engine.value].node, role::llm_engine, o.engine.value),
+         set_phase{term_, o.engine, o.to});
+    again_at_ = now + order_again;
+  }
   for (const auto& [_, e] : engines_)
     if (e.stage == instance_stage::parked && e.parked_at + cluster_.scaling.park > now)
       again_at_ = std::min(again_at_, e.parked_at + cluster_.scaling.park);

@@ -20,6 +20,7 @@
 #include "policies/scaling/image_use.hpp"
 #include "policies/scaling/instance_choice.hpp"
 #include "policies/scaling/pending_orders.hpp"
+#include "policies/scaling/phase_choice.hpp"
 
 namespace troupe {
 
@@ -42,12 +43,14 @@ class parameter_pool final : public actor {
     bool unusable = false;
     uint32_t sequences = 0;
     time_point parked_at = never;
+    instance_phase phase = instance_phase::both;
   };
   struct scaled {
     llm_id id;
     uint64_t bytes = 0;
     std::optional<uint32_t> wanted;            ///< instances; nothing: this leader does not know it yet
     std::optional<instances_known> told = {};  ///< to the planner of the node
+    uint32_t prefill = 0;                      ///< of `wanted`; 0: the model is not disaggregated
   };
   struct next_steps {
     instance_choice instances;
@@ -57,6 +60,8 @@ class parameter_pool final : public actor {
   void on_status(const engine_status& s, time_point now);
   void on_node_down(const node_down& n, time_point now);
   void set_leading(bool leads, time_point now);
+  void order_first(scaled& model);
+  uint32_t prefills_of(llm_id model) const;
   void learn_wanted(time_point now);
   void learn_term(term_id term, time_point now);
   bool obeys(node_id node) const;
@@ -72,8 +77,8 @@ class parameter_pool final : public actor {
   void repeat_orders(time_point now);
   void send_orders(const std::vector<stage_order>& stages, const copy_plan& copies);
   /// If a model had this many instances.
-  next_steps plan(const scaled& model, uint32_t instances, time_point now) const;
-  void order(scaled& model, uint32_t instances);
+  next_steps plan(const scaled& model, uint32_t instances, uint32_t prefill, time_point now) const;
+  void order(scaled& model, uint32_t instances, uint32_t prefill);
   scaling_plan scale(const scale_model& asked, time_point now);
   void on_planner(const order_instances& o, time_point now);
   void tell_planner(scaled& model, instances_known k);

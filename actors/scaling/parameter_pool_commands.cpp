@@ -10,20 +10,22 @@
 
 namespace troupe {
 
-parameter_pool::next_steps parameter_pool::plan(const scaled& model, uint32_t instances,
+parameter_pool::next_steps parameter_pool::plan(const scaled& model, uint32_t instances, uint32_t prefill,
                                                 time_point now) const {
   auto v = pending_orders(pending_).expected(reported(now));
   std::erase_if(v.models, [](const auto& other) { return are_model_files(other.id); });
   for (auto& other : v.models)
-    if (other.id == weights_of(model.id)) other.wanted = instances;
+    if (other.id == weights_of(model.id)) other.wanted = instances, other.prefill = prefill;
   auto choice = choose_instances(v);
   auto copies = plan_copies(v, targets(v, choice), rates_);
   return {std::move(choice), std::move(copies)};
 }
 
-void parameter_pool::order(scaled& model, uint32_t instances) {
-  spdlog::info("event=scale model={} instances={}", cluster_.llms[model.id.value].name, instances);
+void parameter_pool::order(scaled& model, uint32_t instances, uint32_t prefill) {
+  spdlog::info("event=scale model={} instances={} prefill={}", cluster_.llms[model.id.value].name, instances,
+               prefill);
   model.wanted = instances;
+  model.prefill = prefill;
   changed_ = true;
   reconciled_at_ = long_ago;  // now
 }
@@ -41,8 +43,14 @@ scaling_plan parameter_pool::scale(const scale_model& asked, time_point now) {
   if (asked.instances < file->min_instances || asked.instances > file->max_instances)
     refuse(fmt::format("'{}' has {} to {} instances by min_instances and max_instances, not {}", asked.model,
                        file->min_instances, file->max_instances, asked.instances));
+  if (file->disaggregated() ? asked.instances > 0 && (asked.prefill == 0 || asked.prefill >= asked.instances)
+                            : asked.prefill > 0)
+    refuse(file->disaggregated()
+               ? fmt::format("'{}' is disaggregated: of {} instances at least one prefills, and one decodes",
+                             asked.model, asked.instances)
+               : fmt::format("'{}' is not disaggregated: its instances do not prefill only", asked.model));
   if (!m->wanted || is_learning(now)) refuse("the leader does not know all nodes yet; try again in a second");
-  const auto steps = plan(*m, asked.instances, now);
+  const auto steps = plan(*m, asked.instances, asked.prefill, now);
   if (const auto& choice = steps.instances; std::ranges::count(choice.short_of_places, weights_of(id)) > 0) {
     const auto v = pending_orders(pending_).expected(reported(now));
     const auto usable = std::ranges::count_if(v.places, [&](const auto& p) {
@@ -55,7 +63,7 @@ scaling_plan parameter_pool::scale(const scale_model& asked, time_point now) {
                     "load it",
                     usable, engines_of(cluster_, id).size(), asked.model));
   }
-  if (!asked.dry_run) order(*m, asked.instances);
+  if (!asked.dry_run) order(*m, asked.instances, asked.prefill);
   return describe(steps);
 }
 
@@ -68,9 +76,9 @@ void parameter_pool::on_planner(const order_instances& o, time_point now) {
     m->told.reset();  // so that the planner learns that nothing was ordered
     return;
   }
-  const auto steps = plan(*m, o.instances, now);
+  const auto steps = plan(*m, o.instances, o.prefill, now);
   send(on_node(self_.node, role::scale_planner), instances_ordered{o.model, o.instances, describe(steps)});
-  if (!o.dry_run) order(*m, o.instances);
+  if (!o.dry_run) order(*m, o.instances, o.prefill);
 }
 
 scaling_plan parameter_pool::describe(const next_steps& s) const {
@@ -115,7 +123,7 @@ parameter_pool_state parameter_pool::describe() const {
   s.leads = leads_;
   s.copies_placed = placed_, s.copies_dropped = dropped_, s.relinked = relinked_;
   for (const auto& m : models_)
-    if (m.wanted) s.wanted.push_back({cluster_.llms[m.id.value].name, *m.wanted});
+    if (m.wanted) s.wanted.push_back({cluster_.llms[m.id.value].name, *m.wanted, m.prefill});
   for (uint32_t i = 0; i < cluster_.engines.size(); ++i) {
     const auto& e = cluster_.engines[i];
     if (!cluster_.llms[e.model.value].scales) continue;
@@ -123,7 +131,8 @@ parameter_pool_state parameter_pool::describe() const {
     s.instances.push_back({cluster_.llms[e.model.value].name, i, node_name(cluster_, e.node),
                            known == engines_.end()  ? "away"
                            : known->second.unusable ? "unusable"
-                                                    : std::string(to_string(known->second.stage))});
+                                                    : std::string(to_string(known->second.stage)),
+                           known == engines_.end() ? "" : std::string(to_string(known->second.phase))});
   }
   for (const auto& [node, shard] : shards_)
     for (const auto& i : shard.images)

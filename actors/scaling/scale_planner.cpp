@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "actors/common/planted_bug.hpp"
@@ -18,7 +19,10 @@ scale_planner::scaled::scaled(const cluster_spec& cluster, llm_id model)
     : id(model),
       spec(cluster.llms[model.value]),
       monitor(spec),
-      rule({spec.min_instances, spec.max_instances, spec.loop.scale_down}) {}
+      rule({spec.min_instances, spec.max_instances, spec.loop.scale_down}) {
+  if (spec.disaggregated())
+    phases.emplace(scale_rule::parameters{spec.min_instances, spec.max_instances, spec.loop.scale_down});
+}
 
 scale_planner::scale_planner(address self, outbox& out, const cluster_spec& cluster)
     : actor(self, out), cluster_(cluster), decisions_(kept_decisions) {
@@ -71,41 +75,61 @@ void scale_planner::learn(const instances_known& k, time_point now) {
   auto* m = find(k.model);
   if (m == nullptr) return;
   m->monitor.learn_loading(k.starting > 0, now);
-  const bool as_before =
-      m->spec.loop.mode == autoscale_mode::advise && m->instances.known && k.ordered == m->instances.ordered;
+  const bool as_before = m->spec.loop.mode == autoscale_mode::advise && m->instances.known &&
+                         k.ordered == m->instances.ordered && k.prefill == m->instances.prefill;
   m->instances = k;
   if (!k.known)
     m->forget();
   else if (!m->wanted || !as_before)
-    m->wanted = k.ordered;
+    m->wanted = k.ordered, m->prefill = k.prefill;
 }
 
 void scale_planner::decide(scaled& m, time_point now) {
+  if (m.phases) return decide_phases(m, now);
   const auto had = *m.wanted;
   const auto uncounted = planted(bug::uncounted_loading) ? std::min(m.instances.starting, had) : 0;
   const auto d = m.rule.decide(now, m.monitor.loads(now), m.monitor.arriving_per_s(), had - uncounted);
-  m.reason = d.why;
   m.wanted = d.instances + uncounted;
-  if (m.wanted == had) return;
+  note(m, {had, 0}, d.needed, d.why, now);
+}
+
+void scale_planner::decide_phases(scaled& m, time_point now) {
+  const auto loads = m.monitor.loads(now);
+  const auto prefill = std::span(loads).first(1), decode = std::span(loads).subspan(1);
+  const numbers had{*m.wanted, m.prefill};
+  const auto d = m.phases->decide(now, prefill, decode, m.monitor.arriving_per_s(),
+                                  {had.prefill, had.instances - had.prefill});
+  m.wanted = d.wanted.sum();
+  m.prefill = d.wanted.prefill;
+  note(m, had, {d.prefill.min + d.decode.min, d.prefill.max + d.decode.max}, d.why, now);
+}
+
+/// Orders what has changed.
+void scale_planner::note(scaled& m, const numbers& had, const instance_range& needed, scale_reason why,
+                         time_point now) {
+  m.reason = why;
+  if (had == numbers{*m.wanted, m.prefill}) return;
   const bool applied = m.spec.loop.mode == autoscale_mode::apply;
-  ++(*m.wanted > had ? m.more : m.fewer);
-  spdlog::info("event=scaling_decision model={} from={} to={} reason={} applied={}", m.spec.name, had,
-               *m.wanted, to_string(d.why), applied);
+  if (*m.wanted != had.instances) ++(*m.wanted > had.instances ? m.more : m.fewer);
+  spdlog::info("event=scaling_decision model={} from={} to={} prefill={} reason={} applied={}", m.spec.name,
+               had.instances, *m.wanted, m.prefill, to_string(why), applied);
   decisions_.push({now,
                    m.id,
                    {m.spec.name,
                     {},
                     applied,
-                    had,
+                    had.instances,
                     *m.wanted,
-                    std::string(to_string(d.why)),
-                    d.needed.min,
-                    d.needed.max,
+                    std::string(to_string(why)),
+                    needed.min,
+                    needed.max,
                     m.monitor.arriving_per_s(),
                     m.monitor.waiting_tokens(),
                     resources(m, now),
-                    {}}});
-  send(on_node(self_.node, role::parameter_pool), order_instances{m.id, *m.wanted, !applied});
+                    {},
+                    had.prefill,
+                    m.prefill}});
+  send(on_node(self_.node, role::parameter_pool), order_instances{m.id, *m.wanted, !applied, m.prefill});
 }
 
 /// Adds the plan to the decision that it carries out.

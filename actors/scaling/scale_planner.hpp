@@ -14,6 +14,7 @@
 #include "messages/scaling/commands.hpp"
 #include "policies/common/recent_ring.hpp"
 #include "policies/scaling/load_monitor.hpp"
+#include "policies/scaling/phased_rule.hpp"
 #include "policies/scaling/scale_rule.hpp"
 
 namespace troupe {
@@ -38,9 +39,11 @@ class scale_planner final : public actor {
     const llm_spec& spec;
     load_monitor monitor;
     scale_rule rule;
+    std::optional<phased_rule> phases;  ///< of a model that is disaggregated, in place of `rule`
     instances_known instances = {};
     /// As last ordered or, if the loop only advises, as last advised or ordered. Nothing: it is not known.
     std::optional<uint32_t> wanted;
+    uint32_t prefill = 0;                ///< of `wanted`; 0: the model is not disaggregated
     std::optional<scale_reason> reason;  ///< of the latest decision
     bool fresh = false;                  ///< a load has arrived
     uint64_t more = 0, fewer = 0;        ///< decisions
@@ -49,6 +52,7 @@ class scale_planner final : public actor {
     void forget() {
       wanted.reset();
       rule.forget();
+      if (phases) phases->forget();
     }
   };
   struct decided {
@@ -62,6 +66,12 @@ class scale_planner final : public actor {
   scaled* find(llm_id model);
   void learn(const instances_known& k, time_point now);
   void decide(scaled& m, time_point now);
+  void decide_phases(scaled& m, time_point now);
+  struct numbers {
+    uint32_t instances = 0, prefill = 0;
+    bool operator==(const numbers&) const = default;
+  };
+  void note(scaled& m, const numbers& had, const instance_range& needed, scale_reason why, time_point now);
   void complete(const instances_ordered& o);
   std::vector<resource_state> resources(const scaled& m, time_point now) const;
   scale_planner_state describe(time_point now) const;

@@ -27,7 +27,7 @@ scale_planner_state scale_planner::describe(time_point now) const {
     s.models.push_back({m.spec.name, modes[static_cast<size_t>(m.spec.loop.mode)], m.instances.ordered,
                         m.instances.starting, m.wanted.value_or(0), m.instances.wants_more,
                         m.reason ? std::string(to_string(*m.reason)) : "", m.monitor.arriving_per_s(),
-                        m.monitor.waiting_tokens(), resources(m, now)});
+                        m.monitor.waiting_tokens(), resources(m, now), m.prefill});
   return s;
 }
 

@@ -237,7 +237,7 @@ struct llm_spec {
   bool adapter_api = false;           ///< clients may load and unload adapters
   std::string routing = "punica";     ///< routing policy by name (policies/llm/routing_policy.hpp)
   duration consolidate_every{};       ///< interval of consolidation; zero: none
-  uint32_t prefill_instances = 0;     ///< of its engines, the first ones prefill only
+  uint32_t prefill_instances = 0;     ///< at the start, so many instances prefill only
   uint32_t decode_instances = 0;      ///< the others decode only; both 0: all take whole requests
   bool scales = false;                ///< the number of its instances changes with the load
   uint32_t instances = 0;             ///< that serve at the start
@@ -245,6 +245,8 @@ struct llm_spec {
   uint32_t max_instances = 0;         ///< that serve at most
   duration cold_start = 30s;  ///< with no instance, requests wait that long for one, then they are refused
   scaling_loop_spec loop = {};
+
+  bool disaggregated() const { return prefill_instances > 0; }
 };
 
 /// A place of a language model: one of its engines, which serves from the start if the model does not scale.

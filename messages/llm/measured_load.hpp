@@ -16,12 +16,15 @@ struct measured_load {
   uint32_t waiting = 0;            ///< sequences that do not run
   uint32_t running = 0;            ///< sequences
 
-  // Of one engine, in the mean over those that serve. 0: not known, or none serves.
+  // Of one engine, in the mean over those that serve; `steps`: that prefill, if some do nothing else. 0: not
+  // known, or none serves.
   uint32_t max_sequences = 0;
   uint32_t max_kv_tokens = 0;
   step_forecast steps;
+  bool decode_full =
+      false;  ///< prefills are disaggregated, and no engine has room to decode one sequence more
   TROUPE_MESSAGE(measured_load, model, arriving_per_s, waiting_tokens, uncomputed_tokens, kv_tokens, waiting,
-                 running, max_sequences, max_kv_tokens, steps)
+                 running, max_sequences, max_kv_tokens, steps, decode_full)
   bool operator==(const measured_load&) const = default;
 };
 

@@ -67,6 +67,7 @@ struct SequencesPreempted { model @0 :UInt32; engine @1 :UInt32; requests @2 :Li
 struct MeasuredLoad {
   model @0 :UInt32; arrivingPerS @1 :Float64; waitingTokens @2 :UInt64; uncomputedTokens @3 :UInt64; kvTokens @4 :UInt64;
   waiting @5 :UInt32; running @6 :UInt32; maxSequences @7 :UInt32; maxKvTokens @8 :UInt32; steps @9 :StepForecast;
+  decodeFull @10 :Bool;
 }
 struct HandOver { id @0 :UInt64; attempt @1 :UInt32; }
 struct HandedOver { id @0 :UInt64; attempt @1 :UInt32; kv @2 :KvOffer; }

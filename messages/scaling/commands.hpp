@@ -30,12 +30,14 @@ struct instance_state {
   uint32_t engine = 0;
   std::string node;
   std::string stage;  ///< idle, loading, serving, draining, parked, unusable or away
-  TROUPE_MESSAGE(instance_state, model, engine, node, stage)
+  std::string phase;  ///< both, prefill or decode; empty: away
+  TROUPE_MESSAGE(instance_state, model, engine, node, stage, phase)
 };
 struct wanted_instances {
   std::string model;
   uint32_t instances = 0;
-  TROUPE_MESSAGE(wanted_instances, model, instances)
+  uint32_t prefill = 0;  ///< of these; 0: the model is not disaggregated
+  TROUPE_MESSAGE(wanted_instances, model, instances, prefill)
 };
 struct measured_link {
   std::string from, to;
@@ -66,7 +68,8 @@ struct scale_model {
   std::string model;
   uint32_t instances = 0;
   bool dry_run = false;  ///< only answer what would happen
-  TROUPE_MESSAGE(scale_model, model, instances, dry_run)
+  uint32_t prefill = 0;  ///< of these; for a model that is disaggregated
+  TROUPE_MESSAGE(scale_model, model, instances, dry_run, prefill)
 };
 
 // Of a scale planner.
@@ -90,8 +93,9 @@ struct model_scaling {
   double arriving_per_s = 0;    ///< tokens
   uint64_t waiting_tokens = 0;  ///< to be prefilled
   std::vector<resource_state> resources;
+  uint32_t wanted_prefill = 0;  ///< of `wanted`; 0: the model is not disaggregated
   TROUPE_MESSAGE(model_scaling, model, mode, ordered, starting, wanted, wants_more, reason, arriving_per_s,
-                 waiting_tokens, resources)
+                 waiting_tokens, resources, wanted_prefill)
 };
 struct scale_planner_state {
   bool leads = false;                 ///< its node is the leader; else it only listens
@@ -116,8 +120,9 @@ struct scaling_decision {
   uint64_t waiting_tokens = 0;  ///< to be prefilled
   std::vector<resource_state> resources;
   scaling_plan plan;
+  uint32_t from_prefill = 0, to_prefill = 0;  ///< of `from` and `to`; 0: the model is not disaggregated
   TROUPE_MESSAGE(scaling_decision, model, age, applied, from, to, reason, min, max, arriving_per_s,
-                 waiting_tokens, resources, plan)
+                 waiting_tokens, resources, plan, from_prefill, to_prefill)
 };
 struct scaling_story {
   std::vector<scaling_decision> decisions;

@@ -62,7 +62,8 @@ struct instances_known {
   uint32_t ordered = 0;     ///< instances, as last ordered by anyone
   uint32_t starting = 0;    ///< of these: they load, or wait for room or weights
   bool wants_more = false;  ///< there are fewer places for them
-  TROUPE_MESSAGE(instances_known, model, known, ordered, starting, wants_more)
+  uint32_t prefill = 0;     ///< of those ordered; 0: the model is not disaggregated
+  TROUPE_MESSAGE(instances_known, model, known, ordered, starting, wants_more, prefill)
   bool operator==(const instances_known&) const = default;
 };
 
@@ -72,7 +73,8 @@ struct order_instances {
   llm_id model;
   uint32_t instances = 0;
   bool dry_run = false;  ///< only answer what would happen
-  TROUPE_MESSAGE(order_instances, model, instances, dry_run)
+  uint32_t prefill = 0;  ///< of these; 0: the model is not disaggregated
+  TROUPE_MESSAGE(order_instances, model, instances, dry_run, prefill)
 };
 
 /// parameter_pool → scale_planner.

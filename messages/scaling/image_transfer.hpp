@@ -13,6 +13,7 @@
 
 #include "messages/common/ids.hpp"
 #include "messages/common/message.hpp"
+#include "messages/llm/instance_phase.hpp"
 #include "messages/llm/instance_stage.hpp"
 
 namespace troupe {
@@ -82,6 +83,16 @@ struct set_stage {
   instance_stage to = instance_stage::serving;
   TROUPE_MESSAGE(set_stage, term, engine, to)
   bool operator==(const set_stage&) const = default;
+};
+
+/// parameter_pool → llm_engine: take this part in requests from now on. Those that it has go on as they
+/// began.
+struct set_phase {
+  term_id term;
+  engine_id engine;
+  instance_phase to = instance_phase::both;
+  TROUPE_MESSAGE(set_phase, term, engine, to)
+  bool operator==(const set_phase&) const = default;
 };
 
 /// chain_link → parameter_shard of the node that it pulls from: announce the chunks from `first` on, those

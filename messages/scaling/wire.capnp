@@ -1,6 +1,7 @@
 # Wire form of messages/scaling (rules: messages/wire/wire.hpp).
 @0xd0a7c35be1f24896;
 using Cxx = import "/capnp/c++.capnp";
+using import "../llm/wire.capnp".InstancePhase;
 using import "../llm/wire.capnp".InstanceStage;
 $Cxx.namespace("troupe::schema");
 
@@ -16,6 +17,7 @@ struct ShardInventory {
 struct PlaceCopy { term @0 :UInt64; model @1 :UInt32; from @2 :UInt32; bytes @3 :UInt64; }
 struct DropCopy { term @0 :UInt64; model @1 :UInt32; }
 struct SetStage { term @0 :UInt64; engine @1 :UInt32; to @2 :InstanceStage; }
+struct SetPhase { term @0 :UInt64; engine @1 :UInt32; to @2 :InstancePhase; }
 struct FollowChunks { model @0 :UInt32; follow @1 :UInt64; first @2 :UInt32; }
 struct UnfollowChunks { model @0 :UInt32; follow @1 :UInt64; }
 struct ChunksReady {

@@ -10,6 +10,7 @@
   MESSAGE(44, follow_chunks, FollowChunks)     \
   MESSAGE(45, chunks_ready, ChunksReady)       \
   MESSAGE(46, want_instance, WantInstance)     \
-  MESSAGE(47, unfollow_chunks, UnfollowChunks)
+  MESSAGE(47, unfollow_chunks, UnfollowChunks) \
+  MESSAGE(55, set_phase, SetPhase)
 
 #define TROUPE_SCALING_PARTS(PART) PART(image_state, ImageState) PART(peer_rate, PeerRate)

@@ -30,6 +30,12 @@ measured_load load_meter::measure(const request_router& router, time_point now) 
   uint64_t sequences = 0, capacity = 0;
   uint32_t serving = 0, measured = 0;
   step_forecast sum;
+  const bool apart = std::ranges::any_of(router.engines(), [](const auto& e) {
+    return e.second.up && e.second.said.ready && e.second.prefills();
+  });
+  out.decode_full = apart && std::ranges::none_of(router.engines(), [](const auto& e) {
+                      return e.second.open() && !e.second.prefills() && !e.second.full();
+                    });
   for (const auto& [_, e] : router.engines()) {
     if (!e.up) continue;
     const auto& s = e.said;
@@ -41,7 +47,7 @@ measured_load load_meter::measure(const request_router& router, time_point now) 
     ++serving;
     sequences += s.max_sequences;
     capacity += s.kv_tokens;
-    if (s.steps == step_forecast{}) continue;
+    if (s.steps == step_forecast{} || (apart && !e.prefills())) continue;
     ++measured;
     sum = {sum.fixed + s.steps.fixed, sum.decode + s.steps.decode, sum.prefill + s.steps.prefill};
   }

@@ -142,6 +142,7 @@ class request_router {
   bool may_start(const request& r, time_point now) const;
   void move_preempted(time_point now);
   void empty_closed(time_point now);
+  void leave(engine_id id, time_point now);
   void redirect(request& r, time_point now);
   void redirect_orphans(time_point now);
   void refuse(request_id id, drop_reason why);

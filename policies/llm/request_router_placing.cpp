@@ -187,14 +187,19 @@ void request_router::move_preempted(time_point now) {
 
 void request_router::empty_closed(time_point now) {
   for (auto& [id, e] : engines_) {
-    if (!e.up || e.open()) continue;
-    for (const auto leaving : std::vector(e.requests.begin(), e.requests.end())) {
-      auto& r = requests_.at(leaving);
-      if (const auto to = choose(r.asked, now, id); to.to != no_engine)
-        move(r, to, route_reason::drained, now);
-    }
+    if (!e.up || (e.open() && !e.prefills())) continue;
+    if (!e.open()) leave(id, now);
     for (const auto coming : std::vector(e.expected.begin(), e.expected.end()))
       redirect(requests_.at(coming), now);
+  }
+}
+
+/// The requests of an engine go to others as they have room.
+void request_router::leave(engine_id id, time_point now) {
+  const auto here = engines_.at(id).requests;
+  for (const auto leaving : here) {
+    auto& r = requests_.at(leaving);
+    if (const auto to = choose(r.asked, now, id); to.to != no_engine) move(r, to, route_reason::drained, now);
   }
 }
 

@@ -63,10 +63,12 @@ class chooser {
   }
 
   void stop_surplus(const scaling_view::model& m) {
-    const auto rank = [](const place& p) {  // the largest stops
-      return std::tuple(p.stage == loading, -static_cast<int64_t>(p.sequences), p.engine);
-    };
     for (auto surplus = instances(m.id); surplus > m.wanted; --surplus) {
+      const auto too_many = phase_of_too_many(m);
+      const auto rank = [&](const place& p) {  // the largest stops
+        return std::tuple(p.stage == loading, p.phase == too_many, -static_cast<int64_t>(p.sequences),
+                          p.engine);
+      };
       const place* last = nullptr;
       for (const auto& p : view_.places)
         if (p.model == m.id && shall_serve(p) && view_.counts(p) &&
@@ -77,6 +79,15 @@ class chooser {
       else
         to_[last->engine] = parked;
     }
+  }
+
+  /// `both`: the model is not disaggregated.
+  instance_phase phase_of_too_many(const scaling_view::model& m) const {
+    if (m.prefill == 0) return instance_phase::both;
+    const auto prefill = std::ranges::count_if(view_.places, [&](const place& p) {
+      return p.model == m.id && shall_serve(p) && view_.counts(p) && p.phase == instance_phase::prefill;
+    });
+    return prefill > m.prefill ? instance_phase::prefill : instance_phase::decode;
   }
 
   void start_missing(const scaling_view::model& m) {

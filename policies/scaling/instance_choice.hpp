@@ -24,8 +24,9 @@ struct instance_choice {
 /// - An instance starts where that is cheapest: a draining engine serves again, then a parked one, then an
 ///   idle one on a node that has the images, gets them, is in a scale-up domain with one that has them, or is
 ///   in none. Among these, nodes from which nothing has to go come first, then those with the fewest engines.
-/// - It stops where that is cheapest: an engine that still loads (the last one first), then the one with the
-///   fewest sequences.
+/// - It stops where that is cheapest: an engine that still loads (the last one first), then one of the phase
+/// that has
+///   too many, then the one with the fewest sequences.
 /// - Engines that are parked for too long become idle. Those that load where they cannot serve do too.
 /// - Engines stay within `max_engines` and the capacity of their node. Parked engines make room, and images
 ///   of which enough other complete copies exist. An idle engine gets its order when it has that room, and

@@ -36,10 +36,14 @@ std::array<resource_load, instance_resource_count> load_monitor::loads(time_poin
   const auto number = [](auto n) { return static_cast<double>(n); };
   const scale_bounds prefill{loop_.prefill_low, loop_.prefill_high};
   const scale_bounds decode{loop_.decode_low, loop_.decode_high};
-  return {{{load_.arriving_per_s + number(waiting_tokens()) / backlog,
-            prefill_rate(load_.steps, chunk_, max_sequences_), prefill},
-           {number(load_.kv_tokens + load_.waiting_tokens), number(load_.max_kv_tokens), decode},
-           {number(load_.running + load_.waiting), number(load_.max_sequences), decode}}};
+  const bool waits_to_decode = !apart_ || load_.decode_full;
+  const auto kv = load_.kv_tokens + (waits_to_decode ? load_.waiting_tokens : 0);
+  const auto sequences = load_.running + (waits_to_decode ? load_.waiting : 0);
+  const auto to_prefill = load_.uncomputed_tokens + (load_.decode_full ? 0 : load_.waiting_tokens);
+  return {{{load_.arriving_per_s + number(to_prefill) / backlog,
+            prefill_rate(load_.steps, chunk_, apart_ ? 0 : max_sequences_), prefill},
+           {number(kv), number(load_.max_kv_tokens), decode},
+           {number(sequences), number(load_.max_sequences), decode}}};
 }
 
 }  // namespace troupe

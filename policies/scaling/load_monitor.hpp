@@ -12,7 +12,7 @@ namespace troupe {
 
 /// The resources of an instance that requests use up.
 enum class instance_resource : uint16_t {
-  prefill,   ///< tokens of prompts a second, while all of its places decode
+  prefill,   ///< tokens of prompts a second, while all of its places decode, if it decodes
   kv,        ///< tokens in the KV cache
   sequences  ///< places of sequences that run
 };
@@ -27,11 +27,17 @@ double prefill_rate(const step_forecast& steps, uint32_t chunk, uint32_t decodes
 ///   instances load or took to load, if that is longer. So requests that wait because instances load ask for
 ///   few more.
 /// - KV and sequences: what is there and what waits.
+/// - Of a model that is disaggregated, requests that wait for an instance count for what decodes if none has
+/// room
+///   to decode, and otherwise for what prefills.
 /// - What one instance has is remembered while none serves.
 class load_monitor {
  public:
   explicit load_monitor(const llm_spec& model)
-      : loop_(model.loop), chunk_(model.prefill_chunk), max_sequences_(model.max_sequences) {}
+      : loop_(model.loop),
+        chunk_(model.prefill_chunk),
+        max_sequences_(model.max_sequences),
+        apart_(model.disaggregated()) {}
 
   void learn(const measured_load& load);
   /// Whether any instance loads, now.
@@ -45,6 +51,7 @@ class load_monitor {
  private:
   const scaling_loop_spec loop_;
   const uint32_t chunk_, max_sequences_;
+  const bool apart_;    ///< it is disaggregated
   measured_load load_;  ///< with the latest known capacity of an instance
   std::optional<time_point> loading_since_;
   duration loading_time_{};  ///< of the latest instances

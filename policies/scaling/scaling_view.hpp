@@ -11,6 +11,7 @@
 #include "messages/cluster/scaling_policy.hpp"
 #include "messages/common/ids.hpp"
 #include "messages/common/time.hpp"
+#include "messages/llm/instance_phase.hpp"
 #include "messages/llm/instance_stage.hpp"
 #include "messages/scaling/image_transfer.hpp"
 #include "policies/scaling/multicast_problem.hpp"
@@ -21,8 +22,9 @@ struct scaling_view {
   struct model {
     weights_id id;
     std::string name;
-    uint32_t wanted = 0;  ///< instances
-    uint64_t bytes = 0;   ///< of its images; 0: engines load by themselves, and no images are kept
+    uint32_t wanted = 0;   ///< instances
+    uint64_t bytes = 0;    ///< of its images; 0: engines load by themselves, and no images are kept
+    uint32_t prefill = 0;  ///< of `wanted`; 0: the model is not disaggregated
   };
   /// A place whose node is up, and whose engine has reported.
   struct place {
@@ -33,6 +35,7 @@ struct scaling_view {
     bool unusable = false;      ///< its model cannot be loaded there
     uint32_t sequences = 0;     ///< running and waiting
     bool park_is_over = false;  ///< parked for so long that its weights are to go
+    instance_phase phase = instance_phase::both;
   };
   /// A node that is up, and whose shard has reported.
   struct node {

@@ -60,7 +60,28 @@ TEST_CASE("phases: numbers that do not fit are refused with the fix") {
   CHECK(wrong_phases("disaggregated = 4").find("llm.disaggregated: must be a table") == 0);
   CHECK(wrong_phases("disaggregated = { prefill = 1, decode = 3, both = 1 }") ==
         "llm.disaggregated: unknown key 'both'; known: prefill, decode");
-  CHECK(wrong_phases("max_instances = 4\ndisaggregated = { prefill = 1, decode = 3 }") ==
-        "llm.disaggregated: is for a model that does not scale; remove this key, or the numbers of its "
-        "instances");
+}
+
+TEST_CASE("phases: of a model that scales they are those at the start") {
+  const auto c =
+      with_phases("max_instances = 4\nmin_instances = 2\ndisaggregated = { prefill = 1, decode = 2 }");
+  REQUIRE_MESSAGE(c.ok(), listed(c.problems));
+  const auto& m = c.spec.llms.at(0);
+  CHECK(m.scales);
+  CHECK(m.instances == 3);
+  CHECK(m.prefill_instances == 1);
+  for (const auto& e : c.spec.engines) CHECK(e.phase == instance_phase::prefill);
+  CHECK(wrong_phases("max_instances = 3\ndisaggregated = { prefill = 2, decode = 2 }") ==
+        "llm.disaggregated: prefill + decode must be at most 3, the most instances of the model, not 2 + 2; "
+        "lower "
+        "them, or add places or raise max_instances");
+  CHECK(wrong_phases("min_instances = 3\ndisaggregated = { prefill = 1, decode = 1 }") ==
+        "llm.disaggregated: prefill + decode must be at least min_instances = 3, not 1 + 1");
+  CHECK(wrong_phases("instances = 3\ndisaggregated = { prefill = 1, decode = 1 }") ==
+        "llm.instances: must be 1 + 1 of disaggregated, not 3; remove this key");
+  const auto half = with_phases(
+      "max_instances = 4\ndisaggregated = { prefill = 1, decode = 1 }\n[scaling]\npolicy = \"static_full\"");
+  REQUIRE_MESSAGE(half.ok(), listed(half.problems));
+  CHECK(half.spec.llms.at(0).prefill_instances == 2);
+  CHECK(half.spec.llms.at(0).decode_instances == 2);
 }

@@ -9,6 +9,7 @@ import cluster
 from cluster import Cluster, ClusterTest
 from fixtures import FIXTURES
 from processes import PATIENCE, eventually, run
+from scaling_cluster import parameters, scaling
 from streams import Streams
 
 TASKS = FIXTURES.parent / "llama-tasks"
@@ -113,6 +114,28 @@ class Disaggregated(ClusterTest):
                     self.assertEqual(run("drain", c.file, "--engine", engine, "--open")[0], 0)
             self.assertEqual(streams.wrong, [])
             self.assert_clean(c)
+
+    def test_instances_change_their_phase_while_streams_go_on(self):
+        """The weights of new instances come over the network; a changed phase moves none."""
+        with scaling("disaggregated = { prefill = 1, decode = 1 }\nmax_instances = 3") as c:
+            c.start()
+            with Streams(c) as streams:
+                before = (1, 1)
+                for prefill, decode in ((2, 1), (1, 2), (1, 1), (1, 2)):
+                    streams.more()
+                    code, out, err = run("scale", c.file, "tasks", "--prefill", prefill, "--decode", decode, "--json")
+                    self.assertEqual(code, 0, out + err)
+                    said = json.loads(out)
+                    self.assertEqual((said["prefill"], said["decode"]), (prefill, decode))
+                    if sum(before) == prefill + decode:
+                        self.assertEqual((said["pulled_bytes"], said["chains"]), (0, []))
+                    before = (prefill, decode)
+                    phases = sorted(i["phase"] for i in parameters(c)["instances"] if i["stage"] == "serving")
+                    self.assertEqual(phases, ["decode"] * decode + ["prefill"] * prefill)
+                    streams.more()
+            self.assertEqual(streams.wrong, [])
+            for numbers in (("--instances", 2), ("--prefill", 2, "--decode", 0), ("--prefill", 2)):
+                self.assertEqual(run("scale", c.file, "tasks", *numbers)[0], 2)
 
 
 if __name__ == "__main__":

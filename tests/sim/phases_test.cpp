@@ -1,6 +1,8 @@
 // A language model whose prefills and decodes are disaggregated, under faults: every stream has the tokens of
 // an undisturbed run, and nothing is computed twice while both engines of a request live.
-#include "tests/sim/llm_cluster.hpp"
+#include <algorithm>
+
+#include "tests/sim/scaling_cluster.hpp"
 
 using namespace troupe;
 using namespace troupe::sim;
@@ -98,4 +100,47 @@ TEST_CASE("disaggregated: while all engines of a phase are away, the others serv
     CHECK(r.llms[0].of(client_outcome::failed) == 0);
     CHECK(r.llms[0].of(client_outcome::finished) > r.llms[0].offered / 2);
   }
+}
+
+TEST_CASE("disaggregated: instances change their phase under load and faults, and no stream notices") {
+  uint64_t orders = 0, mutations = 0;
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    const auto c = with_phases(scaling_cluster(1 + seed % 2));
+    auto w = scaling_workload(c, 50);
+    w.random_faults.count = 3;
+    w.random_faults.kinds = transfer_faults;
+    const auto r = run(c, w, {.seed = seed});
+    check_sequences(r, seed);
+    orders += r.llm_changes.scales;
+    for (const auto& e : r.engines) mutations += e.phase == "decode";
+  }
+  CHECK(orders > 500);
+  CHECK(mutations > 100);
+}
+
+TEST_CASE("disaggregated: a burst gets instances of both phases, which go when it is over") {
+  uint64_t finished = 0, offered = 0;
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    CAPTURE(seed);
+    auto c = with_loops(with_phases(scaling_cluster(1 + seed % 2)));
+    c.llms[0].kv_bytes = 4000;
+    auto w = burst_workload(40);
+    for (auto& asked : w.llm_trace) asked.prompt_tokens = 60, asked.output_tokens = 20;
+    const auto r = run(c, w, {.seed = seed});
+    check_sequences(r, seed);
+    uint32_t most_prefill = 0, most_decode = 0;
+    for (const auto& d : r.scaling_decisions) {
+      most_prefill = std::max(most_prefill, d.to_prefill);
+      most_decode = std::max(most_decode, d.to - d.to_prefill);
+    }
+    CHECK(most_prefill >= 2);
+    CHECK(most_decode >= 2);
+    REQUIRE(r.pool.wanted.size() == 1);
+    CHECK(r.pool.wanted[0].instances == 2);
+    CHECK(r.pool.wanted[0].prefill == 1);
+    CHECK(r.llms[0].of(client_outcome::failed) == 0);
+    finished += r.llms[0].of(client_outcome::finished);
+    offered += r.llms[0].offered;
+  }
+  CHECK(finished == offered);
 }

@@ -26,6 +26,17 @@ inline cluster_spec scaling_cluster(uint32_t copies = 1) {
   return c;
 }
 
+/// The same cluster, whose models have instances that prefill only, and others that decode.
+inline cluster_spec with_phases(cluster_spec c) {
+  for (auto& m : c.llms) {
+    m.prefill_instances = m.decode_instances = 1;
+    m.instances = 2;
+    m.min_instances = std::min(m.min_instances, 2u);
+  }
+  for (auto& e : c.engines) e.phase = instance_phase::prefill;
+  return c;
+}
+
 /// The same cluster, whose models get the number of instances that their load needs.
 inline cluster_spec with_loops(cluster_spec c) {
   for (auto& m : c.llms) {

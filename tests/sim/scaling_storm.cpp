@@ -14,12 +14,13 @@ using namespace troupe::sim;
 
 namespace {
 
-/// One or two models, one or two copies, with or without scaling loops and a standby.
+/// One or two models, one or two copies, with or without scaling loops, phases and a standby.
 cluster_spec storm_cluster(uint64_t seed) {
   const auto copies = static_cast<uint32_t>(1 + seed / 2 % 2);
   auto c = seed % 2 == 0 ? scaling_cluster(copies) : two_scaling_models(copies);
   c.links[0].gbit_per_s = 0.02;
   if (seed % 3 == 0) c = with_loops(std::move(c));
+  if (seed % 5 == 1) c = with_phases(std::move(c));
   return seed / 4 % 2 == 0 ? c : with_standby(std::move(c));
 }
 

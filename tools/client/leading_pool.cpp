@@ -49,7 +49,8 @@ nlohmann::json instances_of(const parameter_pool_state& s, const std::string& mo
                      {"model", i.model},
                      {"engine", i.engine},
                      {"node", i.node},
-                     {"stage", i.stage}});
+                     {"stage", i.stage},
+                     {"phase", i.phase}});
   return out;
 }
 

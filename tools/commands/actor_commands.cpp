@@ -172,6 +172,7 @@ void add_scale(CLI::App& app, cli_job& chosen) {
   struct arguments {
     std::string file;
     scale_options how;
+    std::optional<uint32_t> decode;
   };
   auto a = std::make_shared<arguments>();
   auto* sub =
@@ -181,9 +182,15 @@ void add_scale(CLI::App& app, cli_job& chosen) {
                      "troupe scale examples/scaling/cluster.toml tasks --instances 3");
   sub->add_option("file", a->file, "Cluster file")->required();
   sub->add_option("model", a->how.model, "Name of an [[llm]] that scales")->required();
-  sub->add_option("--instances", a->how.instances, "Number of instances")
-      ->required()
-      ->check(whole_in(0, UINT32_MAX));
+  auto* number = sub->add_option_group("number");
+  auto* all = number->add_option("--instances", a->how.instances, "Number of instances");
+  auto* prefill = number->add_option("--prefill", a->how.prefill,
+                                     "Number of instances that prefill, of a model that is disaggregated");
+  auto* decode = number->add_option("--decode", a->decode, "Number of those that decode");
+  for (auto* o : {all, prefill, decode}) o->check(whole_in(0, 1 << 20));
+  prefill->needs(decode)->excludes(all);
+  decode->needs(prefill)->excludes(all);
+  number->require_option(1, 2);
   sub->add_flag("--dry-run", a->how.dry_run,
                 "Only print the chains, and when each instance would have its weights");
   sub->add_option("--wait", a->how.wait_s, "Seconds to wait until all instances serve; 0: none")
@@ -192,6 +199,7 @@ void add_scale(CLI::App& app, cli_job& chosen) {
   sub->add_flag("--json", a->how.json, "Print one JSON document");
   sub->callback([a, &chosen] {
     chosen = [a] {
+      if (a->decode) a->how.instances = a->how.prefill + *a->decode;
       return with_cluster(a->file, [&](const cluster_spec& c) { return scale_instances(c, a->how); });
     };
   });

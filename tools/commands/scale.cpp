@@ -63,6 +63,7 @@ nlohmann::json chains_of(const scaling_plan& plan, const parameter_pool_state& s
 
 struct progress {
   uint32_t serving = 0, others = 0;  ///< others: loading or draining
+  uint32_t prefill = 0;              ///< of those that serve
   bool copying = false;              ///< inventories do not show all weights of instances yet
 };
 progress progress_of(const parameter_pool_state& s, const std::string& model) {
@@ -70,6 +71,7 @@ progress progress_of(const parameter_pool_state& s, const std::string& model) {
   for (const auto& i : s.instances)
     if (i.model == model) {
       p.serving += i.stage == "serving";
+      p.prefill += i.stage == "serving" && i.phase == "prefill";
       p.others += i.stage == "loading" || i.stage == "draining";
     }
   for (const auto& c : s.copies) p.copying = p.copying || (c.model == model && !c.from.empty());
@@ -79,7 +81,17 @@ progress progress_of(const parameter_pool_state& s, const std::string& model) {
 /// The scaling loop has not ordered another number since.
 bool still_wanted(const parameter_pool_state& s, const scale_options& options) {
   const auto known = std::ranges::find(s.wanted, options.model, &wanted_instances::model);
-  return known == s.wanted.end() || known->instances == options.instances;
+  return known == s.wanted.end() ||
+         (known->instances == options.instances && known->prefill == options.prefill);
+}
+
+std::optional<std::string> wrong_phases(const llm_spec& m, const scale_options& o) {
+  if (!m.disaggregated() && o.prefill > 0)
+    return fmt::format("'{}' is not disaggregated; give --instances in place of --prefill and --decode",
+                       m.name);
+  if (m.disaggregated() && o.instances > 0 && (o.prefill == 0 || o.prefill >= o.instances))
+    return fmt::format("'{}' is disaggregated; give --prefill and --decode, at least one each", m.name);
+  return {};
 }
 
 void print_scaling(const nlohmann::json& doc) {
@@ -113,16 +125,20 @@ int scale_instances(const cluster_spec& cluster, const scale_options& options) {
                 fmt::format("'{}' has {} to {} instances by min_instances and max_instances, not {}; change "
                             "these keys of its [[llm]]",
                             options.model, file->min_instances, file->max_instances, options.instances));
+  if (auto wrong = wrong_phases(*file, options)) return fail(options.json, exit_bad_input, *wrong);
   const machine_clock time;
   console_client consoles(cluster);
   leading_pool pool(cluster, consoles);
   const auto before = pool.state();
   if (!before) return fail(options.json, exit_failed, "no leader answers; start the cluster with troupe up");
   const auto began = time.now();
-  const auto said = pool.order(scale_model{options.model, options.instances, options.dry_run});
+  const auto said =
+      pool.order(scale_model{options.model, options.instances, options.dry_run, options.prefill});
   if (!said.ok) return fail(options.json, exit_failed, said.body);
   const auto plan = from_json<scaling_plan>(nlohmann::json::parse(said.body));
   nlohmann::json doc{{"ok", true}, {"model", options.model}, {"instances", options.instances}};
+  if (options.prefill > 0)
+    doc["prefill"] = options.prefill, doc["decode"] = options.instances - options.prefill;
   doc["chains"] = chains_of(plan, *before, options.model);
   doc["reads"] = plan.reads;
   doc["predicted_s"] = nlohmann::json::object();
@@ -139,7 +155,8 @@ int scale_instances(const cluster_spec& cluster, const scale_options& options) {
     if (now && file->loop.mode == autoscale_mode::apply && !still_wanted(*now, options)) break;
     if (now) {
       const auto p = progress_of(*now, options.model);
-      reached = p.serving == options.instances && p.others == 0 && !p.copying;
+      reached = p.serving == options.instances && p.others == 0 && !p.copying &&
+                (options.prefill == 0 || p.prefill == options.prefill);
       doc["took_s"] = to_seconds(time.now() - began);
       doc["pulled_bytes"] = pulled_bytes(*before, *now, options.model);
     }
@@ -193,9 +210,10 @@ int list_parameters(const cluster_spec& cluster, const std::string& model, bool 
     fmt::print("{}\n", json_text(doc));
     return exit_done;
   }
-  fmt::print("{:<28} {:<10}\n", "instance", "stage");
+  fmt::print("{:<28} {:<10} {}\n", "instance", "stage", "phase");
   for (const auto& i : doc["instances"])
-    fmt::print("{:<28} {:<10}\n", i["name"].get<std::string>(), i["stage"].get<std::string>());
+    fmt::print("{:<28} {:<10} {}\n", i["name"].get<std::string>(), i["stage"].get<std::string>(),
+               i["phase"].get<std::string>());
   fmt::print("\n{:<16} {:<12} {:>14} {:>12} {:<12} {}\n", "weights of", "node", "chunks", "bytes", "from",
              "problem");
   for (const auto& c : state->copies)

@@ -11,6 +11,7 @@ namespace troupe {
 struct scale_options {
   std::string model;
   uint32_t instances = 0;
+  uint32_t prefill = 0;  ///< of these, of a model that is disaggregated
   bool dry_run = false;  ///< only say what would happen
   double wait_s = 600;   ///< until all instances serve; 0: return at once
   bool json = false;

@@ -29,11 +29,17 @@ nlohmann::json decision_document(const scaling_decision& d) {
   return doc;
 }
 
+/// "3", or "1 + 2" if one prefills and two decode.
+std::string number_of(uint32_t instances, uint32_t prefill) {
+  return prefill > 0 ? fmt::format("{} + {}", prefill, instances - prefill) : std::to_string(instances);
+}
+
 }  // namespace
 
 std::string decision_text(const scaling_decision& d) {
   auto out = fmt::format("{:.1f} s ago  {}  {} -> {}  {}: the load needs {} to {}{}\n", to_seconds(d.age),
-                         d.model, d.from, d.to, d.reason, d.min, d.max, d.applied ? "" : "; advice only");
+                         d.model, number_of(d.from, d.from_prefill), number_of(d.to, d.to_prefill), d.reason,
+                         d.min, d.max, d.applied ? "" : "; advice only");
   out += fmt::format("  {:.0f} tokens/s arrive, {} tokens wait\n", d.arriving_per_s, d.waiting_tokens);
   for (const auto& r : d.resources)
     out += r.of_instance > 0

@@ -75,11 +75,13 @@ void llm_operator::scale_some(llm_id model) {
   const auto& m = env_.cluster.llms[model.value];
   const auto n =
       m.min_instances + static_cast<uint32_t>(random_.below(m.max_instances - m.min_instances + 1));
-  counts_.scales += scale(model, n).ok;
+  const auto prefill = m.disaggregated() && n > 1 ? 1 + static_cast<uint32_t>(random_.below(n - 1)) : 0;
+  counts_.scales += scale(model, n, prefill).ok;
 }
 
-command_reply llm_operator::scale(llm_id model, uint32_t instances) {
-  const auto order = json_text(to_json(scale_model{env_.cluster.llms[model.value].name, instances, false}));
+command_reply llm_operator::scale(llm_id model, uint32_t instances, uint32_t prefill) {
+  const auto order =
+      json_text(to_json(scale_model{env_.cluster.llms[model.value].name, instances, false, prefill}));
   command_reply out;
   for (const auto node : leader_candidates(env_.cluster)) {
     auto reply = env_.ask({node, {}, role::parameter_pool, 0}, "scale_model", order);

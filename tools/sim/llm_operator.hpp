@@ -52,7 +52,7 @@ class llm_operator {
   void drain_some();
   void scale_some(llm_id model);
   /// The answer of the leader; not `ok` and empty without one.
-  command_reply scale(llm_id model, uint32_t instances);
+  command_reply scale(llm_id model, uint32_t instances, uint32_t prefill = 0);
   void change_some_adapter(llm_id model);
   address router(llm_id model) const;
 

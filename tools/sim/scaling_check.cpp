@@ -16,10 +16,37 @@ bool exceeds(const scaling_decision& d, uint32_t instances, double resource_stat
   });
 }
 
+/// The same of the resources of one phase.
+bool exceeds(const scaling_decision& d, bool prefill, uint32_t instances, double resource_state::*bound) {
+  auto of_phase = d;
+  std::erase_if(of_phase.resources, [&](const auto& r) { return (r.resource == "prefill") != prefill; });
+  return exceeds(of_phase, instances, bound);
+}
+
+std::string problem_of_phases(const scaling_decision& d, const llm_spec& m) {
+  const auto from = d.from - d.from_prefill, to = d.to - d.to_prefill;  // that decode
+  const auto wrong = [&](std::string_view what) {
+    return fmt::format("model {} from {} + {} to {} + {} instances: {}", d.model, d.from_prefill, from,
+                       d.to_prefill, to, what);
+  };
+  if (d.to < m.min_instances || d.to > m.max_instances) return wrong("beyond the limits of the model");
+  if ((d.to_prefill == 0) != (to == 0)) return wrong("one phase without the other");
+  const bool more_prefill = d.to_prefill > d.from_prefill, more_decode = to > from;
+  if (d.from > 0 && more_prefill && !exceeds(d, true, d.from_prefill, &resource_state::high))
+    return wrong("those that prefill carry the load");
+  if (d.from > 0 && more_decode && !more_prefill && !exceeds(d, false, from, &resource_state::high) &&
+      !exceeds(d, true, d.from_prefill, &resource_state::high))
+    return wrong("those that decode carry the load");
+  if (d.to_prefill + 1 < d.from_prefill && !more_decode) return wrong("more than one fewer prefills");
+  if (to + 1 < from) return wrong("more than one fewer decodes");
+  return {};
+}
+
 std::string problem_alone(const scaling_decision& d, const llm_spec& m) {
   const auto wrong = [&](std::string_view what) {
     return fmt::format("model {} from {} to {} instances: {}", d.model, d.from, d.to, what);
   };
+  if (m.disaggregated()) return problem_of_phases(d, m);
   if (d.to < m.min_instances || d.to > m.max_instances) return wrong("beyond the limits of the model");
   if (d.to > d.from) {
     if (!exceeds(d, d.from, &resource_state::high) && d.from >= m.min_instances)
@@ -42,7 +69,8 @@ std::string problem_with(std::span<const scaling_decision> decisions, const clus
     if (m == cluster.llms.end()) return fmt::format("there is no model {}", d.model);
     if (auto problem = problem_alone(d, *m); !problem.empty()) return problem;
     const auto before = std::ranges::find(decisions.subspan(i + 1), d.model, &scaling_decision::model);
-    if (d.to < d.from && before != decisions.end() && before->age - d.age < m->loop.scale_down)
+    if (d.to < d.from && !m->disaggregated() && before != decisions.end() &&
+        before->age - d.age < m->loop.scale_down)
       return fmt::format("model {} from {} to {} instances: only {:.3f} s after the decision before", d.model,
                          d.from, d.to, to_seconds(before->age - d.age));
   }

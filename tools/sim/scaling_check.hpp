@@ -15,6 +15,9 @@ namespace troupe::sim {
 /// - Fewer: exactly one, and the others stay within the lower bounds; not before `scale_down` has passed
 /// since
 ///   the decision before.
+/// - Of a model that is disaggregated, likewise for each phase. More may decode because more prefill, and
+/// fewer
+///   prefill because more decode.
 /// `decisions` are of one planner, the newest first. Returns what is wrong with the first bad one; empty:
 /// none.
 std::string problem_with(std::span<const scaling_decision> decisions, const cluster_spec& cluster);

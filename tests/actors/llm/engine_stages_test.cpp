@@ -41,6 +41,17 @@ struct scaled_engine : engine_stage {
 
 }  // namespace
 
+TEST_CASE("llm engine: it tells routers the phase that its pool gives it, but not that of a former leader") {
+  scaled_engine e;
+  e.serve();
+  e.deliver(set_phase{{3}, {0}, instance_phase::decode});
+  CHECK(e.told().phase == instance_phase::decode);
+  CHECK(e.state().phase == "decode");
+  e.deliver(set_phase{{2}, {0}, instance_phase::prefill});
+  e.deliver(set_phase{{4}, {1}, instance_phase::prefill});  // another engine's
+  CHECK(e.state().phase == "decode");
+}
+
 TEST_CASE("llm engine: a model that scales is loaded when a pool orders it") {
   scaled_engine e;
   CHECK(e.stage_now() == "idle");

@@ -55,6 +55,7 @@ struct pool_stage : pool_parts, stage<parameter_pool> {
     uint64_t capacity = 1000;
     std::vector<peer_rate> rates = {};
     double disk_gbit_per_s = 0;
+    instance_phase phase = instance_phase::both;
   };
   void lead(uint64_t its_term) {
     deliver(leadership{{its_term}, scheduler_node, {10}});
@@ -84,6 +85,7 @@ struct pool_stage : pool_parts, stage<parameter_pool> {
     s.stage = w.stage;
     s.ready = w.stage == instance_stage::serving;
     s.problem = w.problem;
+    s.phase = w.phase;
     note(s, {node_id{n}, {w.incarnation}, role::llm_engine, n - 1});
     deliver(shard_inventory{{n}, w.capacity, w.images, {term}, w.rates, w.disk_gbit_per_s},
             {node_id{n}, {w.incarnation}, role::parameter_shard, 0});
@@ -123,6 +125,10 @@ struct pool_stage : pool_parts, stage<parameter_pool> {
       const auto places = out.take_addressed<place_copy>();
       const auto drops = out.take_addressed<drop_copy>();
       const auto stages = out.take_addressed<set_stage>();
+      for (const auto& [to, o] : out.take_addressed<set_phase>()) {
+        add(std::to_string(o.engine.value) + ":" + std::string(to_string(o.to)));
+        if (workers.contains(to.node.value)) workers[to.node.value].phase = o.to;
+      }
       for (const auto& [to, o] : places) {
         add(cluster.nodes[to.node.value].name + "<" + cluster.nodes[o.from.value].name);
         if (!workers.contains(to.node.value)) continue;
@@ -145,20 +151,26 @@ struct pool_stage : pool_parts, stage<parameter_pool> {
     }
     return all;
   }
+  /// Of workers that serve.
+  uint32_t in_phase(instance_phase p) const {
+    return static_cast<uint32_t>(std::ranges::count_if(workers, [p](const auto& w) {
+      return w.second.stage == instance_stage::serving && w.second.phase == p;
+    }));
+  }
   uint32_t serving() const {
     return static_cast<uint32_t>(std::ranges::count_if(
         workers, [](const auto& w) { return w.second.stage == instance_stage::serving; }));
   }
 
   parameter_pool_state state() { return run_command<parameter_pool_state>(*this, get_state{}); }
-  scaling_plan scale(uint32_t instances, bool dry_run = false) {
-    const auto p = run_command<scaling_plan>(*this, scale_model{"m", instances, dry_run});
+  scaling_plan scale(uint32_t instances, bool dry_run = false, uint32_t prefill = 0) {
+    const auto p = run_command<scaling_plan>(*this, scale_model{"m", instances, dry_run, prefill});
     actor.on_time(now);
     return p;
   }
-  std::string refusal(const std::string& model, uint32_t instances) {
-    const auto r =
-        actor.on_command({1, "scale_model", to_json(scale_model{model, instances, false}).dump()}, now);
+  std::string refusal(const std::string& model, uint32_t instances, uint32_t prefill = 0) {
+    const auto r = actor.on_command(
+        {1, "scale_model", to_json(scale_model{model, instances, false, prefill}).dump()}, now);
     CHECK_FALSE(r.ok);
     return r.body;
   }

@@ -11,7 +11,7 @@ namespace {
 /// Model 0 does not scale; model 1, "m", has 1 to 4 instances, each of which prefills 1,000 tokens a second.
 struct planner_parts {
   cluster_spec cluster;
-  explicit planner_parts(autoscale_mode mode) {
+  planner_parts(autoscale_mode mode, bool apart) {
     cluster.nodes.resize(3);
     cluster.nodes[0].roles = {node_role::scheduler};
     cluster.nodes[2].roles = {node_role::standby};
@@ -24,12 +24,13 @@ struct planner_parts {
     m.prefill_chunk = 100;
     m.max_sequences = 10;
     m.loop.mode = mode;
+    m.prefill_instances = m.decode_instances = apart ? 1 : 0;
   }
 };
 
 struct planner_stage : planner_parts, stage<scale_planner> {
-  explicit planner_stage(autoscale_mode mode = autoscale_mode::apply)
-      : planner_parts(mode), stage({scheduler_node, {10}, role::scale_planner, 0}, cluster) {
+  explicit planner_stage(autoscale_mode mode = autoscale_mode::apply, bool apart = false)
+      : planner_parts(mode, apart), stage({scheduler_node, {10}, role::scale_planner, 0}, cluster) {
     run_until(at(1000));
     deliver(node_up{scheduler_node, {10}});
   }
@@ -83,6 +84,20 @@ TEST_CASE("scale planner: it orders instances for the load, from the pool of its
   CHECK(s.load(1500).empty());
   CHECK(s.run(5s, 1500).empty());
   CHECK(s.run(10s, 100) == "2 1");
+}
+
+TEST_CASE("scale planner: of a model that is disaggregated it orders both phases") {
+  planner_stage s(autoscale_mode::apply, true);
+  s.deliver(instances_known{{1}, true, 2, 0, false, 1}, {scheduler_node, {10}, role::parameter_pool, 0});
+  const auto orders = s.load(1500);  // 111 tokens in 90 ms: 1.9 to 2.7 instances
+  REQUIRE(orders.size() == 1);
+  CHECK(orders[0].instances == 4);
+  CHECK(orders[0].prefill == 3);
+  CHECK(s.state().models.at(0).wanted_prefill == 3);
+  const auto told = s.decisions(1);
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].from_prefill == 1);
+  CHECK(told[0].to_prefill == 3);
 }
 
 TEST_CASE("scale planner: without a number from the pool it decides nothing") {

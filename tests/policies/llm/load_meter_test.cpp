@@ -101,3 +101,32 @@ TEST_CASE("load meter: requests without an engine wait with all of their sequenc
   CHECK(l.waiting == 5);
   CHECK(l.waiting_tokens == 100);
 }
+
+TEST_CASE(
+    "load meter: with phases the step times are of what prefills, and decoding is full without room "
+    "anywhere") {
+  metered_router s(3);
+  const auto say = [&](uint32_t engine, instance_phase phase, duration fixed, float used) {
+    auto e = s.router.engines().at({engine}).said;
+    e.phase = phase;
+    e.steps = {fixed, 1ms, 1us};
+    e.kv_used = used;
+    e.max_sequences = 4;
+    s.router.on_status(e, s.now);
+  };
+  say(0, instance_phase::prefill, 10ms, 0);
+  say(1, instance_phase::decode, 30ms, 1);
+  say(2, instance_phase::decode, 50ms, 0);
+  CHECK(s.meter.measure(s.router, s.now).steps.fixed == 10ms);
+  CHECK_FALSE(s.meter.measure(s.router, s.now).decode_full);
+  for (const uint32_t engine : {1u, 2u}) {
+    auto there = s.of_tokens(engine, 100);
+    there.at = {engine};
+    s.route_one(there);
+  }
+  CHECK_FALSE(s.meter.measure(s.router, s.now).decode_full);
+  say(2, instance_phase::decode, 50ms, 1);
+  CHECK(s.meter.measure(s.router, s.now).decode_full);
+  say(0, instance_phase::both, 10ms, 0);
+  CHECK_FALSE(s.meter.measure(s.router, s.now).decode_full);
+}

@@ -122,6 +122,23 @@ TEST_CASE("disaggregated: another engine is to decode if the chosen one is lost,
   CHECK(s.sequences(0) == 0);
 }
 
+TEST_CASE(
+    "disaggregated: an engine that is to prefill from now on keeps its requests, and gets no others to "
+    "decode") {
+  phases_stage s(1, 2);
+  s.add(1);
+  s.add(2);
+  CHECK(s.decide_both() == "1>0+2 2>0+2");
+  s.arrive(1, 2);
+  s.prefill_engines = 3;
+  s.report(2);
+  CHECK(s.decide_both() == "2>0+1");
+  CHECK(s.engine(2).requests.size() == 1);
+  CHECK(s.engine(2).expected.empty());
+  s.add(3);
+  CHECK(s.decide_both() == "3>2+1");
+}
+
 TEST_CASE("disaggregated: a request whose engine is lost while it prefills is prefilled elsewhere") {
   phases_stage s(2, 1);
   s.add(1);

@@ -43,6 +43,24 @@ TEST_CASE("instance choice: a draining engine serves first, then a parked one, t
   CHECK(serving_with(7).ends_with("short of 0"));
 }
 
+TEST_CASE("instance choice: of a model that is disaggregated one of the phase that has too many stops") {
+  auto v = with_images(4, 3);
+  v.view.models[0].prefill = 1;
+  for (uint32_t i = 0; i < 4; ++i) {
+    v.view.places[i].stage = serving;
+    v.view.places[i].phase = i == 0 ? instance_phase::prefill : instance_phase::decode;
+    v.view.places[i].sequences = i;
+  }
+  CHECK(v.choose() == "1 parked");
+  v.view.models[0].prefill = 2;
+  v.view.models[0].wanted = 2;
+  CHECK(v.choose() == "1 parked, 2 parked");
+  for (auto& p : v.view.places) p.phase = instance_phase::prefill;
+  v.view.places[3].phase = instance_phase::decode;
+  v.view.models[0].prefill = 1;
+  CHECK(v.choose() == "0 parked, 1 parked");
+}
+
 TEST_CASE("instance choice: a node in a scale-up domain with the images comes before others without them") {
   small_view v(5, {2});
   v.places();

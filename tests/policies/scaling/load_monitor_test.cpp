@@ -58,6 +58,25 @@ TEST_CASE("load monitor: each resource has its demand, its capacity and its boun
   CHECK(instances_for(sequences) == instance_range{3, 3});
 }
 
+TEST_CASE("load monitor: what waits counts for one phase of a model that is disaggregated") {
+  auto spec = monitored_model();
+  spec.prefill_instances = spec.decode_instances = 1;
+  load_monitor m(spec);
+  m.learn(busy_load());
+  const auto to_prefill = m.loads(begun);
+  CHECK(to_prefill[0].demand == doctest::Approx(9'000));
+  CHECK(to_prefill[0].of_instance == doctest::Approx(12'500));  // no sequence decodes beside it
+  CHECK(to_prefill[1].demand == 20'000);
+  CHECK(to_prefill[2].demand == 12);
+  auto full = busy_load();
+  full.decode_full = true;
+  m.learn(full);
+  const auto to_decode = m.loads(begun);
+  CHECK(to_decode[0].demand == doctest::Approx(8'200));
+  CHECK(to_decode[1].demand == 24'000);
+  CHECK(to_decode[2].demand == 20);
+}
+
 TEST_CASE("load monitor: what waits may take as long as instances load") {
   load_monitor m(monitored_model());
   m.learn(busy_load());
