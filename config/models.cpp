@@ -153,6 +153,8 @@ class model_reader {
   void read_any_shape(section& s, model_spec& m, model_shapes& shapes) {
     if (!s.flag("any_shape", false)) return;
     if (m.engine == model_engine::native) s.refuse("any_shape", "needs OpenVINO; remove engine = \"native\"");
+    if (policy_.matchmaking == "nexus")
+      s.refuse("any_shape", "Nexus plans with measured latencies; remove this key, or scheduler = \"nexus\"");
     if (!emulated_on_.empty())
       s.refuse("any_shape",
                fmt::format("is for CPUs, and node '{}' has an emulated device; remove one", emulated_on_));

@@ -12,7 +12,7 @@ namespace troupe {
 
 /// Version of plugin.hpp and the headers that it includes. Every change that breaks plug-ins increments it,
 /// between releases too.
-inline constexpr uint32_t plugin_abi = 2;
+inline constexpr uint32_t plugin_abi = 3;
 
 #define TROUPE_TEXT_(x) #x
 #define TROUPE_TEXT(x) TROUPE_TEXT_(x)

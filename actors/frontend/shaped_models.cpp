@@ -40,7 +40,7 @@ http_result<shaped_models::choice> take_any(const catalog::view& model, const st
   asked->name = name;
   asked->signature = std::move(*given);
   shaped_models::choice out{model, asked, nullptr, {}, true};
-  out.shape_class = shape_class_of(asked->signature.inputs);
+  out.shape_class = shape_class_of(asked->signature.inputs, model->max_batch == 1);
   if (model->max_batch == 1) return out;
   const auto rows = rows_of(*asked);
   if (!rows) return rows.error();

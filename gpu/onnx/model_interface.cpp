@@ -33,7 +33,7 @@ std::string first_name(const ::onnx::ValueInfoProto& info) {
 
 bool says_batch(std::string name) {
   std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
-  return name == "n" || name.find("batch") != name.npos;
+  return name.find("batch") != name.npos;
 }
 
 }  // namespace

@@ -78,14 +78,14 @@ std::vector<std::vector<size_t>> equal_rows(std::span<const shaped_tensors> requ
 }
 
 /// FNV-1a.
-uint64_t shape_class_of(std::span<const tensor_spec> tensors) {
+uint64_t shape_class_of(std::span<const tensor_spec> tensors, bool with_rows) {
   uint64_t hash = 0xcbf29ce484222325;
   const auto mix = [&](uint64_t x) {
     for (int i = 0; i < 8; ++i, x >>= 8) hash = (hash ^ (x & 0xff)) * 0x100000001b3;
   };
   for (const auto& t : tensors) {
     mix(t.shape.size());
-    for (size_t i = 1; i < t.shape.size(); ++i) mix(static_cast<uint64_t>(t.shape[i]));
+    for (size_t i = with_rows ? 0 : 1; i < t.shape.size(); ++i) mix(static_cast<uint64_t>(t.shape[i]));
   }
   return std::max<uint64_t>(hash, 1);
 }

@@ -38,8 +38,9 @@ uint64_t total_rows(std::span<const shaped_tensors> requests, std::span<const si
 /// all of their tensors begin; each alone if not `together`.
 std::vector<std::vector<size_t>> equal_rows(std::span<const shaped_tensors> requests, bool together);
 
-/// A hash of the shapes without their first dimensions, for requests that run together. Never 0.
-uint64_t shape_class_of(std::span<const tensor_spec> tensors);
+/// A hash of the shapes, `with_rows` or without their first dimensions, for requests that run together. Never
+/// 0.
+uint64_t shape_class_of(std::span<const tensor_spec> tensors, bool with_rows);
 
 /// The shape is one of `declared`, for the free dimensions.
 bool fits(const tensor_spec& declared, std::span<const int64_t> shape);

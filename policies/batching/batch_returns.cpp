@@ -65,7 +65,7 @@ uint64_t run_batch_again(request_queue& queue, const in_flight_batch& batch, tim
     }
     ++attempts;
     ++r.attempt;
-    const auto end = now + times.alone(r, queue.policy().latency());
+    const auto end = now + times.alone(r, queue.policy().latency_of(r.shape_class));
     if (queue.slots() == 0) {
       queue.give_up(handle, drop_reason::no_capacity, {drop_rule::no_worker}, now);
     } else if (r.last_loss != worker_loss::none) {

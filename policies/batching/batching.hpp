@@ -115,8 +115,12 @@ class batching_policy {
   virtual latency_model latency_of(uint64_t /*shape_class*/) const { return latency(); }
   virtual void set_latency(const latency_model& latency) = 0;
   virtual void set_slots(uint32_t slots) = 0;
-  /// For a policy that learns its latency.
+  // For a policy that learns its latency.
+  /// A request of this class has arrived, whether or not it will be queued.
+  virtual void arrived(uint64_t /*shape_class*/, uint64_t /*bytes*/) {}
   virtual void learn(const batch_sample&) {}
+  /// It takes the place of `former`.
+  virtual void take_latency(batching_policy& former) { set_latency(former.latency()); }
 
   /// How long before a slot is free the policy asks for its grant; zero: the network delay is enough.
   virtual duration lead() const { return {}; }

@@ -11,10 +11,16 @@ void learned_latency::add(uint64_t bytes, duration took) {
   own.average = own.average ? *own.average + (took - *own.average) / share_of_latest : took;
 }
 
-latency_model learned_latency::latency() const {
+latency_model learned_latency::latency() const { return slowest_of(classes_.size()); }
+
+latency_model learned_latency::latency_of(uint64_t bytes) const {
+  return slowest_of(static_cast<size_t>(std::bit_width(bytes)) + 1);
+}
+
+latency_model learned_latency::slowest_of(size_t first_classes) const {
   std::optional<duration> slowest;
-  for (const auto& c : classes_)
-    if (c.average && arrivals_ - c.ran_at < remembered)
+  for (size_t i = 0; i < first_classes; ++i)
+    if (const auto& c = classes_[i]; c.average && arrivals_ - c.ran_at < remembered)
       slowest = std::max(slowest.value_or(duration{}), *c.average);
   return {duration{}, std::min(slowest.value_or(before_any), max_)};
 }

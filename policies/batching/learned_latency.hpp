@@ -25,17 +25,21 @@ class learned_latency {
   void arrive() { ++arrivals_; }
 
   latency_model latency() const;
+  /// Of a request of so many bytes: that of the slowest class up to its own; a millisecond if none is known.
+  latency_model latency_of(uint64_t bytes) const;
 
  private:
   struct size_class {
     std::optional<duration> average;
     uint64_t ran_at = 0;  // in arrivals
   };
+  latency_model slowest_of(size_t first_classes) const;
+
   static constexpr duration before_any = 1ms;
   static constexpr uint64_t remembered = 64;     // arrivals
   static constexpr int64_t share_of_latest = 4;  // the latest request counts for 1 in so many
 
-  const duration max_;
+  duration max_;
   uint64_t arrivals_ = 0;
   std::array<size_class, 65> classes_{};  // by bit width of the bytes
 };

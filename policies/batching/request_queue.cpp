@@ -39,6 +39,7 @@ request_queue::request_queue(const options& o, std::unique_ptr<batching_policy> 
 void request_queue::queue_up(uint32_t handle, time_point now) {
   if (wait_for_slot(handle, now)) return;
   const auto& r = table_[handle];
+  policy_->arrived(r.shape_class, r.input.size);
   const auto& times = options_.times;
   const auto latency = policy_->latency_of(r.shape_class);
   if (slots_ == 0) return give_up(handle, drop_reason::no_capacity, no_worker, now);
@@ -197,7 +198,7 @@ void request_queue::forget_all() {
 
 void request_queue::set_policy(std::unique_ptr<batching_policy> policy, time_point now) {
   const auto old = std::exchange(policy_, std::move(policy));
-  policy_->set_latency(old->latency());
+  policy_->take_latency(*old);
   std::vector<queued_request> queued;
   old->remove_if([](const queued_request&) { return true; }, queued);
   for (const auto& t : queued) queue_again(t.handle, now);

@@ -4,15 +4,16 @@
 #include <utility>
 
 namespace troupe {
+namespace {
+
+constexpr duration rate_memory = 5s;  // a class without arrivals for so long needs no slots
+
+}  // namespace
 
 shape_classes::shape_classes(const batching_parameters& p, factory make)
-    : parameters_(p),
-      make_(std::move(make)),
-      max_latency_(p.max_learned_latency),
-      rest_latency_(max_latency_) {
-  if (learns()) parameters_.latency = learned_profile(max_latency_).latency();
-  rest_ = this->make(true, learns() ? rest_latency_.latency() : parameters_.latency);
-  note_latencies();
+    : parameters_(p), make_(std::move(make)), max_latency_(p.max_learned_latency), by_size_(max_latency_) {
+  rest_ = this->make(true, latency_of(0));
+  set_latencies();
 }
 
 std::unique_ptr<batching_policy> shape_classes::make(bool alone, const latency_model& latency) const {
@@ -31,17 +32,18 @@ void shape_classes::for_each(F&& use) const {
 }
 
 /// Of the shape's class, which is made if there is a place for it; else of the rest.
-batching_policy& shape_classes::policy_for(uint64_t shape) {
+batching_policy& shape_classes::policy_for(uint64_t shape, time_point now) {
   ++arrivals_;
-  if (auto own = std::ranges::find(classes_, shape, &shape_class::shape); own != classes_.end()) {
-    own->used_at = arrivals_;
-    return *own->policy;
+  auto own = std::ranges::find(classes_, shape, &shape_class::shape);
+  if (own == classes_.end()) {
+    auto* place = classes_.size() < max_classes ? &classes_.emplace_back() : least_used();
+    if (place == nullptr) return *rest_;
+    *place = {shape, make(false, latency_of(shape)), 0, now};
+    own = classes_.begin() + (place - classes_.data());
   }
-  auto* place = classes_.size() < max_classes ? &classes_.emplace_back() : least_used();
-  if (place == nullptr) return *rest_;
-  *place = {shape, make(false, parameters_.latency), learned_profile(max_latency_), arrivals_};
-  note_latencies();
-  return *place->policy;
+  own->used_at = arrivals_;
+  own->arrived_at = now;
+  return *own->policy;
 }
 
 /// Of the classes without requests, which ends; null: all have some.
@@ -56,12 +58,8 @@ shape_classes::shape_class* shape_classes::least_used() {
 }
 
 void shape_classes::add(const queued_request& t, time_point now) {
-  auto& policy = policy_for(t.shape_class);
-  if (&policy == rest_.get() && learns()) {
-    rest_latency_.arrive();
-    policy.set_latency(rest_latency_.latency());
-    note_latencies();
-  }
+  now_ = now;
+  auto& policy = policy_for(t.shape_class, now);
   policy.add(t, now);
   if (&policy == next_) window_ = policy.window();
 }
@@ -73,16 +71,28 @@ void shape_classes::remove_if(const std::function<bool(const queued_request&)>& 
 }
 
 void shape_classes::update(time_point now, time_point slot_free_at) {
+  now_ = now;
   close_window();
-  for_each([&](auto& p) {
-    p.update(now, slot_free_at);
-    const auto& w = p.window();
-    if (w.rows == 0) return;
-    if (next_ != nullptr && std::pair(w.exec_at, w.latest) >= std::pair(window_.exec_at, window_.latest))
-      return;
-    next_ = &p;
-    window_ = w;
-  });
+  const auto start = std::max(now, slot_free_at);
+  for (const auto& c : classes_) {
+    c.policy->update(now, slot_free_at);
+    auto w = c.policy->window();
+    if (learns() && !knows(c.shape)) w.exec_at = std::min(w.exec_at, start + parameters_.network(w.rows));
+    consider(*c.policy, w, start);
+  }
+  rest_->update(now, slot_free_at);
+  consider(*rest_, rest_->window(), start);
+}
+
+void shape_classes::consider(batching_policy& p, batch_window w, time_point start) {
+  if (w.rows == 0) return;
+  const auto rank = [&](const batch_window& x) {
+    const bool waits = x.exec_at > start + parameters_.network(x.rows);
+    return std::pair(waits, waits ? x.exec_at : x.latest);
+  };
+  if (next_ != nullptr && rank(w) >= rank(window_)) return;
+  next_ = &p;
+  window_ = w;
 }
 
 time_point shape_classes::wake_at() const {
@@ -114,16 +124,22 @@ size_t shape_classes::queued_requests() const {
   return sum;
 }
 
+bool shape_classes::knows(uint64_t shape) const {
+  const auto its = profiles_.find(shape);
+  return its != profiles_.end() && its->second.profile.knows();
+}
+
 latency_model shape_classes::latency_of(uint64_t shape) const {
-  const auto own = std::ranges::find(classes_, shape, &shape_class::shape);
-  return own != classes_.end() ? own->policy->latency() : rest_->latency();
+  if (!learns()) return parameters_.latency;
+  const auto its = profiles_.find(shape);
+  if (its == profiles_.end()) return by_size_.latency();
+  return its->second.profile.knows() ? its->second.profile.latency() : by_size_.latency_of(its->second.bytes);
 }
 
 void shape_classes::set_latency(const latency_model& latency) {
   if (learns()) return;
   parameters_.latency = latency;
-  for_each([&](auto& p) { p.set_latency(latency); });
-  note_latencies();
+  set_latencies();
 }
 
 void shape_classes::set_slots(uint32_t slots) {
@@ -131,17 +147,41 @@ void shape_classes::set_slots(uint32_t slots) {
   for_each([&](auto& p) { p.set_slots(slots); });
 }
 
+/// The least recently used one makes room.
+shape_classes::known_shape& shape_classes::known(uint64_t shape) {
+  if (!profiles_.contains(shape) && profiles_.size() >= max_profiles)
+    profiles_.erase(std::min_element(profiles_.begin(), profiles_.end(), [](const auto& a, const auto& b) {
+      return a.second.used_at < b.second.used_at;
+    }));
+  auto& its = profiles_.try_emplace(shape, known_shape{learned_profile(max_latency_)}).first->second;
+  its.used_at = arrivals_;
+  return its;
+}
+
+void shape_classes::arrived(uint64_t shape, uint64_t bytes) {
+  if (!learns()) return;
+  auto& its = known(shape);
+  its.bytes = bytes;
+  its.profile.arrive();
+  by_size_.arrive();
+  if (!its.profile.knows()) set_latencies();
+}
+
 void shape_classes::learn(const batch_sample& s) {
   if (!learns()) return;
-  if (const auto own = std::ranges::find(classes_, s.shape_class, &shape_class::shape);
-      own != classes_.end()) {
-    own->profile.add(s.rows, s.took);
-    own->policy->set_latency(own->profile.latency());
+  known(s.shape_class).profile.add(s.rows, s.took);
+  by_size_.add(s.bytes, s.took);
+  set_latencies();
+}
+
+void shape_classes::take_latency(batching_policy& former) {
+  if (auto* other = dynamic_cast<shape_classes*>(&former)) {
+    profiles_ = std::move(other->profiles_);
+    by_size_ = other->by_size_;
+    set_latencies();
   } else {
-    rest_latency_.add(s.bytes, s.took);
-    rest_->set_latency(rest_latency_.latency());
+    set_latency(former.latency());
   }
-  note_latencies();
 }
 
 duration shape_classes::lead() const {
@@ -151,8 +191,9 @@ duration shape_classes::lead() const {
 }
 
 double shape_classes::need() const {
-  double sum = 0;
-  for_each([&](auto& p) { sum += p.need(); });
+  double sum = rest_->need();
+  for (const auto& c : classes_)
+    if (now_ < c.arrived_at + rate_memory) sum += c.policy->need();
   return sum;
 }
 
@@ -161,27 +202,20 @@ void shape_classes::set_load(double load) {
   for_each([&](auto& p) { p.set_load(load); });
 }
 
-void shape_classes::set_backends(std::span<const backend> all, time_point now) {
-  for_each([&](auto& p) { p.set_backends(all, now); });
-}
-
-std::span<const slot_id> shape_classes::slots() const {
-  return next_ == nullptr ? std::span<const slot_id>() : next_->slots();
-}
-
-batch_window shape_classes::choose(slot_id s, const batch_window& offered) {
-  return next_ == nullptr ? offered : next_->choose(s, offered);
-}
-
 void shape_classes::close_window() {
   next_ = nullptr;
   window_ = {};
 }
 
-void shape_classes::note_latencies() {
-  slowest_ = rest_->latency();
-  for (const auto& c : classes_)
-    if (c.policy->latency()(1) > slowest_(1)) slowest_ = c.policy->latency();
+/// Of all classes, if they have changed.
+void shape_classes::set_latencies() {
+  slowest_ = learns() ? by_size_.latency() : parameters_.latency;
+  if (rest_->latency() != slowest_) rest_->set_latency(slowest_);
+  for (const auto& c : classes_) {
+    const auto own = latency_of(c.shape);
+    if (c.policy->latency() != own) c.policy->set_latency(own);
+    if (own(1) > slowest_(1)) slowest_ = own;
+  }
 }
 
 }  // namespace troupe

@@ -124,7 +124,10 @@ class timed_batching final : public batching_policy {
   uint32_t queued_rows() const override { return inner_->queued_rows(); }
   size_t queued_requests() const override { return inner_->queued_requests(); }
   const latency_model& latency() const override { return inner_->latency(); }
+  latency_model latency_of(uint64_t shape) const override { return inner_->latency_of(shape); }
   void set_latency(const latency_model& l) override { inner_->set_latency(l); }
+  void arrived(uint64_t shape, uint64_t bytes) override { inner_->arrived(shape, bytes); }
+  void learn(const batch_sample& s) override { inner_->learn(s); }
   void set_slots(uint32_t slots) override { inner_->set_slots(slots); }
   duration lead() const override { return inner_->lead(); }
   double need() const override { return inner_->need(); }

@@ -52,16 +52,19 @@ TEST_CASE("shaped_tensors: bytes that are no such tensors are refused") {
 }
 
 TEST_CASE("shaped_tensors: a class is the shapes without their first dimensions") {
-  const auto class_of = [](std::vector<std::vector<int64_t>> shapes) {
+  bool with_rows = false;
+  const auto class_of = [&](std::vector<std::vector<int64_t>> shapes) {
     std::vector<tensor_spec> tensors;
     for (auto& s : shapes) tensors.push_back({"x", data_type::fp32, std::move(s)});
-    return shape_class_of(tensors);
+    return shape_class_of(tensors, with_rows);
   };
   CHECK(class_of({{1, 3, 4}, {1}}) == class_of({{7, 3, 4}, {7}}));
   CHECK(class_of({{1, 3, 4}}) != class_of({{1, 4, 3}}));
   CHECK(class_of({{1, 3}, {1, 4}}) != class_of({{1, 4}, {1, 3}}));
   CHECK(class_of({{1, 3}, {1}}) != class_of({{1}, {1, 3}}));
   CHECK(class_of({{}}) != 0);
+  with_rows = true;
+  CHECK(class_of({{1, 3, 4}}) != class_of({{7, 3, 4}}));
 }
 
 TEST_CASE("shaped_tensors: requests run together if their shapes agree except for the rows of all tensors") {

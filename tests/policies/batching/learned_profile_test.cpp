@@ -13,7 +13,6 @@ bool about(duration a, duration b) { return a - b < 10us && b - a < 10us; }
 TEST_CASE("learned profile: batches of one size give a row its share of them") {
   learned_profile p(1s);
   CHECK_FALSE(p.knows());
-  CHECK(p.latency() == latency_model{{}, 1ms});
   p.add(4, 8ms);
   CHECK(p.knows());
   CHECK(p.latency() == latency_model{2ms, {}});
@@ -61,5 +60,26 @@ TEST_CASE("learned profile: a row alone takes at most the maximum") {
   }
   CHECK(about(line.latency()(1), 10ms));
   CHECK(about(line.latency()(4), 20ms));
-  CHECK(learned_profile(1us).latency()(1) == 1us);
+}
+
+TEST_CASE("learned profile: the first batch counts until there is another one") {
+  learned_profile p(1s);
+  p.add(1, 400ms);  // it has compiled the shape
+  CHECK(p.latency()(1) == 400ms);
+  p.add(1, 4ms);
+  CHECK(p.latency()(1) == 4ms);
+  p.add(1, 6ms);
+  CHECK(about(p.latency()(1), 5ms));
+}
+
+TEST_CASE("learned profile: it is forgotten if no batch runs during many arrivals") {
+  learned_profile p(1s);
+  p.add(1, 400ms);
+  for (int i = 0; i < 63; ++i) p.arrive();
+  CHECK(p.knows());
+  p.arrive();
+  CHECK_FALSE(p.knows());
+  p.add(1, 4ms);
+  for (int i = 0; i < 200; ++i) p.arrive(), p.add(1, 4ms);
+  CHECK(p.latency()(1) == 4ms);
 }

@@ -92,24 +92,89 @@ TEST_CASE("shape classes: beyond the last class requests run alone, and a class 
   CHECK(p.queued_requests() == count - 1);
 }
 
-TEST_CASE("shape classes: each learns its latency, and those that run alone learn theirs by size") {
+TEST_CASE("shape classes: each learns its latency, and the size tells that of an unknown one") {
   auto p = by_shape<eager>(eight_rows(40ms));
   CHECK(p.latency_of(1) == latency_model{{}, 1ms});
+  p.arrived(1, 1000);
+  p.arrived(2, 100);
   p.add(of_shape(1, 1, 500), at_ms(0));
   p.add(of_shape(2, 2, 500), at_ms(0));
-  p.learn({1, 2, 0, 20ms});
-  p.learn({2, 1, 0, 3ms});
+  p.learn({1, 2, 1000, 20ms});
+  p.learn({2, 1, 100, 3ms});
   CHECK(p.latency_of(1) == latency_model{10ms, {}});
   CHECK(p.latency_of(2) == latency_model{3ms, {}});
-  CHECK(p.latency() == latency_model{10ms, {}});
-  p.learn({3, 1, 1000, 30ms});
-  CHECK(p.latency_of(3) == latency_model{{}, 30ms});
-  CHECK(p.latency() == latency_model{{}, 30ms});
+  CHECK(p.latency()(1) == 20ms);
+  p.arrived(3, 100);
+  CHECK(p.latency_of(3) == latency_model{{}, 3ms});
+  p.arrived(4, 10);
+  CHECK(p.latency_of(4) == latency_model{{}, 1ms});
+  p.arrived(5, 100'000);
+  CHECK(p.latency_of(5) == latency_model{{}, 20ms});
   p.set_latency({5ms, 5ms});
   CHECK(p.latency_of(1) == latency_model{10ms, {}});
-  p.learn({1, 1, 0, 9s});
+  p.learn({1, 1, 1000, 9s});
   CHECK(p.latency_of(1)(1) <= 40ms);
   CHECK(p.latency_of(1)(1) > 39ms);
+  for (int i = 0; i < 64; ++i) p.arrived(1, 1000);  // all of them may have been refused
+  CHECK(p.latency_of(1) == latency_model{{}, 1ms});
+}
+
+TEST_CASE("shape classes: what is known of a shape outlives its class, and the policy") {
+  auto p = by_shape<eager>(eight_rows(40ms));
+  p.arrived(1, 10);
+  p.learn({1, 1, 10, 7ms});
+  for (uint64_t shape = 2; shape < 100; ++shape) {
+    p.add(of_shape(shape, shape), at_ms(0));
+    CHECK(next_ids(p, at_ms(0)).size() == 1);
+  }
+  CHECK(p.latency_of(1) == latency_model{7ms, {}});
+  auto next = by_shape<deferred>(eight_rows(40ms));
+  next.take_latency(p);
+  CHECK(next.latency_of(1) == latency_model{7ms, {}});
+  for (uint64_t shape = 1000; shape < 1000 + 2 * shape_classes::max_profiles; ++shape) {
+    next.add(of_shape(shape, shape), at_ms(0));
+    next_ids(next, at_ms(0));
+    next.arrived(shape, 10);
+  }
+  CHECK(next.latency_of(1)(1) != 7ms);  // the least recently used one
+}
+
+TEST_CASE("shape classes: batches of an unknown shape do not wait for more rows") {
+  auto p = by_shape<deferred>(eight_rows(40ms));
+  p.arrived(1, 10);
+  p.add(of_shape(1, 1), at_ms(0));
+  p.update(at_ms(0), long_ago);
+  CHECK(p.window().exec_at == at_ms(0));
+  p.learn({1, 1, 10, 2ms});
+  p.update(at_ms(0), long_ago);
+  CHECK(p.window().exec_at > at_ms(50));
+}
+
+TEST_CASE("shape classes: of batches that may start, that with the least time left is the next one") {
+  auto given = eight_rows();
+  given.network.data = 1ms;  // a larger batch is at the device later
+  auto p = by_shape<eager>(given);
+  p.add(of_shape(1, 1, 90), at_ms(0));
+  for (uint64_t id = 2; id < 6; ++id) p.add(of_shape(id, 2, 30), at_ms(0));
+  CHECK(next_ids(p, at_ms(0)) == shape_ids{2, 3, 4, 5});
+}
+
+TEST_CASE("shape classes: a class without arrivals needs no slots") {
+  shape_classes p(eight_rows(), [](const batching_parameters& own) {
+    return std::make_unique<eager>(own, shedding::window);
+  });
+  const auto arrive_in = [&](int64_t from, uint64_t shape) {
+    for (int64_t i = 0; i < 3000; ++i) {
+      p.add(of_shape(static_cast<uint64_t>(from + i), shape, from + i + 100), at_ms(from + i));
+      next_ids(p, at_ms(from + i));
+    }
+  };
+  arrive_in(0, 1);
+  const auto one = p.need();
+  CHECK(one > 0);
+  arrive_in(3000, 2);
+  arrive_in(6000, 3);
+  CHECK(p.need() < 2.5 * one);
 }
 
 TEST_CASE("shape classes: a latency that is given holds for all") {
