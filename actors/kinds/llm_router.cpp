@@ -10,6 +10,7 @@ llm_router::options router_options(const cluster_spec& cluster, llm_id model) {
   o.model = model;
   o.name = m.name;
   o.routing = m.routing;
+  o.disaggregated = m.disaggregated();
   for (const auto id : engines_of(cluster, model)) o.engines.emplace_back(id, cluster.engines[id.value].node);
   o.max_waiting = m.max_waiting;
   o.consolidate_every = m.consolidate_every;

@@ -163,19 +163,17 @@ void llm_gateway::on_placements(const placements& p, time_point now) {
 /// It has chosen `next`; of `decode_at` it is told that this engine has the request now.
 void llm_gateway::on_handed_over(const address& from, handed_over& h, time_point now) {
   auto* const f = in_flight_.find(h.id);
-  const bool moves = f != nullptr && f->attempt == h.attempt && f->next != no_engine;
-  const bool prefilled = !moves && f != nullptr && f->attempt == h.attempt && f->decode_at != no_engine;
-  const auto to = moves ? std::exchange(f->next, no_engine) : prefilled ? f->decode_at : no_engine;
+  const bool its = f != nullptr && f->attempt == h.attempt;
+  const bool moves = its && f->next != no_engine;
+  const auto to = moves ? std::exchange(f->next, no_engine) : its ? f->decode_at : no_engine;
   if (nodes_.up(to)) {
     give(*f, to, std::move(h.kv));
-    if (moves)
-      ++models_[f->asked.model.value].moves;
-    else
-      ask_router(*f);
+    if (!moves) return ask_router(*f);
+    ++models_[f->asked.model.value].moves;
     return;
   }
   if (h.kv.lease) send(from, cancel{h.id});
-  if (!moves && !prefilled) return;
+  if (!its) return;
   f->leave();
   updates_.ask_later(h.id, now);
 }

@@ -14,6 +14,7 @@ request_router::options policy_options(const llm_router::options& o) {
   out.max_waiting = o.max_waiting;
   out.cold_start = o.cold_start;
   out.by_prefix = o.routing == "prefix";
+  out.disaggregated = o.disaggregated;
   return out;
 }
 

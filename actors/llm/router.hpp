@@ -25,6 +25,7 @@ class llm_router final : public actor {
     std::vector<std::pair<engine_id, node_id>> engines;  ///< ascending
     uint32_t max_waiting = 1024;
     duration consolidate_every{};  ///< zero: never
+    bool disaggregated = false;    ///< engines prefill or decode only
     /// The model scales: requests wait that long for its first instance, which the parameter pools on these
     /// nodes start. Zero: it does not.
     duration cold_start{};

@@ -91,17 +91,19 @@ void request_router::lose_engine(engine_id id) {
   const auto expected = found->second.expected;
   for (const auto lost : expected) {
     auto& asked = requests_.at(lost).asked;
-    found->second.expect_no_more(asked);
+    found->second.expect_no_more(asked, number_for(asked.adapter));
     asked.decode_at = no_engine;
     orphans_.insert(lost);
   }
   const auto here = found->second.requests;
   for (const auto lost : here) take_from_engines(requests_.at(lost));
   const bool closed = found->second.closed, heard = found->second.heard;
+  const auto phase = found->second.said.phase;
   if (index_) index_->clear(position_of(id));
   found->second = {};
   found->second.closed = closed;
   found->second.heard = heard;
+  found->second.said.phase = phase;
 }
 
 bool request_router::close(engine_id id, bool closed) {
@@ -184,14 +186,14 @@ void request_router::put(request& r, choice to) {
   r.asked.at = to.to;
   r.asked.decode_at = to.decode_at;
   engines_.at(to.to).put(r.asked, number_for(r.asked.adapter));
-  if (to.decode_at != no_engine) engines_.at(to.decode_at).expect(r.asked);
+  if (to.decode_at != no_engine) engines_.at(to.decode_at).expect(r.asked, number_for(r.asked.adapter));
 }
 
 void request_router::take_from_engines(request& r) {
   const auto at = std::exchange(r.asked.at, no_engine),
              decode_at = std::exchange(r.asked.decode_at, no_engine);
   if (at != no_engine) engines_.at(at).take(r.asked, number_for(r.asked.adapter));
-  if (decode_at != no_engine) engines_.at(decode_at).expect_no_more(r.asked);
+  if (decode_at != no_engine) engines_.at(decode_at).expect_no_more(r.asked, number_for(r.asked.adapter));
 }
 
 void request_router::stop_waiting(const routed_request& r) {

@@ -12,11 +12,11 @@
 // - A closed or leaving engine hands its requests to others as they have room.
 // - With the routing policy `prefix`, engines tell which blocks their prefix caches hold
 //   (policies/llm/prefix_index.hpp).
-// - If engines prefill or decode only (BlitzScale §2.1), a request gets one of each: the one that has the
-// fewest
-//   tokens to prefill before its first one, and one that has room to decode it, which is kept for it
-//   meanwhile. So prefills wait while no engine has room to decode. If all engines of a phase are away, the
-//   others take whole requests.
+// - If engines prefill or decode only (BlitzScale §2.1), a request gets one of each: the one with the fewest
+// tokens
+//   to prefill before the request's first one, and one with room to decode it, which is kept meanwhile. So
+//   prefills wait while no engine has room to decode. While all engines of a phase are away, the others take
+//   whole requests.
 // - Consolidation: the emptiest engine hands all its requests to fuller ones if they have room for all.
 #pragma once
 #include <cstdint>
@@ -51,7 +51,8 @@ class request_router {
     /// Without any engine, time for which a request waits for one that could be started. Zero: engines are
     /// never started.
     duration cold_start{};
-    bool by_prefix = false;  ///< `routing` wants to know which blocks engines hold
+    bool by_prefix = false;      ///< `routing` wants to know which blocks engines hold
+    bool disaggregated = false;  ///< engines prefill or decode only
   };
   struct decision {
     address gateway;

@@ -31,7 +31,7 @@ bool request_router::infeasible(const routed_request& r, time_point now) const {
   const auto adapter = number_of(r.adapter);
   const auto may_be_in_time = [&](const auto& e) {
     return takes(e.second, instance_phase::prefill) && e.second.may_have(r, adapter) &&
-           e.second.in_time(r, now);
+           e.second.in_time(r, now, split_ && e.second.prefills());
   };
   const bool known = std::ranges::any_of(engines_, [](const auto& e) { return e.second.open(); });
   return known && std::ranges::none_of(engines_, may_be_in_time);
@@ -44,13 +44,14 @@ uint64_t request_router::cached_tokens(const routed_request& r, engine_id id) {
   return std::min(r.tokens, r.sequences * blocks * std::max(1u, engines_.at(id).said.block_tokens));
 }
 
-/// Engines that prefill only and engines that decode only are there.
+/// Engines that prefill only and engines that decode only are there, or may still appear.
 bool request_router::disaggregates() const {
+  if (!options_.disaggregated) return false;
   const auto there = [&](instance_phase p) {
     return std::ranges::any_of(engines_,
                                [p](const auto& e) { return e.second.open() && e.second.said.phase == p; });
   };
-  return there(instance_phase::prefill) && there(instance_phase::decode);
+  return !warm_up_over_ || (there(instance_phase::prefill) && there(instance_phase::decode));
 }
 
 /// Whether the engine takes part `as` in requests.
@@ -63,10 +64,11 @@ engine_id request_router::best(const routed_request& r, instance_phase as, time_
   const auto adapter = number_of(r.adapter);
   loads_.clear();
   for (const auto& [id, e] : engines_) {
+    const bool only_prefills = as == instance_phase::prefill && e.prefills();
     if (id == other_than || !takes(e, as) || !e.may_have(r, adapter) ||
-        !e.has_room({r.sequences, r.tokens, r.tpot}))
+        !e.has_room({r.sequences, r.tokens, r.tpot}, only_prefills))
       continue;
-    if (as != instance_phase::decode && !e.in_time(r, now)) continue;
+    if (as != instance_phase::decode && !e.in_time(r, now, only_prefills)) continue;
     const auto running = static_cast<uint32_t>(e.running.size());
     loads_.push_back({id, e.sequences, running, std::ranges::count(e.resident, adapter) > 0,
                       running < e.said.adapter_slots, e.resident.size() < e.said.adapter_slots});
@@ -103,6 +105,7 @@ request_router::choice request_router::choose(const routed_request& r, time_poin
 
 void request_router::move(request& r, choice to, route_reason why, time_point now) {
   take_from_engines(r);
+  orphans_.erase(r.asked.id);
   put(r, to);
   engines_.at(to.to).add_fresh({now, r.asked.tokens, r.asked.tokens - cached_tokens(r.asked, to.to)});
   ++counts_.moved[static_cast<size_t>(why)];
@@ -187,8 +190,9 @@ void request_router::move_preempted(time_point now) {
 
 void request_router::empty_closed(time_point now) {
   for (auto& [id, e] : engines_) {
-    if (!e.up || (e.open() && !e.prefills())) continue;
-    if (!e.open()) leave(id, now);
+    if (!e.up && !warm_up_over_) continue;  // a new router has not heard of it yet
+    if (e.open() && !e.prefills()) continue;
+    if (e.up && !e.open()) leave(id, now);
     for (const auto coming : std::vector(e.expected.begin(), e.expected.end()))
       redirect(requests_.at(coming), now);
   }
@@ -208,25 +212,27 @@ void request_router::redirect(request& r, time_point now) {
   const auto before = r.asked.decode_at;
   const auto to = best(r.asked, instance_phase::decode, now, before);
   if (to == no_engine || engines_.at(to).prefills()) return;
-  if (before != no_engine) engines_.at(before).expect_no_more(r.asked);
+  const auto adapter = number_for(r.asked.adapter);
+  if (before != no_engine) engines_.at(before).expect_no_more(r.asked, adapter);
   r.asked.decode_at = to;
-  engines_.at(to).expect(r.asked);
+  engines_.at(to).expect(r.asked, adapter);
   decide_on(r, route_reason::drained);
 }
 
 /// Their gateways ask again for those that find no engine now, once they have their first token.
 void request_router::redirect_orphans(time_point now) {
   for (const auto id : std::exchange(orphans_, {}))
-    if (auto& r = requests_.at(id); r.asked.at != no_engine && r.asked.decode_at == no_engine)
+    if (auto& r = requests_.at(id);
+        r.asked.at != no_engine && engines_.at(r.asked.at).prefills() && r.asked.decode_at == no_engine)
       redirect(r, now);
 }
 
 const std::vector<request_router::decision>& request_router::decide(time_point now) {
   for (auto& [_, e] : engines_) e.forget_fresh(now - 4 * options_.status_age);
-  split_ = disaggregates();
   ends_per_s_ = ends_.rate(now).value_or(0);
   if (began_ == never) began_ = now;
   warm_up_over_ = now >= began_ + options_.patience;
+  split_ = disaggregates();
   empty_closed(now);
   redirect_orphans(now);
   move_preempted(now);
@@ -254,7 +260,9 @@ std::string request_router::migrate(request_id id, engine_id to, time_point now)
   if (!e->second.open()) return name + " accepts no sequences";
   if (!e->second.may_have(asked, number_of(asked.adapter)))
     return name + " does not have its adapter, or can never have room for it";
-  if (!e->second.has_room({asked.sequences, asked.tokens, asked.tpot}))
+  auto without = e->second;
+  if (asked.decode_at == to) without.expect_no_more(asked, number_for(asked.adapter));
+  if (!without.has_room({asked.sequences, asked.tokens, asked.tpot}))
     return name + " has no room for the request now";
   move(r->second, {to, e->second.prefills() ? asked.decode_at : no_engine}, route_reason::asked, now);
   return {};

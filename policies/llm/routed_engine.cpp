@@ -17,6 +17,30 @@ uint64_t in_blocks(uint64_t tokens, const engine_status& s) {
 void routed_engine::put(const routed_request& r, adapter_number its) {
   requests.insert(r.id);
   sequences += r.sequences;
+  add_user(its);
+}
+
+void routed_engine::take(const routed_request& r, adapter_number its) {
+  requests.erase(r.id);
+  sequences -= r.sequences;
+  remove_user(its);
+}
+
+void routed_engine::expect(const routed_request& r, adapter_number its) {
+  expected.insert(r.id);
+  sequences += r.sequences;
+  expected_tokens += r.tokens;
+  add_user(its);
+}
+
+void routed_engine::expect_no_more(const routed_request& r, adapter_number its) {
+  expected.erase(r.id);
+  sequences -= r.sequences;
+  expected_tokens -= r.tokens;
+  remove_user(its);
+}
+
+void routed_engine::add_user(adapter_number its) {
   if (its == no_adapter) return;
   const auto known = std::ranges::find(running, its, &std::pair<adapter_number, uint32_t>::first);
   if (known == running.end())
@@ -26,27 +50,13 @@ void routed_engine::put(const routed_request& r, adapter_number its) {
   use_slot(its);
 }
 
-void routed_engine::take(const routed_request& r, adapter_number its) {
-  requests.erase(r.id);
-  sequences -= r.sequences;
+void routed_engine::remove_user(adapter_number its) {
   if (its == no_adapter) return;
   const auto known = std::ranges::find(running, its, &std::pair<adapter_number, uint32_t>::first);
   if (--known->second > 0) return;
   *known = running.back();
   running.pop_back();
   use_slot(its);
-}
-
-void routed_engine::expect(const routed_request& r) {
-  expected.insert(r.id);
-  sequences += r.sequences;
-  expected_tokens += r.tokens;
-}
-
-void routed_engine::expect_no_more(const routed_request& r) {
-  expected.erase(r.id);
-  sequences -= r.sequences;
-  expected_tokens -= r.tokens;
 }
 
 /// Mirrors the engine: the least recently used adapter gives up its slot (policies/llm/adapter_slots.hpp).
@@ -73,12 +83,11 @@ bool routed_engine::may_have(const routed_request& r, adapter_number its) const 
   return open() && r.tokens <= uint64_t{r.sequences} * said.kv_tokens && has(its);
 }
 
-/// TPOT targets are of no account where requests only prefill.
-bool routed_engine::has_room(const load& with) const {
+bool routed_engine::has_room(const load& with, bool only_prefills) const {
   if (sequences == 0) return true;
   const auto then = sequences + with.sequences;
   if (then > said.max_sequences) return false;
-  if (!prefills() && then > llm::sequences_within(with.tpot, 0, said.steps)) return false;
+  if (!only_prefills && then > llm::sequences_within(with.tpot, 0, said.steps)) return false;
   return free_tokens() >= in_blocks(with.tokens, said) + uint64_t{then} * said.block_tokens;
 }
 
@@ -94,10 +103,10 @@ uint64_t routed_engine::fresh_uncomputed() const {
   return sum;
 }
 
-bool routed_engine::in_time(const routed_request& r, time_point now) const {
+bool routed_engine::in_time(const routed_request& r, time_point now, bool only_prefills) const {
   if (!waits_for_first_token(r)) return true;
   if (sequences == 0) return r.due >= now;
-  const auto decodes = prefills() ? 0 : sequences;
+  const auto decodes = only_prefills ? 0 : sequences;
   const auto takes = [&](uint64_t tokens) {
     return llm::prefill_time(tokens, UINT32_MAX, decodes, said.steps);
   };

@@ -38,7 +38,7 @@ struct routed_engine {
   bool heard = false;                                        ///< it has sent a status
   bool closed = false;                                       ///< by an operator
   std::vector<bool> adapters;                                ///< by number: registered at the engine
-  std::vector<std::pair<adapter_number, uint32_t>> running;  ///< requests on it, by adapter
+  std::vector<std::pair<adapter_number, uint32_t>> running;  ///< requests on it or expected, by adapter
   std::vector<adapter_number> resident;  ///< estimated content of its slots, least recently used first
   uint32_t sequences = 0;                ///< of requests on it, and of those that it will decode
   std::set<request_id> requests;         ///< on it
@@ -51,8 +51,8 @@ struct routed_engine {
 
   void put(const routed_request& r, adapter_number its);
   void take(const routed_request& r, adapter_number its);
-  void expect(const routed_request& r);
-  void expect_no_more(const routed_request& r);
+  void expect(const routed_request& r, adapter_number its);
+  void expect_no_more(const routed_request& r, adapter_number its);
   /// A request begins there that `said` does not include.
   void add_fresh(arrival a);
   /// Forgets requests placed by then: the engine's status includes them.
@@ -65,11 +65,12 @@ struct routed_engine {
   /// together.
   bool may_have(const routed_request& r, adapter_number its) const;
   /// An engine without sequences always has room.
-  bool has_room(const load& with) const;
+  /// `only_prefills`: another engine will decode them.
+  bool has_room(const load& with, bool only_prefills = false) const;
   bool full() const { return !has_room({1, said.block_tokens, {}}); }
   /// The first token comes before its due time, judged by the tokens to prefill before it, and its own as if
   /// none of them was cached. Requests placed since the engine's status have not begun.
-  bool in_time(const routed_request& r, time_point now) const;
+  bool in_time(const routed_request& r, time_point now, bool only_prefills = false) const;
   /// Tokens of its KV cache that are free for new requests.
   uint64_t free_tokens() const;
   /// Tokens to prefill before those of a new request.
@@ -77,6 +78,8 @@ struct routed_engine {
 
  private:
   uint64_t fresh_uncomputed() const;
+  void add_user(adapter_number its);
+  void remove_user(adapter_number its);
   void use_slot(adapter_number a);
 };
 

@@ -41,7 +41,7 @@ TEST_CASE(
       CHECK(e.preemptions == 0);
       if (c.engines[i].phase == instance_phase::prefill) {
         CHECK(e.kv_pulls == 0);
-        CHECK(e.generated_tokens < e.computed_tokens);
+        CHECK(e.generated_tokens * 3 < e.computed_tokens);  // one token of each sequence
       } else {
         CHECK(e.computed_tokens >= e.generated_tokens);
         CHECK(e.computed_tokens < 1.03 * e.generated_tokens);  // rows of steps that were begun ahead
@@ -88,10 +88,11 @@ TEST_CASE("disaggregated: while all engines of a phase are away, the others serv
     c.engines[i].phase = c.engines[i].node == node_id{2} ? instance_phase::prefill : instance_phase::decode;
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     auto w = llm_workload(0);
+    w.length = 5s;
     fault_spec f;
     f.kind = fault_kind::restart;
-    f.at = 500ms;
-    f.length = 700ms;
+    f.at = 2500ms;  // routers do not wait for engines any more
+    f.length = 1500ms;
     f.a = f.b = node_id{2};
     w.faults = {f};
     const auto r = run(c, w, {.seed = seed});

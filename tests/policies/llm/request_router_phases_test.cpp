@@ -9,7 +9,7 @@ namespace {
 /// The first engines prefill, the others decode.
 struct phases_stage : router_stage {
   phases_stage(uint32_t prefill, uint32_t decode, std::string_view routing = "punica")
-      : router_stage(prefill + decode, routing), prefill_engines(prefill) {
+      : router_stage(prefill + decode, routing, 100, {}, true), prefill_engines(prefill) {
     for (uint32_t i = 0; i < prefill + decode; ++i) report(i);
   }
   void report(uint32_t engine, float used = 0, uint64_t uncomputed = 0, bool ready = true) {
@@ -97,6 +97,8 @@ TEST_CASE("disaggregated: without engines of one phase the others take whole req
   phases_stage s(1, 1);
   s.router.lose_engine({1});
   s.add(1);
+  CHECK(s.decide_both().empty());  // it may still appear
+  s.now += 2s;
   CHECK(s.decide_both() == "1>0");
   s.report(1);
   s.router.lose_engine({0});
@@ -207,4 +209,73 @@ TEST_CASE("disaggregated: a late request is refused by the engines that prefill"
   r.due = s.now + 100ms;
   s.add(r);
   CHECK(s.decide_both() == "2!late");
+}
+
+TEST_CASE("disaggregated: engines that take whole requests keep the targets of those that decode") {
+  phases_stage s(1, 1);
+  s.decide_both();
+  s.now += 2s;
+  s.report(0);
+  s.forecast(0);
+  s.router.lose_engine({1});
+  for (uint64_t id = 1; id <= 3; ++id) {
+    auto r = s.request(id);
+    r.tpot = 12ms;  // two sequences at most
+    s.add(r);
+  }
+  CHECK(s.decide_both() == "1>0 2>0");
+}
+
+TEST_CASE("disaggregated: a request that moves is not also given another engine to decode it") {
+  phases_stage s(1, 3);
+  s.add(1);
+  CHECK(s.decide_both() == "1>0+3");
+  s.router.close({0}, true);
+  s.router.lose_engine({3});
+  s.now += 2s;
+  for (const uint32_t e : {0u, 1u, 2u}) s.report(e);
+  CHECK(s.decide_both() == "1>2");
+  CHECK(s.engine(2).expected.empty());
+  CHECK(s.sequences(2) == 1);
+}
+
+TEST_CASE("disaggregated: a new router names another engine for one that never appears") {
+  phases_stage s(1, 2);
+  auto r = s.request(1);
+  r.at = {0};
+  r.decode_at = {2};
+  s.router.lose_engine({2});
+  s.add(r);
+  CHECK(s.decide_both().empty());
+  s.now += 2s;
+  s.report(0);
+  s.report(1);
+  CHECK(s.decide_both() == "1>0+1");
+}
+
+TEST_CASE("disaggregated: requests that are expected take adapter slots") {
+  phases_stage s(1, 2, "affinity");
+  for (const uint32_t e : {0u, 1u, 2u})
+    for (const char* adapter : {"a", "b", "c", "d"}) s.know(e, adapter);
+  uint64_t id = 0;
+  for (const char* adapter : {"a", "b", "c", "a"}) {
+    auto r = s.request(++id);
+    r.adapter = adapter;
+    s.add(r);
+  }
+  CHECK(s.decide_both() == "1>0+2 2>0+2 3>0+2 4>0+2");
+  s.arrive(1, 2);
+  s.end({1});
+  auto other = s.request(9);
+  other.adapter = "d";  // the slots of engine 2 are those of expected requests
+  s.add(other);
+  CHECK(s.decide_both() == "9>0+1");
+}
+
+TEST_CASE("disaggregated: an operator moves a request to the engine that keeps room for it") {
+  phases_stage s(1, 1);
+  for (uint64_t id = 1; id <= 4; ++id) s.add(id);
+  CHECK(s.decide_both() == "1>0+1 2>0+1 3>0+1 4>0+1");
+  CHECK(s.router.migrate({1}, {1}, s.now).empty());
+  CHECK(s.decide_both() == "1>1");
 }

@@ -15,18 +15,19 @@ inline constexpr address gateway_address{node_id{7}, {}, role::llm_gateway, 0};
 /// Engines with room for four sequences and 160 positions in blocks of 10.
 struct router_stage {
   explicit router_stage(uint32_t engines, std::string_view routing = "punica", uint32_t max_waiting = 100,
-                        duration cold_start = {})
-      : router(options(engines, max_waiting, cold_start, routing == "prefix"),
+                        duration cold_start = {}, bool disaggregated = false)
+      : router(options(engines, max_waiting, cold_start, routing == "prefix", disaggregated),
                (*routing_policies().find(routing))()) {
     for (uint32_t i = 0; i < engines; ++i) say(i);
   }
   static request_router::options options(uint32_t engines, uint32_t max_waiting, duration cold_start,
-                                         bool by_prefix) {
+                                         bool by_prefix, bool disaggregated) {
     request_router::options o;
     for (uint32_t i = 0; i < engines; ++i) o.engines.push_back({i});
     o.max_waiting = max_waiting;
     o.cold_start = cold_start;
     o.by_prefix = by_prefix;
+    o.disaggregated = disaggregated;
     return o;
   }
   void say(uint32_t engine, float used = 0, bool ready = true) {

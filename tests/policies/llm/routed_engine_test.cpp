@@ -34,12 +34,12 @@ constexpr time_point start{1000s};
 TEST_CASE("routed engine: requests that others prefill for it take room from their placement on") {
   auto e = open_engine();
   CHECK(e.has_room({9, 1000, {}}));  // it has nothing
-  e.expect(routed(1, 100));
+  e.expect(routed(1, 100), no_adapter);
   CHECK(e.sequences == 1);
   CHECK(e.free_tokens() == 60);
   CHECK(e.has_room({1, 40, {}}));
   CHECK_FALSE(e.has_room({1, 41, {}}));
-  e.expect_no_more(routed(1, 100));
+  e.expect_no_more(routed(1, 100), no_adapter);
   e.put(routed(1, 100), no_adapter);
   e.add_fresh({start, 100, 0});
   CHECK(e.sequences == 1);
@@ -56,27 +56,28 @@ TEST_CASE("routed engine: TPOT targets bound the sequences that it decodes, but 
     auto e = open_engine(phase);
     e.put(routed(1), no_adapter);
     e.put(routed(2), no_adapter);
-    CHECK(e.has_room({1, 10, 13ms}));
-    CHECK(e.has_room({1, 10, 12ms}) == (phase == instance_phase::prefill));
+    const bool only_prefills = phase == instance_phase::prefill;
+    CHECK(e.has_room({1, 10, 13ms}, only_prefills));
+    CHECK(e.has_room({1, 10, 12ms}, only_prefills) == only_prefills);
   }
 }
 
 TEST_CASE("routed engine: a prompt is in time by what is to be prefilled before it") {
-  for (const auto phase : {instance_phase::both, instance_phase::prefill}) {
-    auto e = open_engine(phase);
+  for (const bool only_prefills : {false, true}) {
+    auto e = open_engine();
     e.said_at = start;
     e.said.uncomputed_tokens = 1000;
     e.put(routed(1), no_adapter);
     auto r = routed(2, 100);
     r.due = start + 130ms;  // 10 + 100 ms, then 10 + 10 ms; and 1 ms a step for a sequence that decodes
-    CHECK(e.in_time(r, start) == (phase == instance_phase::prefill));
+    CHECK(e.in_time(r, start, only_prefills) == only_prefills);
     r.due = start + 132ms;
-    CHECK(e.in_time(r, start));
+    CHECK(e.in_time(r, start, only_prefills));
     e.add_fresh({start + 1ms, 50, 40});
     CHECK(e.uncomputed_tokens() == 1040);
-    CHECK_FALSE(e.in_time(r, start + 2ms));
+    CHECK_FALSE(e.in_time(r, start + 2ms, only_prefills));
     r.started = true;
-    CHECK(e.in_time(r, start + 2ms));
+    CHECK(e.in_time(r, start + 2ms, only_prefills));
   }
 }
 
