@@ -2,7 +2,6 @@
 
 #include "gpu/tokenizer/byte_alphabet.hpp"
 #include "gpu/tokenizer/pair_merger.hpp"
-#include "gpu/tokenizer/unicode.hpp"
 #include "gpu/tokenizer/utf8.hpp"
 #include "gpu/tokenizer/word_memory.hpp"
 
@@ -15,20 +14,25 @@ class bpe_tokenizer::word_encoder {
       : owner_(owner), out_(out), known_(text_bytes), merger_(owner.merges_) {}
 
   void add(std::string_view word) {
-    known_.append(word, out_, [&] { encode(word); });
+    while (!word.empty()) {
+      // a whole word may be a token
+      const auto size = owner_.file_.ignore_merges ? word.size() : owner_.symbols_->first_part(word);
+      const auto part = word.substr(0, size);
+      known_.append(part, out_, [&] { encode(part); });
+      word.remove_prefix(size);
+    }
   }
 
  private:
-  void encode(std::string_view word) {
+  void encode(std::string_view part) {
     if (owner_.file_.ignore_merges) {
-      if (const auto found = owner_.words_.find(word); found != owner_.words_.end()) {
+      if (const auto found = owner_.words_.find(part); found != owner_.words_.end()) {
         out_.push_back(found->second);
         return;
       }
     }
     symbols_.clear();
-    for (const char c : word)
-      if (const auto id = owner_.bytes_[static_cast<uint8_t>(c)]; id >= 0) symbols_.push_back(id);
+    owner_.symbols_->append(part, symbols_);
     merger_.append(symbols_, out_);
   }
 
@@ -39,13 +43,11 @@ class bpe_tokenizer::word_encoder {
   std::vector<token> symbols_;
 };
 
-bpe_tokenizer::bpe_tokenizer(tokenizer_json file) : file_(std::move(file)), merges_(file_.merges.size()) {
-  bytes_.fill(-1);
-  for (size_t id = 0; id < file_.vocabulary.size(); ++id) {
-    const auto& entry = file_.vocabulary[id];
-    if (!entry.plain) continue;
-    if (entry.bytes.size() == 1) bytes_[static_cast<uint8_t>(entry.bytes[0])] = static_cast<token>(id);
-    if (file_.ignore_merges) words_.emplace(entry.bytes, static_cast<token>(id));
+bpe_tokenizer::bpe_tokenizer(tokenizer_json file)
+    : file_(std::move(file)), symbols_(make_bpe_symbols(file_)), merges_(file_.merges.size()) {
+  for (size_t id = 0; file_.ignore_merges && id < file_.vocabulary.size(); ++id) {
+    const auto& e = file_.vocabulary[id];
+    if (e.plain) words_.emplace(file_.byte_fallback ? e.characters : e.bytes, static_cast<token>(id));
   }
   for (uint32_t rank = 0; rank < file_.merges.size(); ++rank) {
     const auto& m = file_.merges[rank];
@@ -58,33 +60,34 @@ const tokenizer_json::entry* bpe_tokenizer::entry(token t) const {
   return &file_.vocabulary[static_cast<size_t>(t)];
 }
 
-void bpe_tokenizer::encode_text(std::string_view text, size_t pattern, word_encoder& words) const {
-  if (pattern == file_.patterns.size()) return words.add(text);
-  file_.patterns[pattern].split(text,
-                                [&](std::string_view piece) { encode_text(piece, pattern + 1, words); });
+void bpe_tokenizer::encode_part(const text_part& part, size_t step, word_encoder& words) const {
+  if (step == file_.steps.size()) return words.add(part.text);
+  file_.steps[step](part, [&](const text_part& inner) { encode_part(inner, step + 1, words); });
 }
 
 std::vector<token> bpe_tokenizer::encode(std::string_view text, bool special, bool parse_special) const {
   std::string corrected;
   if (!is_utf8(text)) text = corrected = replace_invalid(text);
   std::vector<token> ids;
-  if (special) ids = file_.prefix;
+  if (special) ids = file_.around.prefix;
   word_encoder words(*this, text.size(), ids);
+  bool at_start = true;
   for (const auto& part : file_.added.split(text, false, parse_special)) {
     if (part.id) {
       ids.push_back(*part.id);
-      continue;
-    }
-    const auto normal = file_.nfc ? nfc(part.text) : std::string(part.text);
-    for (const auto& inner : file_.added.split(normal, true, parse_special)) {
-      if (inner.id) {
-        ids.push_back(*inner.id);
-      } else {
-        encode_text(inner.text, 0, words);
+    } else {
+      const auto normal = file_.normalizer ? file_.normalizer(part.text) : std::string(part.text);
+      for (const auto& inner : file_.added.split(normal, true, parse_special)) {
+        if (inner.id)
+          ids.push_back(*inner.id);
+        else
+          encode_part({inner.text, at_start}, 0, words);
+        at_start = false;
       }
     }
+    at_start = false;
   }
-  if (special) ids.insert(ids.end(), file_.suffix.begin(), file_.suffix.end());
+  if (special) ids.insert(ids.end(), file_.around.suffix.begin(), file_.around.suffix.end());
   return ids;
 }
 
@@ -94,6 +97,7 @@ std::string bpe_tokenizer::decode(const std::vector<token>& tokens, bool skip_sp
     const auto* e = entry(t);
     if (e != nullptr && !(skip_special && is_special(t))) bytes += e->bytes;
   }
+  if (file_.strips_space && bytes.starts_with(' ')) bytes.erase(0, 1);
   return replace_invalid(bytes);
 }
 
@@ -106,6 +110,7 @@ std::string bpe_tokenizer::name(token t) const {
   if (const auto* added = file_.added.find(t)) return added->content;
   const auto* e = entry(t);
   if (e == nullptr) return "";
+  if (!e->characters.empty()) return e->characters;
   return e->plain ? in_alphabet(e->bytes) : e->bytes;
 }
 

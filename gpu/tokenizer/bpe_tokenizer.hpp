@@ -1,12 +1,13 @@
-// Byte-level BPE: a text is split into words; a word's bytes are tokens; adjacent tokens are merged, the
+// BPE: a text is split into words; a word's bytes or characters are tokens; adjacent tokens are merged, the
 // merge of the best rank first, until none applies.
 #pragma once
-#include <array>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "gpu/tokenizer/bpe_symbols.hpp"
 #include "gpu/tokenizer/merge_table.hpp"
 #include "gpu/tokenizer/tokenizer.hpp"
 #include "gpu/tokenizer/tokenizer_json.hpp"
@@ -14,7 +15,9 @@
 namespace troupe::llm {
 
 /// Results equal those of the Python package `tokenizers`; bytes without a token are left out, as there.
-/// Exception: an added token like "café" is decoded literally, not through the byte alphabet.
+/// Exceptions: a byte-level BPE decodes an added token like "café" literally, not through the byte alphabet;
+/// with byte_fallback, tokens of bytes that are not UTF-8 decode as elsewhere, where the package writes one
+/// U+FFFD for each byte of their run.
 class bpe_tokenizer final : public tokenizer {
  public:
   explicit bpe_tokenizer(tokenizer_json file);
@@ -31,11 +34,11 @@ class bpe_tokenizer final : public tokenizer {
  private:
   class word_encoder;
 
-  void encode_text(std::string_view text, size_t pattern, word_encoder& words) const;
+  void encode_part(const text_part& part, size_t step, word_encoder& words) const;
   const tokenizer_json::entry* entry(token t) const;
 
   const tokenizer_json file_;
-  std::array<token, 256> bytes_{};  // -1: none
+  const std::unique_ptr<const bpe_symbols> symbols_;
   merge_table merges_;
   std::unordered_map<std::string_view, token> words_;  // only for ignore_merges; keys point into file_
 };

@@ -6,6 +6,15 @@
 
 namespace troupe::llm {
 
+namespace {
+
+/// The text of a special token behind another one, where decoding strips no space.
+std::string text_of_special(const tokenizer& tokenizer, token special) {
+  return tokenizer.decode({special, special}, false).substr(tokenizer.decode({special}, false).size());
+}
+
+}  // namespace
+
 detokenizer::detokenizer(std::shared_ptr<const tokenizer> t, const std::vector<token>& prompt,
                          bool skip_special)
     : tokenizer_(std::move(t)), skip_special_(skip_special) {
@@ -14,7 +23,7 @@ detokenizer::detokenizer(std::shared_ptr<const tokenizer> t, const std::vector<t
 
 std::string detokenizer::bytes_of(token t) {
   auto bytes = tokenizer_->piece(t);
-  if (tokenizer_->is_special(t) && !skip_special_) bytes = tokenizer_->decode({t}, false);
+  if (tokenizer_->is_special(t) && !skip_special_) bytes = text_of_special(*tokenizer_, t);
   if (!at_start_ || bytes.empty()) return bytes;
   // spaces that decoding strips at the beginning of a text
   head_.push_back(t);

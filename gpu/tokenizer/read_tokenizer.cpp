@@ -19,7 +19,7 @@ std::shared_ptr<const tokenizer> read_tokenizer(const std::filesystem::path& fol
     try {
       return std::make_shared<const bpe_tokenizer>(read_tokenizer_json(text, file.string()));
     } catch (const model_error&) {
-      // Gemma, Mixtral and Phi-3 publish both files for one vocabulary
+      // it was made from the tokenizer.model beside it, as one of Unigram
       if (!is_from_sentencepiece(text) || !std::filesystem::exists(pieces)) throw;
       return read_pieces();
     }

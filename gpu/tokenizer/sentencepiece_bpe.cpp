@@ -1,13 +1,14 @@
 // The BPE of sentencepiece: pairs whose text is a piece merge, that of the best score first.
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <string>
 #include <unordered_map>
 
+#include "gpu/tokenizer/character_table.hpp"
 #include "gpu/tokenizer/pair_merger.hpp"
 #include "gpu/tokenizer/prefix_search.hpp"
 #include "gpu/tokenizer/sentencepiece_model.hpp"
+#include "gpu/tokenizer/space_words.hpp"
 #include "gpu/tokenizer/utf8.hpp"
 #include "gpu/tokenizer/word_memory.hpp"
 
@@ -42,18 +43,14 @@ class sentencepiece_bpe final : public sentencepiece_model {
   class encoder;
 
   void encode(std::string_view normalized, std::vector<token>& out) const override;
-  /// The symbol of a character of a piece: a piece, or a lone symbol beyond all pieces; -1: none has it.
-  token symbol_of(std::string_view character) const;
 
   merge_table merges_;
   prefix_search user_defined_;  // matched before all merges, and never merged
   std::vector<token> user_defined_ids_;
-  std::array<token, 128> ascii_{};
-  std::unordered_map<char32_t, token> others_;
-  std::vector<std::string> lone_;         // characters without a piece, by symbol from pieces_ on
-  std::array<bool, 128> before_space_{};  // by character: some piece has a space behind it
-  bool others_before_space_ = false;      // likewise, of all other characters
-  token pieces_ = 0;                      // their number
+  character_table characters_;     // of all pieces: a piece, or a lone symbol beyond all pieces
+  std::vector<std::string> lone_;  // characters without a piece, by symbol from pieces_ on
+  space_words words_;
+  token pieces_ = 0;  // their number
 };
 
 class sentencepiece_bpe::builder {
@@ -79,36 +76,16 @@ class sentencepiece_bpe::builder {
   }
 
   void read_characters() {
-    out_->ascii_.fill(-1);
     for (const auto& [text, id] : ids_)
-      if (is_one_character(text)) know(text, id);
+      if (is_one_character(text)) out_->characters_.add(first_character(text), id);
     for (const auto& [text, id] : ids_) {
-      each_character_after(text, [&](std::string_view before, std::string_view c) {
-        if (out_->symbol_of(c) < 0) {
-          know(c, out_->pieces_ + static_cast<token>(out_->lone_.size()));
-          out_->lone_.emplace_back(c);
-        }
-        if (c == space_symbol && !before.empty() && !before.ends_with(space_symbol))
-          note_before_space(before.back());
+      out_->words_.note(text);
+      each_character_after(text, [&](std::string_view, std::string_view c) {
+        if (out_->characters_.find(first_character(c)) >= 0) return;
+        out_->characters_.add(first_character(c), out_->pieces_ + static_cast<token>(out_->lone_.size()));
+        out_->lone_.emplace_back(c);
       });
     }
-  }
-
-  void know(std::string_view character, token symbol) {
-    size_t length = 0;
-    const auto c = first_character(character, length);
-    if (c < 128)
-      out_->ascii_[c] = symbol;
-    else
-      out_->others_.emplace(c, symbol);
-  }
-
-  void note_before_space(char last) {
-    const auto byte = static_cast<uint8_t>(last);
-    if (byte < 128)
-      out_->before_space_[byte] = true;
-    else
-      out_->others_before_space_ = true;
   }
 
   void read_merges() {
@@ -137,7 +114,7 @@ class sentencepiece_bpe::builder {
 
   /// Of a character, or of several that are a piece.
   token symbol(std::string_view text) const {
-    if (is_one_character(text)) return out_->symbol_of(text);
+    if (is_one_character(text)) return out_->characters_.find(first_character(text));
     const auto found = ids_.find(text);
     return found == ids_.end() ? -1 : found->second;
   }
@@ -155,26 +132,13 @@ class sentencepiece_bpe::encoder {
 
   void append(std::string_view text) {
     while (!text.empty()) {
-      const auto word = text.substr(0, word_end(text));
+      const auto word = text.substr(0, owner_.words_.first(text));
       known_.append(word, out_, [&] { encode(word); });
       text.remove_prefix(word.size());
     }
   }
 
  private:
-  /// Up to a space that no piece joins with the character before it.
-  size_t word_end(std::string_view text) const {
-    size_t at = 0;
-    while (text.substr(at).starts_with(space_symbol)) at += space_symbol.size();
-    for (;;) {
-      at = std::min(text.find(space_symbol, at), text.size());
-      if (at == text.size()) return at;
-      const auto last = static_cast<uint8_t>(text[at - 1]);
-      if (last < 128 ? !owner_.before_space_[last] : !owner_.others_before_space_) return at;
-      while (text.substr(at).starts_with(space_symbol)) at += space_symbol.size();
-    }
-  }
-
   void encode(std::string_view word) {
     symbols_.clear();
     while (!word.empty()) {
@@ -185,7 +149,7 @@ class sentencepiece_bpe::encoder {
         continue;
       }
       const auto c = leading_character(word);
-      if (const auto symbol = owner_.symbol_of(c); symbol >= 0) {
+      if (const auto symbol = owner_.characters_.find(first_character(c)); symbol >= 0) {
         symbols_.push_back(symbol);
       } else {
         merge();
@@ -223,14 +187,6 @@ class sentencepiece_bpe::encoder {
 
 sentencepiece_bpe::sentencepiece_bpe(const sentencepiece_options& model) : sentencepiece_model(model) {
   builder(model, *this);
-}
-
-token sentencepiece_bpe::symbol_of(std::string_view character) const {
-  size_t length = 0;
-  const auto c = first_character(character, length);
-  if (c < 128) return ascii_[c];
-  const auto found = others_.find(c);
-  return found == others_.end() ? -1 : found->second;
 }
 
 void sentencepiece_bpe::encode(std::string_view normalized, std::vector<token>& out) const {

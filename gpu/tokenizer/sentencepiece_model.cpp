@@ -1,11 +1,10 @@
 #include "gpu/tokenizer/sentencepiece_model.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <charconv>
+#include <optional>
 #include <unordered_set>
 
+#include "gpu/tokenizer/byte_token.hpp"
 #include "gpu/tokenizer/utf8.hpp"
 
 namespace troupe::llm {
@@ -15,12 +14,8 @@ namespace {
 // The work at a place of a text grows with the length of a piece.
 constexpr size_t max_plain_piece = 256;
 
-/// The byte of a piece like "<0x0A>"; -1 if it is another piece.
-int byte_of(const sentencepiece_piece& p) {
-  int byte = -1;
-  if (p.type != sentencepiece_piece::byte || p.text.size() != 6) return -1;
-  const auto read = std::from_chars(&p.text[3], &p.text[5], byte, 16);
-  return read.ptr == &p.text[5] && fmt::format("<0x{:02X}>", byte) == p.text ? byte : -1;
+std::optional<uint8_t> byte_of(const sentencepiece_piece& p) {
+  return p.type == sentencepiece_piece::byte ? byte_of_token(p.text) : std::nullopt;
 }
 
 bool is_single_character(std::string_view text) {
@@ -39,7 +34,7 @@ bool is_plain(const sentencepiece_options& model) {
     // text never becomes one of these
     if (!is_ordinary(p) && is_single_character(p.text)) return false;
     if (!texts.insert(p.text).second) return false;
-    bytes += byte_of(p) >= 0;
+    bytes += byte_of(p).has_value();
     unknown += p.type == sentencepiece_piece::unknown;
   }
   return unknown == 1 && (bytes == 256 || !model.byte_fallback);
@@ -60,7 +55,7 @@ sentencepiece_model::sentencepiece_model(const sentencepiece_options& model)
   for (size_t i = 0; i < model.pieces.size(); ++i) {
     const auto& p = model.pieces[i];
     if (p.type == sentencepiece_piece::unknown) unknown_ = static_cast<token>(i);
-    if (const auto byte = byte_of(p); byte >= 0) bytes_[static_cast<uint8_t>(byte)] = static_cast<token>(i);
+    if (const auto byte = byte_of(p)) bytes_[*byte] = static_cast<token>(i);
   }
 }
 

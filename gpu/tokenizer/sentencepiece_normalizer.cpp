@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "gpu/tokenizer/space_words.hpp"
 #include "gpu/tokenizer/utf8.hpp"
 
 namespace troupe::llm {

@@ -9,9 +9,6 @@
 
 namespace troupe::llm {
 
-/// The symbol for a space in pieces.
-inline constexpr std::string_view space_symbol = "\xe2\x96\x81";
-
 /// As libsentencepiece's. Immutable, thread-safe.
 class sentencepiece_normalizer {
  public:

@@ -26,14 +26,19 @@ class settings_reader {
     (this->*use)(json_place(name, document));
   }
 
+  void use_model(const json_place& config) {
+    const auto type = config.find("model_type");
+    model_type_ = type ? type->string() : "";
+  }
+
   void use_config(const json_place& config) {
     result_.add_bos = config.boolean("add_bos_token", true);
     result_.add_eos = config.boolean("add_eos_token", false);
     const auto type = config.find("tokenizer_class");
-    result_.llama_rules =
-        type && (type->string() == "LlamaTokenizer" || type->string() == "LlamaTokenizerFast");
+    const bool llama = type && (type->string() == "LlamaTokenizer" || type->string() == "LlamaTokenizerFast");
     result_.prefix_space = config.boolean("add_prefix_space", true);
-    result_.space_after_added = config.boolean("legacy", !result_.llama_rules);
+    result_.space_after_added = config.boolean("legacy", !llama || ignores_class());
+    result_.llama_rules = ignores_class() ? !result_.space_after_added : llama;
     const auto added = config.find("added_tokens_decoder");
     if (!added) return;
     for (const auto& [key, value] : added->object().items()) {
@@ -63,6 +68,11 @@ class settings_reader {
   sentencepiece_settings take() { return std::move(result_); }
 
  private:
+  /// Transformers ignores the tokenizer's class in folders of these models.
+  bool ignores_class() const {
+    return model_type_ == "mistral" || model_type_ == "mixtral" || model_type_ == "phi3";
+  }
+
   void add(const json_place& place, added_token t) {
     if (t.content.empty() || t.content.size() > longest_added_token)
       place.refuse(fmt::format("has a content of {} bytes: it must have 1 to {}", t.content.size(),
@@ -73,6 +83,7 @@ class settings_reader {
     result_.added.push_back(std::move(t));
   }
 
+  std::string model_type_;
   sentencepiece_settings result_;
   std::set<std::string> contents_;
   std::set<token> ids_;
@@ -82,6 +93,7 @@ class settings_reader {
 
 sentencepiece_settings read_sentencepiece_settings(const std::filesystem::path& folder) {
   settings_reader r;
+  r.read(folder / "config.json", &settings_reader::use_model);
   r.read(folder / "tokenizer_config.json", &settings_reader::use_config);
   r.read(folder / "added_tokens.json", &settings_reader::use_added_tokens);
   return r.take();

@@ -4,11 +4,12 @@
 #include <sentencepiece_processor.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "gpu/common/model_error.hpp"
+#include "gpu/tokenizer/byte_token.hpp"
 #include "gpu/tokenizer/sentencepiece_check.hpp"
 #include "gpu/tokenizer/sentencepiece_model.hpp"
+#include "gpu/tokenizer/space_words.hpp"
 #include "gpu/tokenizer/utf8.hpp"
 
 namespace troupe::llm {
@@ -47,21 +48,25 @@ std::unique_ptr<SentencePieceProcessor> load(std::string_view model, const std::
   throw model_error(fmt::format("{}: sentencepiece cannot read it: {}", file, why));
 }
 
-std::string with_spaces(std::string_view piece) {
-  std::string text;
-  while (!piece.empty()) {
-    const bool space = piece.starts_with(space_symbol);
-    text += space ? ' ' : piece[0];
-    piece.remove_prefix(space ? space_symbol.size() : 1);
+/// The content of a model. Pieces that are special tokens are not matched in texts as user-defined ones are:
+/// only the settings' tokens are, by name, where a request allows it.
+sentencepiece_options checked(std::string_view model, const std::string& file,
+                              const std::vector<added_token>& added) {
+  auto options = check_sentencepiece(model, file);
+  for (const auto& t : added) {
+    const auto id = static_cast<size_t>(t.id);
+    if (t.special && id < options.pieces.size() &&
+        options.pieces[id].type == sentencepiece_piece::user_defined)
+      options.pieces[id].type = sentencepiece_piece::control;
   }
-  return text;
+  return options;
 }
 
 class sentencepiece_tokenizer final : public tokenizer {
  public:
   /// `model`: with the settings' rules.
   sentencepiece_tokenizer(const std::string& model, const std::string& file, sentencepiece_settings settings)
-      : options_(check_sentencepiece(model, file)),
+      : options_(checked(model, file, settings.added)),
         processor_(load(model, file)),
         settings_(std::move(settings)),
         model_(sentencepiece_model::make(options_)) {
@@ -162,11 +167,10 @@ class sentencepiece_tokenizer final : public tokenizer {
       piece_entry p;
       if (processor_->IsControl(id) || processor_->IsUnknown(id)) {
         p = {written, true, false};
-      } else if (int byte = 0; processor_->IsByte(id) && written.size() == 6 &&
-                               std::from_chars(&written[3], &written[5], byte, 16).ec == std::errc{}) {
-        p.text = std::string(1, static_cast<char>(byte));  // "<0x0A>"
+      } else if (const auto byte = byte_of_token(written); byte && processor_->IsByte(id)) {
+        p.text = std::string(1, static_cast<char>(*byte));
       } else {
-        p = {with_spaces(written), false, written.starts_with(space_symbol)};
+        p = {replaced(written, space_symbol, " "), false, written.starts_with(space_symbol)};
       }
       pieces_.push_back(std::move(p));
     }
@@ -178,7 +182,7 @@ class sentencepiece_tokenizer final : public tokenizer {
     for (const auto& t : all) {
       const auto index = static_cast<size_t>(t.id);
       if (index >= pieces_.size()) pieces_.resize(index + 1);
-      pieces_[index] = {t.content, t.special, false};
+      pieces_[index] = {replaced(t.content, space_symbol, " "), t.special, false};
     }
     for (int id = 0; id < processor_->GetPieceSize(); ++id) {
       const auto& name = processor_->IdToPiece(id);

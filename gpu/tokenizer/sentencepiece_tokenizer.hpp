@@ -24,9 +24,10 @@ struct sentencepiece_settings {
   bool prefix_space = true;  ///< of LlamaTokenizer: adds that space
 };
 
-/// Reads tokenizer_config.json and added_tokens.json of `folder`, if present. The tokens of the latter count
-/// as special, as it does not say, and users must not be able to write control tokens. A
-/// missing "legacy" is as in Transformers 5: false for a LlamaTokenizer, else true.
+/// Reads config.json, tokenizer_config.json and added_tokens.json of `folder`, if present. The tokens of the
+/// last one count as special, as it does not say, and users must not be able to write control tokens. As in
+/// Transformers 5, a missing "legacy" is false for a LlamaTokenizer, else true; a Mistral, Mixtral or Phi-3
+/// has a LlamaTokenizer's rules only if "legacy" is false, whatever its class.
 sentencepiece_settings read_sentencepiece_settings(const std::filesystem::path& folder);
 
 /// `model`: content of the file named `file`. Throws model_error if it is damaged.

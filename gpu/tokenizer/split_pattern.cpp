@@ -90,22 +90,36 @@ split_pattern::split_pattern(const std::string& pattern) {
 split_pattern::~split_pattern() = default;
 split_pattern::split_pattern(split_pattern&&) noexcept = default;
 
-void split_pattern::split(std::string_view text, const std::function<void(std::string_view)>& piece) const {
+template <class Use>
+void split_pattern::each_match(std::string_view text, Use use) const {
   matcher m(compiled_->code.get());
-  size_t done = 0;
   for (size_t from = 0; from <= text.size();) {
     const auto match = m.next(text, from);
-    if (!match) break;
-    if (match->begin > done) piece(text.substr(done, match->begin - done));
-    if (match->end > match->begin) piece(text.substr(match->begin, match->end - match->begin));
-    done = from = match->end;
-    if (match->end == match->begin) {  // an empty match still splits
+    if (!match) return;
+    use(*match);
+    from = match->end;
+    if (match->end == match->begin) {
       size_t length = 1;
       if (from < text.size()) first_character(text.substr(from), length);
       from += length;
     }
   }
+}
+
+void split_pattern::split(std::string_view text, const std::function<void(std::string_view)>& piece) const {
+  size_t done = 0;
+  each_match(text, [&](const text_span& match) {  // an empty one still splits
+    if (match.begin > done) piece(text.substr(done, match.begin - done));
+    if (match.end > match.begin) piece(text.substr(match.begin, match.end - match.begin));
+    done = match.end;
+  });
   if (done < text.size()) piece(text.substr(done));
+}
+
+void split_pattern::matches(std::string_view text, const std::function<void(std::string_view)>& piece) const {
+  each_match(text, [&](const text_span& match) {
+    if (match.end > match.begin) piece(text.substr(match.begin, match.end - match.begin));
+  });
 }
 
 std::optional<text_span> split_pattern::find(std::string_view text) const {

@@ -27,11 +27,17 @@ class split_pattern {
   /// Calls `piece` with every match in `text` (UTF-8) and with the text between matches, in order; never with
   /// an empty text. Throws request_refused if the pattern backtracks for too long.
   void split(std::string_view text, const std::function<void(std::string_view)>& piece) const;
+  /// The same without the text between matches.
+  void matches(std::string_view text, const std::function<void(std::string_view)>& piece) const;
 
   /// The first match in `text` (UTF-8).
   std::optional<text_span> find(std::string_view text) const;
 
  private:
+  /// Calls `use` with every match, which may be empty.
+  template <class Use>
+  void each_match(std::string_view text, Use use) const;
+
   struct compiled;
   std::unique_ptr<const compiled> compiled_;
 };

@@ -11,7 +11,9 @@
 #include "gpu/common/model_error.hpp"
 #include "gpu/common/request_refused.hpp"
 #include "gpu/tokenizer/character_map.hpp"
+#include "gpu/tokenizer/metaspace.hpp"
 #include "gpu/tokenizer/pattern_dialect.hpp"
+#include "gpu/tokenizer/pipeline_steps.hpp"
 #include "gpu/tokenizer/split_pattern.hpp"
 #include "gpu/tokenizer/unicode.hpp"
 #include "gpu/tokenizer/utf8.hpp"
@@ -20,7 +22,7 @@
 namespace troupe::llm {
 namespace {
 
-constexpr size_t max_steps = 32, longest_content = 256;
+constexpr size_t longest_content = 256;
 /// How much longer a text may become; compatibility forms make some characters eleven times as long.
 constexpr size_t max_growth = 16, free_growth = 4096;
 
@@ -73,17 +75,7 @@ text_rewriter bert_normalizer(const json_place& place) {
   };
 }
 
-std::string replaced(std::string_view text, std::string_view what, std::string_view by) {
-  std::string out;
-  for (size_t at = 0; (at = text.find(what)) != std::string_view::npos;) {
-    out += text.substr(0, at);
-    out += by;
-    text.remove_prefix(at + what.size());
-  }
-  return out += text;
-}
-
-std::string replaced(std::string_view text, const split_pattern& what, std::string_view by) {
+std::string matches_replaced(std::string_view text, const split_pattern& what, std::string_view by) {
   std::string out;
   for (auto found = what.find(text); found && found->end > found->begin; found = what.find(text)) {
     out += text.substr(0, found->begin);
@@ -115,8 +107,9 @@ text_rewriter replacement(const json_place& place) {
     if (plain->string().empty()) plain->refuse("is empty");
     return [what = plain->string(), by](std::string_view text) { return replaced(text, what, by); };
   }
-  return
-      [what = compiled(pattern.at("Regex")), by](std::string_view text) { return replaced(text, *what, by); };
+  return [what = compiled(pattern.at("Regex")), by](std::string_view text) {
+    return matches_replaced(text, *what, by);
+  };
 }
 
 text_rewriter stripping(const json_place& place) {
@@ -178,43 +171,13 @@ bool is_bert_punctuation(char32_t c) {
   return (c > 0x20 && c < 0x7f && std::isalnum(static_cast<int>(c)) == 0) || is_punctuation(c);
 }
 
-/// Spaces become `symbol`, which begins each word.
-word_splitter metaspace(const json_place& place) {
-  const auto symbol = place.at("replacement").string();
-  if (size_t length = 0; symbol.empty() || (first_character(symbol, length), length != symbol.size()))
-    place.at("replacement").refuse("is not one character");
-  const auto scheme = place.find("prepend_scheme");
-  const bool prepend = scheme ? scheme->string() != "never" : place.boolean("add_prefix_space", true);
-  if (scheme && scheme->string() == "first")
-    scheme->refuse("is 'first', which is not supported; supported: always and never");
-  if (!place.boolean("split", true)) place.at("split").refuse("is false, which is not supported");
-  return [symbol, prepend](std::string_view text, std::vector<std::string>& to) {
-    auto out = replaced(text, " ", symbol);
-    if (prepend && !out.starts_with(symbol)) out.insert(0, symbol);
-    for (std::string_view rest = out; !rest.empty();) {
-      const auto next =
-          std::min(rest.find(symbol, rest.starts_with(symbol) ? symbol.size() : 0), rest.size());
-      to.emplace_back(rest.substr(0, next));
-      rest.remove_prefix(next);
-    }
+word_splitter metaspace_words(const json_place& place) {
+  auto m = read_metaspace(place);
+  if (m.prefix == metaspace::prefixes::first)
+    place.at("prepend_scheme").refuse("is 'first', which is not supported; supported: always and never");
+  return [m = std::move(m)](std::string_view text, std::vector<std::string>& to) {
+    m.each_word(m.rewritten(text, false), [&](std::string_view word) { to.emplace_back(word); });
   };
-}
-
-/// The members of a sequence, or the value itself.
-std::vector<json_place> members(const json_place& place, const char* list) {
-  if (place.type() != "Sequence") return {place};
-  std::vector<json_place> out;
-  const auto steps = place.at(list);
-  for (size_t i = 0; i < steps.array().size(); ++i) {
-    if (out.size() == max_steps) steps.refuse(fmt::format("has more than {} steps", max_steps));
-    out.push_back(steps.element(i));
-  }
-  return out;
-}
-
-[[noreturn]] void refuse_type(const json_place& place, std::string_view supported) {
-  place.at("type").refuse(
-      fmt::format("is '{}', which is not supported; supported: {}", place.type(), supported));
 }
 
 text_rewriter normalizer_step(const json_place& place, const std::string& file) {
@@ -234,7 +197,7 @@ text_rewriter normalizer_step(const json_place& place, const std::string& file) 
     return [before = inserted(place.at("prepend"))](std::string_view text) {
       return text.empty() ? std::string{} : before + std::string(text);
     };
-  refuse_type(place,
+  refuse_step(place,
               "BertNormalizer, Lowercase, NFC, NFD, NFKC, NFKD, Precompiled, Prepend, Replace, Sequence, "
               "Strip and StripAccents");
 }
@@ -248,21 +211,23 @@ word_splitter pre_tokenizer_step(const json_place& place) {
   if (type == "WhitespaceSplit")
     return
         [](std::string_view text, std::vector<std::string>& to) { split(text, is_white_space, never, to); };
-  if (type == "Metaspace") return metaspace(place);
-  refuse_type(place, "BertPreTokenizer, Metaspace, Sequence and WhitespaceSplit");
+  if (type == "Metaspace") return metaspace_words(place);
+  refuse_step(place, "BertPreTokenizer, Metaspace, Sequence and WhitespaceSplit");
 }
 
 }  // namespace
 
 text_rewriter read_normalizer(const json_place& normalizer, const std::string& file) {
   std::vector<text_rewriter> steps;
-  for (const auto& step : members(normalizer, "normalizers")) steps.push_back(normalizer_step(step, file));
+  for (const auto& step : pipeline_steps(normalizer, "normalizers"))
+    steps.push_back(normalizer_step(step, file));
   return sequence(std::move(steps));
 }
 
 word_splitter read_pre_tokenizer(const json_place& pre_tokenizer) {
   std::vector<word_splitter> steps;
-  for (const auto& step : members(pre_tokenizer, "pretokenizers")) steps.push_back(pre_tokenizer_step(step));
+  for (const auto& step : pipeline_steps(pre_tokenizer, "pretokenizers"))
+    steps.push_back(pre_tokenizer_step(step));
   return [steps = std::move(steps)](std::string_view text, std::vector<std::string>& to) {
     std::vector<std::string> words{std::string(text)};
     for (const auto& s : steps) {

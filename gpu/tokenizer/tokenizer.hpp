@@ -1,5 +1,5 @@
-// The tokenizer interface: text to tokens and back. Implemented for sentencepiece (`tokenizer.model`) and
-// byte-level BPE (`tokenizer.json` of Llama 3 and Qwen2).
+// The tokenizer interface: text to tokens and back. Implemented for sentencepiece (`tokenizer.model`) and BPE
+// (`tokenizer.json`): of bytes, as Llama 3 and Qwen2 have it, or of characters, as Gemma and Mixtral have it.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -39,8 +39,8 @@ class tokenizer {
   virtual std::optional<token> find(std::string_view special) const = 0;
 };
 
-/// Reads tokenizer.json if present, else tokenizer.model. Throws model_error, which names file, place and
-/// fix.
+/// Reads tokenizer.json if present, else tokenizer.model; also the latter beside a tokenizer.json with
+/// byte_fallback that is not supported. Throws model_error, which names file, place and fix.
 std::shared_ptr<const tokenizer> read_tokenizer(const std::filesystem::path& folder);
 
 }  // namespace troupe::llm

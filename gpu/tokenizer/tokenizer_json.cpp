@@ -2,16 +2,17 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "gpu/common/model_error.hpp"
+#include "gpu/common/request_refused.hpp"
 #include "gpu/tokenizer/byte_alphabet.hpp"
+#include "gpu/tokenizer/byte_fallback_decoder.hpp"
+#include "gpu/tokenizer/byte_token.hpp"
 #include "gpu/tokenizer/json_place.hpp"
-#include "gpu/tokenizer/pattern_dialect.hpp"
+#include "gpu/tokenizer/pipeline_steps.hpp"
 #include "gpu/tokenizer/read_added_tokens.hpp"
-#include "gpu/tokenizer/unicode.hpp"
 #include "messages/common/parse_json.hpp"
 
 namespace troupe::llm {
@@ -20,23 +21,9 @@ namespace {
 
 using json = nlohmann::json;
 
-constexpr size_t max_split_patterns = 16;
-
-/// The elements of a Sequence, or the value itself.
-std::vector<json_place> flatten(const json_place& place, const char* elements) {
-  if (place.type() != "Sequence") return {place};
-  std::vector<json_place> all;
-  const auto list = place.at(elements);
-  for (size_t i = 0; i < list.array().size(); ++i) {
-    const auto inner = flatten(list.element(i), elements);
-    all.insert(all.end(), inner.begin(), inner.end());
-  }
-  return all;
-}
-
 class tokenizer_reader {
  public:
-  explicit tokenizer_reader(const json_place& root) : root_(root) {}
+  tokenizer_reader(const json_place& root, const std::string& file) : root_(root), file_(file) {}
 
   tokenizer_json read() {
     const auto model = root_.at("model");
@@ -44,39 +31,47 @@ class tokenizer_reader {
     if (const auto type = model.find("type"); type && type->string() != "BPE")
       type->refuse(fmt::format("is '{}': only BPE is supported", type->string()));
     read_options(model);
+    read_decoder(root_.at("decoder"));
     read_vocabulary(model.at("vocab"));
+    if (result_.byte_fallback) check_bytes(model);
     read_merges(model.at("merges"));
-    if (const auto normalizer = root_.find("normalizer")) read_normalizer(*normalizer);
+    if (const auto normalizer = root_.find("normalizer")) read_normalizer_of(*normalizer);
     read_added();
-    read_pre_tokenizer(root_.at("pre_tokenizer"));
-    if (const auto processor = root_.find("post_processor")) read_post_processor(*processor);
-    for (const auto& decoder : flatten(root_.at("decoder"), "decoders")) {
-      if (decoder.type() != "ByteLevel") refuse_type(decoder, "ByteLevel");
-    }
+    read_steps();
+    if (const auto processor = root_.find("post_processor"))
+      result_.around = read_surrounding_tokens(*processor, [this](token t) {
+        return static_cast<size_t>(t) < result_.vocabulary.size() &&
+               result_.vocabulary[static_cast<size_t>(t)].defined;
+      });
     return std::move(result_);
   }
 
  private:
-  [[noreturn]] static void refuse_type(const json_place& place, std::string_view supported) {
-    place.at("type").refuse(
-        fmt::format("is '{}', which is not supported; supported: {}", place.type(), supported));
-  }
-
-  static void must_be(const json_place& place, const char* key, bool value) {
-    if (place.boolean(key, value) != value)
-      place.at(key).refuse(fmt::format("is {}, which is not supported", !value));
-  }
-
   void read_options(const json_place& model) {
-    for (const char* key : {"byte_fallback", "fuse_unk"}) must_be(model, key, false);
-    for (const char* key : {"unk_token", "continuing_subword_prefix", "end_of_word_suffix"}) {
-      const auto option = model.find(key);
-      if (option && !option->string().empty())
-        option->refuse(fmt::format("is '{}': it must be empty for byte-level BPE", option->string()));
-    }
+    result_.byte_fallback = model.boolean("byte_fallback", false);
+    result_.ignore_merges = model.boolean("ignore_merges", false);
+    for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"}) must_be_empty(model, key);
     if (const auto dropout = model.find("dropout"))
       dropout->refuse("is set: the tokens of a text would be random");
-    result_.ignore_merges = model.boolean("ignore_merges", false);
+    if (result_.byte_fallback) return;  // then no character is unknown
+    must_be_empty(model, "unk_token");
+    if (model.boolean("fuse_unk", false)) model.at("fuse_unk").refuse("is true, which is not supported");
+  }
+
+  static void must_be_empty(const json_place& model, const char* key) {
+    const auto option = model.find(key);
+    if (option && !option->string().empty())
+      option->refuse(fmt::format("is '{}', which is not supported: it must be empty", option->string()));
+  }
+
+  void read_decoder(const json_place& decoder) {
+    if (result_.byte_fallback) {
+      decoder_ = read_byte_fallback_decoder(decoder);
+      result_.strips_space = decoder_.strips_space;
+      return;
+    }
+    for (const auto& step : pipeline_steps(decoder, "decoders"))
+      if (step.type() != "ByteLevel") refuse_step(step, "ByteLevel");
   }
 
   void read_vocabulary(const json_place& vocab) {
@@ -85,10 +80,25 @@ class tokenizer_reader {
       const auto place = vocab.member(text, id_value);
       const auto id = place.id();
       if (text.empty()) place.refuse("is an empty token");
-      auto& entry = define(place, id);
-      auto bytes = bytes_of(text);
-      entry = {bytes ? std::move(*bytes) : text, true, bytes.has_value()};
+      define(place, id) = entry_of(text);
       ids_.emplace(text, id);
+    }
+  }
+
+  /// Of a token of the model.
+  tokenizer_json::entry entry_of(const std::string& text) const {
+    if (result_.byte_fallback) return {decoder_.bytes_of(text), text, true, true};
+    auto bytes = bytes_of(text);
+    const bool plain = bytes.has_value();
+    return {plain ? std::move(*bytes) : text, "", true, plain};
+  }
+
+  /// A byte needs no token if it is a character that has one: Gemma's vocabulary has a tab, and no <0x09>.
+  void check_bytes(const json_place& model) const {
+    for (int byte = 0; byte < 256; ++byte) {
+      const auto name = byte_token(static_cast<uint8_t>(byte));
+      if (!ids_.contains(name) && (byte >= 0x80 || !ids_.contains(std::string(1, static_cast<char>(byte)))))
+        model.at("vocab").refuse(fmt::format("has no '{}', which byte_fallback needs", name));
     }
   }
 
@@ -131,13 +141,25 @@ class tokenizer_reader {
       if (found == ids_.end()) place.refuse(fmt::format("names '{}', which model.vocab does not have", text));
       return found->second;
     };
+    for (const auto& part : {left, right})
+      if (result_.byte_fallback && byte_of_token(part))
+        place.refuse(fmt::format("joins '{}', a byte, which is not supported", part));
     return {id(left), id(right), id(left + right)};
   }
 
-  void read_normalizer(const json_place& normalizer) {
-    for (const auto& step : flatten(normalizer, "normalizers")) {
-      if (step.type() != "NFC") refuse_type(step, "NFC");
-      result_.nfc = true;
+  void read_normalizer_of(const json_place& normalizer) {
+    for (const auto& step : pipeline_steps(normalizer, "normalizers"))
+      if (const auto& type = step.type(); type != "NFC" && type != "Prepend" && type != "Replace")
+        refuse_step(step, "NFC, Prepend and Replace");
+    result_.normalizer = read_normalizer(normalizer, file_);
+  }
+
+  /// The text that an added token is matched in, and decodes to.
+  std::string normalized(const json_place& place, const std::string& content) const {
+    try {
+      return result_.normalizer(content);
+    } catch (const request_refused&) {
+      place.refuse("becomes too long by the normalizer");
     }
   }
 
@@ -147,99 +169,33 @@ class tokenizer_reader {
       const auto& t = tokens[i];
       const auto place = root_.at("added_tokens").element(i);
       const auto known = ids_.find(t.content);
+      auto text = t.normalized && result_.normalizer ? normalized(place, t.content) : t.content;
+      if (result_.byte_fallback) text = decoder_.bytes_of(text);
       if (known == ids_.end()) {
-        define(place, t.id) = {t.normalized && result_.nfc ? nfc(t.content) : t.content, true, false};
+        define(place, t.id) = {std::move(text), "", true, false};
       } else if (known->second != t.id) {
         place.refuse(fmt::format("is '{}' with the id {}, but in model.vocab that has {}", t.content, t.id,
                                  known->second));
+      } else if (result_.byte_fallback) {
+        result_.vocabulary[static_cast<size_t>(t.id)].bytes = std::move(text);
       }
     }
-    const auto keep = [](std::string_view text) { return std::string(text); };
-    result_.added = added_tokens(std::move(tokens), result_.nfc ? nfc : +keep);
+    const auto as_it_is = [](std::string_view text) { return std::string(text); };
+    result_.added = added_tokens(std::move(tokens), result_.normalizer ? result_.normalizer : as_it_is);
   }
 
-  void read_pre_tokenizer(const json_place& pre_tokenizer) {
-    const auto steps = flatten(pre_tokenizer, "pretokenizers");
-    for (size_t i = 0; i < steps.size(); ++i) {
-      const auto& step = steps[i];
-      if (step.type() == "ByteLevel") {
-        must_be(step, "add_prefix_space", false);
-        if (step.boolean("use_regex", true)) add_pattern(step, gpt2_pattern);
-        if (i + 1 < steps.size())
-          step.refuse("is not the last step of the pre-tokenizer, which is not supported");
-        return;
-      }
-      if (step.type() != "Split") refuse_type(step, "Split and ByteLevel");
-      must_be(step, "invert", false);
-      if (const auto behavior = step.at("behavior"); behavior.string() != "Isolated")
-        behavior.refuse(fmt::format("is '{}': only Isolated is supported", behavior.string()));
-      add_pattern(step, step.at("pattern").at("Regex").string());
-    }
-    pre_tokenizer.refuse("does not end in ByteLevel: only byte-level BPE is supported");
-  }
-
-  void add_pattern(const json_place& place, const std::string& pattern) {
-    if (result_.patterns.size() == max_split_patterns) place.refuse("is one pattern more than are supported");
-    try {
-      result_.patterns.emplace_back(to_pcre2(pattern));
-    } catch (const model_error& e) {
-      place.refuse(e.what());
+  void read_steps() {
+    if (!result_.byte_fallback) {
+      result_.steps = read_byte_level_steps(root_.at("pre_tokenizer"));
+    } else if (const auto pre_tokenizer = root_.find("pre_tokenizer")) {
+      result_.steps = read_character_steps(*pre_tokenizer);
     }
   }
-
-  void read_post_processor(const json_place& processor) {
-    for (const auto& step : flatten(processor, "processors")) {
-      if (step.type() == "ByteLevel") continue;  // changes only offsets, which are not used
-      if (step.type() != "TemplateProcessing") refuse_type(step, "ByteLevel and TemplateProcessing");
-      read_template(step);
-    }
-  }
-
-  /// Reads the tokens that a template adds around a text, outside of those of earlier templates.
-  void read_template(const json_place& step) {
-    std::vector<token> prefix, suffix;
-    bool text = false;
-    const auto single = step.at("single");
-    for (size_t i = 0; i < single.array().size(); ++i) {
-      const auto item = single.element(i);
-      if (const auto sequence = item.find("Sequence")) {
-        if (text || sequence->at("id").string() != "A")
-          sequence->refuse("must be the text A, once in the template");
-        text = true;
-        continue;
-      }
-      const auto name = item.at("SpecialToken").at("id");
-      const auto ids = template_ids(step, name);
-      auto& side = text ? suffix : prefix;
-      side.insert(side.end(), ids.begin(), ids.end());
-    }
-    if (!text) single.refuse("has no place for the text");
-    prefix.insert(prefix.end(), result_.prefix.begin(), result_.prefix.end());
-    result_.suffix.insert(result_.suffix.end(), suffix.begin(), suffix.end());
-    result_.prefix = std::move(prefix);
-    if (result_.prefix.size() + result_.suffix.size() > max_special_tokens)
-      step.refuse("puts too many tokens around a text");
-  }
-
-  std::vector<token> template_ids(const json_place& step, const json_place& name) const {
-    const auto token_place = step.at("special_tokens").find(name.string().c_str());
-    if (!token_place) name.refuse(fmt::format("is '{}', which special_tokens does not have", name.string()));
-    const auto list = token_place->at("ids");
-    std::vector<token> ids;
-    for (size_t i = 0; i < list.array().size(); ++i) {
-      const auto id = list.element(i).id();
-      if (static_cast<size_t>(id) >= result_.vocabulary.size() ||
-          !result_.vocabulary[static_cast<size_t>(id)].defined)
-        list.element(i).refuse(fmt::format("is {}, which is not the id of a token", id));
-      ids.push_back(id);
-    }
-    return ids;
-  }
-
-  static constexpr size_t max_special_tokens = 1024;
 
   json_place root_;
+  const std::string& file_;
   tokenizer_json result_;
+  byte_fallback_decoder decoder_;               // with byte_fallback
   std::unordered_map<std::string, token> ids_;  // of the vocabulary, by the file's spelling
 };
 
@@ -249,7 +205,7 @@ tokenizer_json read_tokenizer_json(std::string_view text, const std::string& fil
   const auto document = parse_json(text);
   if (document.is_discarded())
     throw model_error(fmt::format("{}: is not JSON, or is nested too deeply: is the file complete?", file));
-  return tokenizer_reader(json_place(file, document)).read();
+  return tokenizer_reader(json_place(file, document), file).read();
 }
 
 bool is_from_sentencepiece(std::string_view text) {

@@ -1,11 +1,13 @@
-// The content of a tokenizer.json of a byte-level BPE, parsed and checked.
+// The content of a tokenizer.json of a BPE, of bytes or of characters, parsed and checked.
 #pragma once
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "gpu/tokenizer/added_tokens.hpp"
-#include "gpu/tokenizer/split_pattern.hpp"
+#include "gpu/tokenizer/surrounding_tokens.hpp"
+#include "gpu/tokenizer/text_rewriter.hpp"
+#include "gpu/tokenizer/word_steps.hpp"
 #include "messages/llm/token.hpp"
 
 namespace troupe::llm {
@@ -18,17 +20,22 @@ struct bpe_merge {
 
 struct tokenizer_json {
   struct entry {
-    std::string bytes;     // decoded bytes of the token
-    bool defined = false;  // false: a gap in the ids
-    bool plain = false;    // in the byte alphabet: encoding can produce it
+    std::string bytes;       // decoded bytes of the token
+    std::string characters;  // with byte_fallback: as model.vocab spells it
+    bool defined = false;    // false: a gap in the ids
+    bool plain =
+        false;  // encoding can produce it: with byte_fallback in model.vocab, else in the byte alphabet
   };
-  std::vector<entry> vocabulary;        // by id; gaps for added tokens that are not in the model
-  std::vector<bpe_merge> merges;        // by rank, best first
-  bool ignore_merges = false;           // a word that is a token becomes it, without merges
-  bool nfc = false;                     // normalizes texts to NFC
-  std::vector<split_pattern> patterns;  // split a text, one after the other
+  std::vector<entry> vocabulary;  // by id; gaps for added tokens that are not in the model
+  std::vector<bpe_merge> merges;  // by rank, best first
+  bool byte_fallback =
+      false;  // merges begin with characters, or the bytes of those without a token; false: with bytes
+  bool ignore_merges = false;    // a word that is a token becomes it, without merges
+  text_rewriter normalizer;      // may be empty
+  std::vector<word_step> steps;  // split a text, one after the other
   added_tokens added;
-  std::vector<token> prefix, suffix;  // added around a text, if special tokens are requested
+  surrounding_tokens around;  // if special tokens are requested
+  bool strips_space = false;  // decoding omits a space at the beginning of a text
 };
 
 /// `text`: content of a tokenizer.json. `file`: its name for messages. The result needs no further checks of
@@ -36,7 +43,7 @@ struct tokenizer_json {
 /// which it names.
 tokenizer_json read_tokenizer_json(std::string_view text, const std::string& file);
 
-/// A BPE on characters with a fallback to bytes, as it is made from a tokenizer.model of SentencePiece.
+/// Whether it has byte_fallback, as one that was made from a tokenizer.model of SentencePiece.
 bool is_from_sentencepiece(std::string_view text);
 
 }  // namespace troupe::llm

@@ -1,13 +1,12 @@
 #include "gpu/tokenizer/unigram.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <utility>
 
+#include "gpu/tokenizer/byte_token.hpp"
 #include "gpu/tokenizer/utf8.hpp"
 
 namespace troupe::llm {
@@ -21,7 +20,7 @@ class unigram final : public subword_model {
     for (size_t i = 0; i < pieces_.size(); ++i) sorted_.push_back(static_cast<token>(i));
     std::ranges::sort(sorted_, {}, [this](token t) { return text_of(t); });
     for (int b = 0; bytes && b < 256; ++b) {
-      const auto found = find(fmt::format("<0x{:02X}>", b));
+      const auto found = find(byte_token(static_cast<uint8_t>(b)));
       if (!found) break;
       bytes_.push_back(*found);
     }

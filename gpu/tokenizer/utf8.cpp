@@ -92,6 +92,11 @@ char32_t first_character(std::string_view text, size_t& length) {
   return character;
 }
 
+char32_t first_character(std::string_view text) {
+  size_t length = 0;
+  return first_character(text, length);
+}
+
 void append_utf8(std::string& text, char32_t c) {
   const auto tail = [&](int shift) { text += static_cast<char>(0x80 | (c >> shift & 0x3f)); };
   if (c < 0x80) {
@@ -109,6 +114,17 @@ void append_utf8(std::string& text, char32_t c) {
     tail(6);
     tail(0);
   }
+}
+
+std::string replaced(std::string_view text, std::string_view what, std::string_view by) {
+  std::string out;
+  out.reserve(text.size());
+  for (size_t at = 0; (at = text.find(what)) != std::string_view::npos;) {
+    out += text.substr(0, at);
+    out += by;
+    text.remove_prefix(at + what.size());
+  }
+  return out += text;
 }
 
 }  // namespace troupe::llm

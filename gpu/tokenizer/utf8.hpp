@@ -16,7 +16,11 @@ size_t incomplete_tail(std::string_view bytes);
 
 /// The first character of `text`, which is UTF-8 and not empty. `length`: its bytes.
 char32_t first_character(std::string_view text, size_t& length);
+char32_t first_character(std::string_view text);
 
 void append_utf8(std::string& text, char32_t character);
+
+/// `text` with `by` in place of `what` (not empty), wherever it occurs.
+std::string replaced(std::string_view text, std::string_view what, std::string_view by);
 
 }  // namespace troupe::llm

@@ -116,6 +116,42 @@ TEST_CASE("a text with unbounded backtracking is refused, and the next one is ac
   CHECK(t->encode("aab", false, false).size() == 3);
 }
 
+TEST_CASE("BPE of characters: spaces are symbols, unknown characters bytes, and a leading space is omitted") {
+  // 259 ▁, 260 a, 261 b, 262 ▁▁, 263 ▁a, 264 ab
+  const auto t = make(character_document({"▁", "a", "b"}, {{"▁", "▁"}, {"▁", "a"}, {"a", "b"}}));
+  CHECK(t->encode("ab", false, false) == token_ids{263, 261});
+  CHECK(t->encode(" ab", false, false) == token_ids{262, 264});
+  CHECK(t->encode("a é", false, false) == token_ids{263, 259, 3 + 0xc3, 3 + 0xa9});
+  CHECK(t->encode("", false, false).empty());
+  CHECK(t->encode("a<s>a", false, true) == token_ids{263, 1, 263});
+  CHECK(t->decode({263, 261}, true) == "ab");
+  CHECK(t->decode({262, 264}, true) == " ab");
+  CHECK(t->decode({1, 263}, true) == "a");
+  CHECK(t->decode({1, 263}, false) == "<s> a");
+  CHECK(t->decode({260, 3 + 0xf0, 3 + 0x9f, 260}, true) == "a\ufffda");
+  CHECK(t->piece(263) == " a");
+  CHECK(t->name(263) == "▁a");
+  CHECK(t->name(3 + '\n') == "<0x0A>");
+}
+
+TEST_CASE(
+    "BPE of characters: a token of two words is found, and a whole text that is a token with ignore_merges") {
+  // 259 ▁, 260 a, 261 ",", 262 ▁a, 263 "▁a,", 264 "▁a,▁a,"
+  auto d = character_document({"▁", "a", ","}, {{"▁", "a"}, {"▁a", ","}, {"▁a,", "▁a,"}});
+  CHECK(make(d)->encode("a, a, a, a, a", false, false) == token_ids{264, 264, 262});
+  d["model"]["merges"].erase(2);
+  CHECK(make(d)->encode("a, a,", false, false) == token_ids{263, 263});
+  d["model"]["ignore_merges"] = true;
+  CHECK(make(d)->encode("a, a,", false, false) == token_ids{264});
+  CHECK(make(d)->encode("a, a, a", false, false) == token_ids{263, 263, 262});
+}
+
+TEST_CASE("BPE of characters: a long text without spaces, and one of spaces, take less than quadratic time") {
+  const auto t = make(character_document({"▁", "a"}, {{"a", "a"}, {"aa", "aa"}, {"▁", "▁"}, {"▁▁", "▁▁"}}));
+  CHECK(t->encode(std::string(1 << 19, 'a'), false, false).size() == (1 << 19) / 4 + 1);
+  CHECK(t->encode(std::string((1 << 19) - 1, ' '), false, false).size() == (1 << 19) / 4);
+}
+
 TEST_CASE("threads may share a tokenizer") {
   const auto t = make(byte_level_document({{"t", "h"}, {"th", "e"}, {" ", "the"}}));
   const auto expected = t->encode("the other the é <|eot|>", true, true);

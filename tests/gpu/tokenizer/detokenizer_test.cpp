@@ -22,6 +22,14 @@ shared byte_level() {
   return make(d);
 }
 
+shared characters(bool strip) {
+  auto d = character_document({"▁", "a", "漢", "\u0301"}, {{"▁", "▁"}, {"▁", "a"}});
+  if (!strip) d["decoder"]["decoders"].erase(3);
+  add_token(d, "<tool>");
+  add_token(d, "▁▁▁", {{"special", true}});
+  return make(d);
+}
+
 shared sentencepiece_like(bool prefix, bool collapse) {
   test_sentencepiece m;
   m.add_dummy_prefix = prefix;
@@ -106,6 +114,11 @@ TEST_CASE("the pieces of a SentencePiece continuation are its text, for any omit
   check_all_ways(sentencepiece_like(true, false), "one is left out");
   check_all_ways(sentencepiece_like(true, true), "all are left out");
   check_all_ways(sentencepiece_like(false, true), "all are left out, none is added");
+}
+
+TEST_CASE("the pieces of a continuation of characters are its text") {
+  check_all_ways(characters(true), "one space is left out");
+  check_all_ways(characters(false), "spaces stay in tokenizer.json");
 }
 
 TEST_CASE("a space is omitted only at the beginning of a text") {

@@ -45,6 +45,42 @@ json byte_level_document(const std::vector<std::pair<std::string, std::string>>&
   return document;
 }
 
+json character_document(const std::vector<std::string>& characters,
+                        const std::vector<std::pair<std::string, std::string>>& merges) {
+  json vocab{{"<unk>", 0}, {"<s>", 1}, {"</s>", 2}}, pairs = json::array(), added = json::array();
+  for (const auto* name : {"<unk>", "<s>", "</s>"})
+    added.push_back({{"id", vocab[name]}, {"content", name}, {"special", true}});
+  for (int byte = 0; byte < 256; ++byte) vocab[fmt::format("<0x{:02X}>", byte)] = vocab.size();
+  for (const auto& c : characters) vocab[c] = vocab.size();
+  for (const auto& [left, right] : merges) {
+    if (!vocab.contains(left + right)) vocab[left + right] = vocab.size();
+    pairs.push_back({left, right});
+  }
+  const json space{{"String", " "}}, symbol{{"String", "▁"}};
+  return {{"added_tokens", added},
+          {"normalizer",
+           {{"type", "Sequence"},
+            {"normalizers",
+             {{{"type", "Prepend"}, {"prepend", "▁"}},
+              {{"type", "Replace"}, {"pattern", space}, {"content", "▁"}}}}}},
+          {"pre_tokenizer", nullptr},
+          {"post_processor", nullptr},
+          {"decoder",
+           {{"type", "Sequence"},
+            {"decoders",
+             {{{"type", "Replace"}, {"pattern", symbol}, {"content", " "}},
+              {{"type", "ByteFallback"}},
+              {{"type", "Fuse"}},
+              {{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}}}}}},
+          {"model",
+           {{"type", "BPE"},
+            {"unk_token", "<unk>"},
+            {"fuse_unk", true},
+            {"byte_fallback", true},
+            {"vocab", vocab},
+            {"merges", pairs}}}};
+}
+
 void add_token(json& document, const std::string& content, json flags) {
   flags["content"] = content;
   flags["id"] = document["model"]["vocab"].size() + document["added_tokens"].size();

@@ -22,6 +22,11 @@ std::string in_byte_alphabet(std::string_view bytes);
 /// of `merges` (pairs of bytes), and the last one is the added token <|eot|>.
 nlohmann::json byte_level_document(const std::vector<std::pair<std::string, std::string>>& merges = {});
 
+/// A tokenizer.json of characters with byte_fallback, and with Mixtral's pipeline: <unk>, <s>, </s>, the 256
+/// bytes from 3 on, from 259 on `characters` and then the results of `merges`.
+nlohmann::json character_document(const std::vector<std::string>& characters,
+                                  const std::vector<std::pair<std::string, std::string>>& merges = {});
+
 /// Adds the token `content` with the next id and the flags of `flags`.
 void add_token(nlohmann::json& document, const std::string& content,
                nlohmann::json flags = nlohmann::json::object());

@@ -15,18 +15,25 @@ TEST_CASE("a tokenizer.json goes before a tokenizer.model") {
   CHECK(read_tokenizer(folder.path)->find("<|eot|>"));
 }
 
-TEST_CASE("a tokenizer.json that was made from a tokenizer.model gives way to it") {
+TEST_CASE("a tokenizer.json with byte_fallback needs no tokenizer.model, and goes before it") {
   const temporary_folder folder;
-  auto document = byte_level_document();
-  document["model"]["byte_fallback"] = true;
+  folder.write("tokenizer.json", character_document({"▁", "x"}).dump());
+  CHECK(read_tokenizer(folder.path)->encode("x", false, false) == token_ids{259, 260});
+  folder.write("tokenizer.model", write_sentencepiece({}));
+  CHECK(read_tokenizer(folder.path)->encode("x", false, false) == token_ids{259, 260});
+}
+
+TEST_CASE("a tokenizer.json with byte_fallback that is not supported gives way to the tokenizer.model") {
+  const temporary_folder folder;
+  auto document = character_document({});
+  document["model"]["type"] = "Unigram";
   folder.write("tokenizer.json", document.dump());
-  CHECK(refusal([&] { read_tokenizer(folder.path); }).find("byte_fallback") != std::string::npos);
+  CHECK(refusal([&] { read_tokenizer(folder.path); }).find("'Unigram'") != std::string::npos);
   folder.write("tokenizer.model", write_sentencepiece({}));
   CHECK(read_tokenizer(folder.path)->find("</s>"));
-  document["model"]["byte_fallback"] = false;
-  document["model"]["type"] = "WordPiece";  // another vocabulary than that of the tokenizer.model
+  document["model"]["byte_fallback"] = false;  // another vocabulary than that of the tokenizer.model
   folder.write("tokenizer.json", document.dump());
-  CHECK(refusal([&] { read_tokenizer(folder.path); }).find("WordPiece") != std::string::npos);
+  CHECK(refusal([&] { read_tokenizer(folder.path); }).find("'Unigram'") != std::string::npos);
 }
 
 TEST_CASE("a folder without a tokenizer is refused with a fix") {

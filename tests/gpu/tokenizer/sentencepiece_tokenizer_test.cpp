@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <sentencepiece_processor.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -121,6 +122,26 @@ TEST_CASE("special tokens of the model and added ones are parsed, named, shown a
   CHECK(t->find("</s>") == token{2});
   CHECK(t->find("<|im_end|>") == token{268});
   CHECK_FALSE(t->find("ab"));
+}
+
+TEST_CASE("a special token that is a user-defined piece is matched only if special tokens are parsed") {
+  test_sentencepiece m;
+  m.pieces = llama_pieces({{"<turn>", test_piece::user_defined}, {"<tag>", test_piece::user_defined}});
+  sentencepiece_settings s;
+  s.added = {special(259, "<turn>"), {260, "<tag>"}};
+  const auto t = llama_like(m, s);
+  CHECK(t->encode("<turn>", false, true) == token_ids{259});
+  const auto ids = t->encode("<turn><tag>", false, false);
+  CHECK(std::count(ids.begin(), ids.end(), 259) == 0);
+  CHECK(ids.back() == 260);
+}
+
+TEST_CASE("an added token of spaces decodes to spaces") {
+  sentencepiece_settings s;
+  s.added = {{two_spaces, "▁▁"}};
+  const auto t = llama_like({}, s);
+  CHECK(t->decode({lone_a, two_spaces, lone_b}, true) == "a  b");
+  CHECK(t->name(two_spaces) == "▁▁");
 }
 
 TEST_CASE("text after an added token has no leading space if space_after_added is off") {
@@ -275,6 +296,27 @@ TEST_CASE(
     CHECK(read(R"({"legacy": true, "tokenizer_class": ")" + type + "\"}").space_after_added);
   }
   CHECK_FALSE(read(R"({"tokenizer_class": "LlamaTokenizer", "add_prefix_space": false})").prefix_space);
+}
+
+TEST_CASE(
+    "a Mistral, Mixtral or Phi-3 has a LlamaTokenizer's rules only without legacy, as in Transformers 5") {
+  const temporary_folder folder;
+  const auto read = [&](const std::string& model_type, const std::string& tokenizer) {
+    folder.write("config.json", R"({"model_type": ")" + model_type + "\"}");
+    folder.write("tokenizer_config.json", tokenizer);
+    return read_sentencepiece_settings(folder.path);
+  };
+  const std::string named = R"({"tokenizer_class": "LlamaTokenizer")";
+  for (const auto* type : {"mistral", "mixtral", "phi3"}) {
+    for (const auto& settings : {named + "}", named + R"(, "legacy": true})", std::string("{}")}) {
+      CHECK_FALSE(read(type, settings).llama_rules);
+      CHECK(read(type, settings).space_after_added);
+    }
+    CHECK(read(type, named + R"(, "legacy": false})").llama_rules);
+    CHECK_FALSE(read(type, named + R"(, "legacy": false})").space_after_added);
+  }
+  CHECK(read("llama", named + "}").llama_rules);
+  CHECK(read("llama", named + R"(, "legacy": true})").llama_rules);
 }
 
 TEST_CASE("invalid settings are refused with the place") {

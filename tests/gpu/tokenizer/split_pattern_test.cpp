@@ -32,6 +32,12 @@ TEST_CASE("a text is split into matches and the parts between them") {
   CHECK(pieces(numbers, "a12b3é") == piece_list{"a", "12", "b", "3", "é"});
 }
 
+TEST_CASE("the matches of a text are its parts without those between them") {
+  std::vector<std::string> all;
+  split_pattern("[0-9]*").matches("12a3é", [&](std::string_view piece) { all.emplace_back(piece); });
+  CHECK(all == piece_list{"12", "3"});
+}
+
 TEST_CASE("GPT-2's pattern splits off words with their leading space") {
   CHECK(pieces(split_pattern(gpt2_pattern), "I'm  here, 123é!\n\n x ") ==
         piece_list{"I", "'m", " ", " here", ",", " 123", "é", "!", "\n\n", " x", " "});

@@ -37,10 +37,10 @@ TEST_CASE("tokenizer.json gives vocabulary, merges, normalizer, patterns and add
   CHECK(t.merges[1].right == 'c');
   CHECK(t.merges[1].result == 257);
   CHECK(t.ignore_merges);
-  CHECK(t.nfc);
-  CHECK(t.patterns.size() == 1);
+  CHECK(t.normalizer("e\u0301") == "é");
+  CHECK(t.steps.size() == 1);
   CHECK(t.added.all().size() == 1);
-  CHECK(t.prefix.empty());
+  CHECK(t.around.prefix.empty());
 }
 
 TEST_CASE("a merge may be an array or a text") {
@@ -53,38 +53,13 @@ TEST_CASE("a merge may be an array or a text") {
   CHECK(read_tokenizer_json(d.dump(), "t.json").merges.at(0).result == 256);
 }
 
-TEST_CASE("templates add tokens around a text, and may be nested") {
-  auto d = byte_level_document();
-  const json names = {{"<|eot|>", {{"id", "<|eot|>"}, {"ids", {256}}, {"tokens", {"<|eot|>"}}}},
-                      {"ab", {{"id", "ab"}, {"ids", {97, 98}}, {"tokens", {"a", "b"}}}}};
-  const json text = {{"Sequence", {{"id", "A"}, {"type_id", 0}}}};
-  const auto special = [](const char* name) {
-    return json{{"SpecialToken", {{"id", name}, {"type_id", 0}}}};
-  };
-  const auto processor = [&](json single) {
-    return json{{"type", "TemplateProcessing"}, {"single", std::move(single)}, {"special_tokens", names}};
-  };
-  d["post_processor"] = processor({special("<|eot|>"), text, special("ab")});
-  auto t = read_tokenizer_json(d.dump(), "t.json");
-  CHECK(t.prefix == std::vector<token>{256});
-  CHECK(t.suffix == std::vector<token>{97, 98});
-  d["post_processor"] = {{"type", "Sequence"},
-                         {"processors",
-                          {{{"type", "ByteLevel"}},
-                           processor({special("<|eot|>"), text}),
-                           processor({special("ab"), text, special("<|eot|>")})}}};
-  t = read_tokenizer_json(d.dump(), "t.json");
-  CHECK(t.prefix == std::vector<token>{97, 98, 256});
-  CHECK(t.suffix == std::vector<token>{256});
-}
-
 TEST_CASE("unsupported kinds of tokenizers are refused by name") {
   CHECK_REFUSED("model.type is 'Unigram': only BPE is supported", d["model"]["type"] = "Unigram");
-  CHECK_REFUSED("model.byte_fallback is true, which is not supported", d["model"]["byte_fallback"] = true);
-  CHECK_REFUSED("model.unk_token is '<unk>': it must be empty for byte-level BPE",
+  CHECK_REFUSED("model.fuse_unk is true, which is not supported", d["model"]["fuse_unk"] = true);
+  CHECK_REFUSED("model.unk_token is '<unk>', which is not supported: it must be empty",
                 d["model"]["unk_token"] = "<unk>");
   CHECK_REFUSED("model.dropout is set: the tokens of a text would be random", d["model"]["dropout"] = 0.1);
-  CHECK_REFUSED("normalizer.type is 'Lowercase', which is not supported; supported: NFC",
+  CHECK_REFUSED("normalizer.type is 'Lowercase', which is not supported; supported: NFC, Prepend and Replace",
                 d["normalizer"]["type"] = "Lowercase");
   CHECK_REFUSED("pre_tokenizer.type is 'Whitespace', which is not supported; supported: Split and ByteLevel",
                 d["pre_tokenizer"]["type"] = "Whitespace");
@@ -96,15 +71,7 @@ TEST_CASE("unsupported kinds of tokenizers are refused by name") {
       "post_processor.type is 'BertProcessing', which is not supported; supported: ByteLevel and "
       "TemplateProcessing",
       d["post_processor"]["type"] = "BertProcessing");
-  CHECK_REFUSED("pre_tokenizer.pretokenizers[0].behavior is 'Removed': only Isolated is supported", {
-    use_pattern(d, "a");
-    d["pre_tokenizer"]["pretokenizers"][0]["behavior"] = "Removed";
-  });
-  CHECK_REFUSED("pre_tokenizer.pretokenizers[0].invert is true, which is not supported", {
-    use_pattern(d, "a");
-    d["pre_tokenizer"]["pretokenizers"][0]["invert"] = true;
-  });
-  CHECK_REFUSED("pre_tokenizer does not end in ByteLevel: only byte-level BPE is supported", {
+  CHECK_REFUSED("pre_tokenizer does not end in ByteLevel, as it must without model.byte_fallback", {
     use_pattern(d, "a");
     d["pre_tokenizer"]["pretokenizers"].erase(1);
   });
@@ -163,26 +130,74 @@ TEST_CASE("malformed or repeated merges, and merges of unknown tokens, are refus
   CHECK_REFUSED("model.merges[2] is not a string", d["model"]["merges"].push_back(7));
 }
 
-TEST_CASE("templates without the text, or with unknown tokens, are refused") {
-  const auto with = [](json single, json ids) {
-    return refused([&](json& d) {
-      d["post_processor"] = {{"type", "TemplateProcessing"},
-                             {"single", std::move(single)},
-                             {"special_tokens", {{"x", {{"ids", std::move(ids)}}}}}};
-    });
+TEST_CASE("a template adds tokens that the vocabulary has") {
+  const auto with = [](json id) {
+    auto d = byte_level_document();
+    d["added_tokens"][0]["id"] = 300;  // behind a gap
+    d["post_processor"] = {{"type", "TemplateProcessing"},
+                           {"single", {{{"SpecialToken", {{"id", "x"}}}}, {{"Sequence", {{"id", "A"}}}}}},
+                           {"special_tokens", {{"x", {{"ids", json::array({std::move(id)})}}}}}};
+    return read_tokenizer_json(d.dump(), "t.json").around.prefix;
   };
-  const json text = {{"Sequence", {{"id", "A"}}}}, other = {{"Sequence", {{"id", "B"}}}};
-  const json x = {{"SpecialToken", {{"id", "x"}}}}, y = {{"SpecialToken", {{"id", "y"}}}};
-  CHECK(with({x, text}, {1}) == "");
-  CHECK(with(json::array({x}), {1}) == "t.json: post_processor.single has no place for the text");
-  CHECK(with({text, text}, {1}) ==
-        "t.json: post_processor.single[1].Sequence must be the text A, once in the template");
-  CHECK(with(json::array({other}), {1}) ==
-        "t.json: post_processor.single[0].Sequence must be the text A, once in the template");
-  CHECK(with({y, text}, {1}) ==
-        "t.json: post_processor.single[0].SpecialToken.id is 'y', which special_tokens does not have");
-  CHECK(with({x, text}, {1000}) ==
-        "t.json: post_processor.special_tokens.x.ids[0] is 1000, which is not the id of a token");
-  CHECK(with({x, text}, std::vector<int>(2000, 1)) ==
-        "t.json: post_processor puts too many tokens around a text");
+  CHECK(with(300) == token_ids{300});
+  for (const int id : {299, 301})
+    CHECK(refusal([&] { with(id); }).find("which is not the id of a token") != std::string::npos);
+}
+
+TEST_CASE("a tokenizer.json with byte_fallback gives the text of tokens") {
+  auto d = character_document({"▁", "a"}, {{"▁", "a"}});
+  add_token(d, "▁x", {{"normalized", true}});
+  const auto t = read_tokenizer_json(d.dump(), "t.json");
+  CHECK(t.byte_fallback);
+  CHECK(t.strips_space);
+  CHECK(t.normalizer("a b") == "▁a▁b");
+  CHECK(t.vocabulary[261].bytes == " a");
+  CHECK(t.vocabulary[261].characters == "▁a");
+  CHECK(t.vocabulary[3 + 0xe2].bytes == "\xe2");
+  CHECK(t.vocabulary.back().bytes == "  x");  // as the normalizer makes it
+  CHECK_FALSE(t.vocabulary.back().plain);
+}
+
+TEST_CASE("with byte_fallback, a byte has a token, or is a character that has one") {
+  auto d = character_document({"\t"});
+  auto& vocab = d["model"]["vocab"];
+  vocab.erase("<0x09>");
+  CHECK(read_tokenizer_json(d.dump(), "t.json").byte_fallback);
+  const auto why = [&] { return refusal([&] { read_tokenizer_json(d.dump(), "t.json"); }); };
+  vocab.erase("\t");
+  CHECK(why() == "t.json: model.vocab has no '<0x09>', which byte_fallback needs");
+  d = character_document({});
+  d["model"]["vocab"].erase("<0xFF>");
+  CHECK(why() == "t.json: model.vocab has no '<0xFF>', which byte_fallback needs");
+}
+
+TEST_CASE("with byte_fallback, unsupported pieces are refused by name") {
+  const auto why = [](const std::function<void(json&)>& change) {
+    auto d = character_document({"▁", "a"}, {{"▁", "a"}});
+    change(d);
+    return refusal([&] { read_tokenizer_json(d.dump(), "t.json"); });
+  };
+  CHECK(why([](json& d) {
+          d["normalizer"] = {{"type", "Nmt"}};
+        }) ==
+        "t.json: normalizer.type is 'Nmt', which is not supported; supported: NFC, Prepend and Replace");
+  CHECK(why([](json& d) {
+          d["pre_tokenizer"] = {{"type", "Digits"}};
+        }) ==
+        "t.json: pre_tokenizer.type is 'Digits', which is not supported; supported: Metaspace and Split");
+  CHECK(why([](json& d) {
+          d["decoder"] = {{"type", "ByteLevel"}};
+        }) ==
+        "t.json: decoder.type is 'ByteLevel', which is not supported; supported: ByteFallback, Fuse, Replace "
+        "and Strip");
+  CHECK(why([](json& d) {
+          d["model"]["vocab"]["<0x41><0x42>"] = 262;
+          d["model"]["merges"].push_back({"<0x41>", "<0x42>"});
+        }) == "t.json: model.merges[1] joins '<0x41>', a byte, which is not supported");
+  CHECK(why([](json& d) {
+          d["normalizer"]["normalizers"][1]["content"] = std::string(256, 'x');
+          d["added_tokens"][0]["content"] = std::string(256, ' ');
+          d["added_tokens"][0]["id"] = 262;
+          d["added_tokens"][0]["normalized"] = true;
+        }) == "t.json: added_tokens[0] becomes too long by the normalizer");
 }

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Compares byte-level BPE with the package `tokenizers`: the same ids for every text, the same text for all ids.
+"""Compares BPE with the package `tokenizers`: the same ids for every text, the same text for all ids.
 
     tokenizers_test.py RUNNER [--seed N] [--texts N] [--only NAME]
 
-Trains tokenizers as Llama 3, Qwen2 and GPT-2 have them on texts it makes up, and has RUNNER (tokenizer_runner) and the
-package encode and decode thousands of other ones. Prints how to see a failure again, and returns 1 if there is any.
+Trains tokenizers as Llama 3, Qwen2 and GPT-2 have them, and with random pipelines, on texts it makes up, and has RUNNER
+(tokenizer_runner) and the package encode and decode thousands of other ones. Prints how to see a failure again, and returns 1 if there is any.
 """
 import argparse
 import json
@@ -47,6 +47,7 @@ def f(a, *b, **c): return {k: v for k, v in c.items() if k != "a"} # maybe
 e\u0301\u0323 e\u0323\u0301 q\u0307\u0323 \u0344 \u0f73 a\u0315\u0300\u05ae\u0062 ậ ậ ự""".split("\n")
 SPACES = [" ", " ", " ", "  ", "   ", "\n", "\n\n", "\r\n", "\t", " \n ", "\u00a0", "\u3000", "\u2003", "\u0085", "\u200b",
           "\u180e", "\u2028", "\x0b", "\x0c", "\x1c", "\ufeff", "     \n\n   ", "\0"]
+BYTES = {f"<0x{b:02X}>": b for b in range(256)}
 SPECIAL = ["<|begin_of_text|>", "<|end_of_text|>", "<|eot_id|>", "<|start_header_id|>", "<|end_header_id|>"]
 
 
@@ -159,23 +160,66 @@ def added(r):
     return t
 
 
-MAKERS = {m.__name__: m for m in (llama3, qwen2, gpt2, two_patterns, added)}
+def spaces(r):
+    """Ways to write spaces, each as normalizer and pre-tokenizer."""
+    prepend, replace = normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")
+    scheme = r.choice(["always", "first", "never"])
+    return r.choice([(replace, pre_tokenizers.Split(" ", "merged_with_previous")),
+                     (normalizers.Sequence([prepend, replace]), None),
+                     (None, pre_tokenizers.Metaspace("▁", scheme, split=r.random() < 0.5)),
+                     (normalizers.NFC(), pre_tokenizers.Split(" ", "merged_with_previous"))])
 
 
-def ids_of(r, vocabulary):
-    return [r.randrange(vocabulary) for _ in range(r.randrange(1, 40))]
+def characters(r):
+    """BPE of characters, with byte_fallback."""
+    t = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True, ignore_merges=r.random() < 0.3))
+    t.pre_tokenizer = pre_tokenizers.Metaspace("▁", split=r.random() < 0.5)
+    t.train_from_iterator([text(r) for _ in range(600)],
+                          trainers.BpeTrainer(vocab_size=2000, limit_alphabet=150, special_tokens=["<unk>", "<s>", *BYTES],
+                                              show_progress=False))
+    document = json.loads(t.to_str())
+    document["added_tokens"] = document["added_tokens"][:2]  # bytes are none
+    t = Tokenizer.from_str(json.dumps(document))
+    t.normalizer, t.pre_tokenizer = spaces(r)
+    steps = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    t.decoder = decoders.Sequence(steps[:r.choice([3, 4])])
+    for name in ["<a>", "<a>b", "Token", " two", "the", "word ", "▁▁", "▁a", "日本", "a e\u0301x"]:
+        flags = {f: r.random() < 0.4 for f in ("single_word", "lstrip", "rstrip", "normalized")}
+        special = r.random() < 0.4 and not flags["normalized"]
+        (t.add_special_tokens if special else t.add_tokens)([AddedToken(name, **flags)])
+    t.post_processor = processors.TemplateProcessing(single=["<s>", "$A"], special_tokens=[("<s>", t.token_to_id("<s>"))])
+    return t
+
+
+MAKERS = {m.__name__: m for m in (llama3, qwen2, gpt2, two_patterns, added, characters)}
+
+
+def sound_ids(r, vocabulary):
+    """Random ids whose bytes are whole characters: for others the package writes one U+FFFD for each byte.
+    `vocabulary`: ids by name."""
+    byte_ids = {BYTES[name]: i for name, i in vocabulary.items() if name in BYTES}
+    bytes_of = {i: b for b, i in byte_ids.items()}
+    out = []
+    for i in [r.randrange(len(vocabulary)) for _ in range(r.randrange(1, 40))]:
+        if i not in bytes_of:
+            out.append(i)
+            continue
+        character = chr(r.choice([0x41, 0xe9, 0x4e00, 0x1f600]) + r.randrange(20))
+        out += [byte_ids[b] for b in character.encode()]
+    return out
 
 
 def requests(r, t, count):
     """Each with the package's answer."""
     names = [a.content for a in t.get_added_tokens_decoder().values()]
+    vocabulary = t.get_vocab()
     for i in range(count):
         request = {"text": text(r, names), "special": r.random() < 0.5, "parse_special": r.random() < 0.5}
         t.encode_special_tokens = not request["parse_special"]
         expected = t.encode(request["text"], add_special_tokens=request["special"]).ids
         yield request, {"ids": expected}
         if i % 2 == 0:
-            ids = expected if r.random() < 0.5 else ids_of(r, t.get_vocab_size())
+            ids = expected if r.random() < 0.5 else sound_ids(r, vocabulary)
             skip = r.random() < 0.5
             decoded = t.decode(ids, skip_special_tokens=skip)
             yield {"ids": ids, "skip_special": skip}, {"text": decoded, "streamed": decoded}
@@ -190,16 +234,11 @@ def two_forms(path, r):
     path.write_text(json.dumps(document, ensure_ascii=r.random() < 0.5))
 
 
-def compare(runner, name, seed, count):
-    r = random.Random(f"{seed} {name}")
-    t = MAKERS[name](r)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "tokenizer.json"
-        t.save(str(path))
-        two_forms(path, r)
-        asked = list(requests(r, t, count))
-        lines = "".join(json.dumps(request) + "\n" for request, _ in asked)
-        process = subprocess.run([runner, folder], input=lines.encode(), stdout=subprocess.PIPE)
+def differences(runner, folder, name, asked, tokens_of):
+    """Prints the first requests that RUNNER answers in another way, and returns how many there are. `asked`: pairs of a
+    request and its answer."""
+    lines = "".join(json.dumps(request) + "\n" for request, _ in asked)
+    process = subprocess.run([runner, folder], input=lines.encode(), stdout=subprocess.PIPE)
     answers = [json.loads(line) for line in process.stdout.split(b"\n") if line]
     wrong = 0
     for (request, expected), got in zip(asked, answers):
@@ -210,12 +249,22 @@ def compare(runner, name, seed, count):
             print(f"{name}: {json.dumps(request, ensure_ascii=True)}\n  gave     {json.dumps(got)}\n"
                   f"  and not  {json.dumps(expected)}")
             if "text" in request:
-                print(f"  tokens   {[t.id_to_token(i) for i in got['ids']]}\n"
-                      f"  and not  {[t.id_to_token(i) for i in expected['ids']]}")
+                print(f"  tokens   {tokens_of(got['ids'])}\n  and not  {tokens_of(expected['ids'])}")
     if len(answers) != len(asked):
         print(f"{name}: {len(answers)} answers to {len(asked)} requests, the program ended with {process.returncode}")
         wrong += 1
-    return len(asked), wrong
+    return wrong
+
+
+def compare(runner, name, seed, count):
+    r = random.Random(f"{seed} {name}")
+    t = MAKERS[name](r)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "tokenizer.json"
+        t.save(str(path))
+        two_forms(path, r)
+        asked = list(requests(r, t, count))
+        return len(asked), differences(runner, folder, name, asked, lambda ids: [t.id_to_token(i) for i in ids])
 
 
 def main():

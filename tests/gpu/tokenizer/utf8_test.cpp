@@ -48,3 +48,10 @@ TEST_CASE("a written character is read back") {
     CHECK(is_utf8(text));
   }
 }
+
+TEST_CASE("a text is replaced wherever it occurs") {
+  CHECK(replaced("", "a", "b").empty());
+  CHECK(replaced("abcab", "ab", "x") == "xcx");
+  CHECK(replaced("aaa", "aa", "") == "a");
+  CHECK(replaced("é▁é", "▁", " ") == "é é");
+}
