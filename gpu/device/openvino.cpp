@@ -13,6 +13,8 @@
 #include "gpu/device/openvino_component.hpp"
 #include "gpu/encoder/onnx_encoder.hpp"
 #include "gpu/onnx/fixed_inputs.hpp"
+#include "gpu/onnx/loader.hpp"
+#include "gpu/onnx/node_names.hpp"
 #include "messages/common/version.hpp"
 
 namespace troupe {
@@ -75,19 +77,33 @@ prepared_source prepare(const model_source& source) {
           source.constants.empty() ? "" : onnx::fix_inputs(source.path, source.constants, source.shapes)};
 }
 
+/// `use()`; its model_error names nodes as the file does.
+template <class Use>
+auto with_names_of_file(const std::string& file, Use use) {
+  try {
+    return use();
+  } catch (const unreadable_model&) {
+    throw;
+  } catch (const model_error& e) {
+    throw model_error(onnx::with_node_names(e.what(), file));
+  }
+}
+
 }  // namespace
 
 bool openvino_is_installed() { return !find_component().empty(); }
 
 model_signature openvino_signature(const model_source& source) {
+  const auto& component = openvino();
   const auto [prepared, content] = prepare(source);
-  return openvino().signature(prepared, content);
+  if (content.empty()) onnx::check_file(prepared.path);
+  return with_names_of_file(prepared.path, [&] { return component.signature(prepared, content); });
 }
 
 model_maker on_openvino(int threads) {
   return [threads](const model_source& source) {
     const auto [prepared, content] = prepare(source);
-    return openvino().open(prepared, content, threads);
+    return with_names_of_file(prepared.path, [&] { return openvino().open(prepared, content, threads); });
   };
 }
 

@@ -15,6 +15,7 @@
 #include "gpu/onnx/known_branches.hpp"
 #include "gpu/onnx/loader.hpp"
 #include "gpu/onnx/model_proto.hpp"
+#include "gpu/onnx/structure.hpp"
 
 namespace troupe::onnx {
 namespace {
@@ -89,6 +90,7 @@ int64_t count(const std::vector<int64_t>& dims) {
 std::string with_fixed_inputs(proto::ModelProto model, const std::filesystem::path& path,
                               const std::vector<input_constant>& values,
                               const std::vector<input_shape>& shapes) {
+  check_structure(model, path.string());
   auto& graph = *model.mutable_graph();
   for (const auto& constant : values) {
     const auto& name = constant.name;

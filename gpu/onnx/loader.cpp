@@ -4,9 +4,9 @@
 
 #include <cstring>
 #include <fstream>
-#include <set>
 
 #include "gpu/onnx/model_proto.hpp"
+#include "gpu/onnx/structure.hpp"
 
 namespace troupe::onnx {
 
@@ -52,10 +52,7 @@ class reader {
     }
     for (const auto& i : g.input()) read_input(i);
     for (const auto& n : g.node()) read_node(n);
-    for (const auto& o : g.output()) {
-      if (!defined_.contains(o.name())) fail(fmt::format("output '{}' is computed by no node", o.name()));
-      graph_.outputs.push_back(o.name());
-    }
+    for (const auto& o : g.output()) graph_.outputs.push_back(o.name());
     if (graph_.inputs.empty()) fail("the graph has no input");
     if (graph_.outputs.empty()) fail("the graph has no output");
     return std::move(graph_);
@@ -66,12 +63,7 @@ class reader {
     throw model_error(fmt::format("{}: {}", graph_.file, what));
   }
 
-  void define(const std::string& name) {
-    if (!defined_.insert(name).second) fail(fmt::format("'{}' is defined twice", name));
-  }
-
   void add_constant(const std::string& name, tensor value) {
-    define(name);
     graph_.constants.emplace(name, std::move(value));
   }
 
@@ -83,12 +75,11 @@ class reader {
       fail(fmt::format("opset {} is not supported: export the model with opset {} to {}", graph_.opset,
                        oldest_opset, newest_opset));
     }
-    if (!model.has_graph() || model.graph().node_size() == 0) fail("the file holds no graph");
+    if (model.graph().node_size() == 0) fail("the graph has no node");
   }
 
   void read_input(const proto::ValueInfoProto& info) {
     if (graph_.constants.contains(info.name())) return;  // older exporters list initialisers as inputs, too
-    define(info.name());
     const auto where = fmt::format("input '{}'", info.name());
     if (!info.type().has_tensor_type()) fail(where + " is not a tensor");
     const auto& tensor_type = info.type().tensor_type();
@@ -119,18 +110,10 @@ class reader {
                        n.domain()));
     }
     if (out.outputs.empty() || out.outputs.front().empty()) fail(where + " has no output");
-    for (const auto& name : out.inputs) {
-      if (!name.empty() && !defined_.contains(name)) {
-        fail(fmt::format("{} reads '{}', which no node before it computes", where, name));
-      }
-    }
     for (const auto& a : n.attribute()) read_attribute(a, where, out);
     if (out.op == "Constant") {
       add_constant(out.outputs.front(), constant_value(out));
       return;
-    }
-    for (const auto& name : out.outputs) {
-      if (!name.empty()) define(name);
     }
     graph_.nodes.push_back(std::move(out));
   }
@@ -177,45 +160,40 @@ class reader {
     shape dims(t.dims().begin(), t.dims().end());
     const int64_t count = element_count(dims);
     if (count < 0) fail(fmt::format("{} has the impossible shape {}", where, to_string(dims)));
-    if (t.has_raw_data()) {
-      check_size(where, t.raw_data().size(), static_cast<size_t>(count) * size_of(*type));
-      return make_tensor(*type, std::move(dims), std::as_bytes(std::span{t.raw_data()}));
-    }
+    if (t.has_raw_data()) return make_tensor(*type, std::move(dims), std::as_bytes(std::span{t.raw_data()}));
     switch (*type) {
-      case data_type::fp32: return from_field<float>(t.float_data(), *type, dims, where);
-      case data_type::fp64: return from_field<double>(t.double_data(), *type, dims, where);
-      case data_type::int64: return from_field<int64_t>(t.int64_data(), *type, dims, where);
-      case data_type::uint64: return from_field<uint64_t>(t.uint64_data(), *type, dims, where);
-      case data_type::uint32: return from_field<uint32_t>(t.uint64_data(), *type, dims, where);
-      case data_type::int32: return from_field<int32_t>(t.int32_data(), *type, dims, where);
+      case data_type::fp32: return from_field<float>(t.float_data(), *type, dims);
+      case data_type::fp64: return from_field<double>(t.double_data(), *type, dims);
+      case data_type::int64: return from_field<int64_t>(t.int64_data(), *type, dims);
+      case data_type::uint64: return from_field<uint64_t>(t.uint64_data(), *type, dims);
+      case data_type::uint32: return from_field<uint32_t>(t.uint64_data(), *type, dims);
+      case data_type::int32: return from_field<int32_t>(t.int32_data(), *type, dims);
       default: break;
     }
-    if (size_of(*type) == 2) return from_field<uint16_t>(t.int32_data(), *type, dims, where);
-    return from_field<uint8_t>(t.int32_data(), *type, dims, where);
+    if (size_of(*type) == 2) return from_field<uint16_t>(t.int32_data(), *type, dims);
+    return from_field<uint8_t>(t.int32_data(), *type, dims);
   }
 
   /// Values of one of the typed fields, narrowed to the element type.
   template <class T, class Field>
-  tensor from_field(const Field& field, data_type type, const shape& dims, const std::string& where) const {
-    check_size(where, static_cast<size_t>(field.size()) * sizeof(T),
-               static_cast<size_t>(element_count(dims)) * sizeof(T));
+  static tensor from_field(const Field& field, data_type type, const shape& dims) {
     std::vector<T> values;
     values.reserve(static_cast<size_t>(field.size()));
     for (const auto v : field) values.push_back(static_cast<T>(v));
     return make_tensor(type, dims, std::as_bytes(std::span{values}));
   }
 
-  void check_size(const std::string& where, size_t has, size_t needs) const {
-    if (has != needs) fail(fmt::format("{} holds {} bytes where its shape needs {}", where, has, needs));
-  }
-
   graph graph_;
-  std::set<std::string, std::less<>> defined_;
 };
 
 }  // namespace
 
-graph graph_of(const proto::ModelProto& model, const std::string& file) { return reader(file).read(model); }
+graph graph_of(const proto::ModelProto& model, const std::string& file) {
+  check_structure(model, file);
+  return reader(file).read(model);
+}
+
+void check_file(const std::filesystem::path& path) { check_structure(read_model_proto(path), path.string()); }
 
 graph load_graph(const std::filesystem::path& path) {
   return graph_of(read_model_proto(path), path.string());

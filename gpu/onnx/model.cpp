@@ -97,6 +97,10 @@ void model::drop_unused() {
 }
 
 void model::fold_constants() {
+  constexpr uint64_t copies = 8;  // of the file's constants, in other types and layouts
+  uint64_t of_file = 0;
+  for (const auto& [name, content] : graph_.constants) of_file += content.bytes();
+  fold_budget budget(max_folded_bytes + copies * of_file);
   std::vector<node> kept;
   for (auto& n : graph_.nodes) {
     const bool constant = std::ranges::all_of(
@@ -107,7 +111,7 @@ void model::fold_constants() {
     }
     std::vector<tensor> inputs;
     for (const auto& name : n.inputs) inputs.push_back(name.empty() ? tensor{} : graph_.constants.at(name));
-    const auto outputs = n.op == "Identity" ? inputs : evaluate(graph_, n, inputs);
+    const auto outputs = n.op == "Identity" ? inputs : evaluate(graph_, n, inputs, budget);
     for (size_t i = 0; i < outputs.size(); ++i) {
       if (outputs[i].data) graph_.constants.insert_or_assign(n.outputs[i], outputs[i]);
     }

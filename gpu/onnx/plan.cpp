@@ -85,7 +85,8 @@ std::unique_ptr<plan> make_plan(const model& m, weights& w, int64_t rows) {
   return out;
 }
 
-std::vector<tensor> evaluate(const graph& g, const node& n, const std::vector<tensor>& inputs) {
+std::vector<tensor> evaluate(const graph& g, const node& n, const std::vector<tensor>& inputs,
+                             fold_budget& budget) {
   plan_builder builder(g, nullptr, nullptr);
   builder.begin_layer();
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -102,12 +103,12 @@ std::vector<tensor> evaluate(const graph& g, const node& n, const std::vector<te
     builder.keep(v);
     ports.push_back(builder.port_of(v));
   }
-  size_t taken = 0, given = 0;
-  for (const auto& t : inputs) taken += t.data ? t.bytes() : 0;
+  uint64_t given = 0;
   for (const auto& o : ports) given += o.data ? o.bytes() : 0;
-  if (given > taken + max_folded_bytes) {
+  if (!budget.take(given)) {
     throw model_error(
-        fmt::format("{}: {}: would make {} constant bytes of {}", g.file, describe(n), given, taken));
+        fmt::format("{}: {}: would make {} bytes of constants; all that are computed may have {}", g.file,
+                    describe(n), given, budget.max()));
   }
   const auto p = builder.finish();
   if (p->flops + p->pooled > max_folded_operations) {

@@ -65,13 +65,33 @@ class plan {
 /// `model_error`. The layers of `w` need not be loaded yet.
 std::unique_ptr<plan> make_plan(const model& m, weights& w, int64_t rows);
 
-/// Limit of the bytes that constant folding may add: a small file must not demand gigabytes.
-inline constexpr int64_t max_folded_bytes = int64_t{1} << 28;
-/// Limit of its work, in flops and pooled values: nor may a small file demand minutes.
+/// Limit of the bytes that constant folding may add to a small file: it must not demand gigabytes.
+inline constexpr uint64_t max_folded_bytes = uint64_t{1} << 28;
+
+/// Counts the bytes that constant folding adds, so that a chain of nodes that each double a tensor ends
+/// early.
+class fold_budget {
+ public:
+  explicit fold_budget(uint64_t max) : max_(max) {}
+
+  /// False: it would be exceeded.
+  bool take(uint64_t bytes) {
+    if (bytes > max_ - taken_) return false;
+    taken_ += bytes;
+    return true;
+  }
+  uint64_t max() const { return max_; }
+
+ private:
+  uint64_t max_, taken_ = 0;
+};
+
+/// Limit of the work of folding a node, in flops and pooled values: nor may a small file demand minutes.
 inline constexpr double max_folded_operations = 2e10;
 
 /// The outputs of one node for constant inputs; without data where a name is empty. Throws `model_error` if
-/// they exceed the inputs by more than `max_folded_bytes`, or would take more than `max_folded_operations`.
-std::vector<tensor> evaluate(const graph& g, const node& n, const std::vector<tensor>& inputs);
+/// they exceed the budget, or would take more than `max_folded_operations`.
+std::vector<tensor> evaluate(const graph& g, const node& n, const std::vector<tensor>& inputs,
+                             fold_budget& budget);
 
 }  // namespace troupe::onnx

@@ -137,7 +137,7 @@ void plan_builder::build(const node& n) {
   if (known) {
     std::vector<tensor> inputs;
     for (const auto& name : n.inputs) inputs.push_back(name.empty() ? tensor{} : *lookup(name).constant);
-    const auto outputs = evaluate(graph_, n, inputs);
+    const auto outputs = evaluate(graph_, n, inputs, known_budget_);
     for (size_t i = 0; i < outputs.size(); ++i) {
       if (outputs[i].data) define_constant(n.outputs[i], outputs[i]);
     }

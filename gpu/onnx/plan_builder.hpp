@@ -124,6 +124,7 @@ class plan_builder {
   std::map<std::string, value, std::less<>> values_;
   std::map<address, std::deque<value>> reordered_;  // copies of a value in other layouts
   size_t scratch_size_ = 0;
+  fold_budget known_budget_{4 * max_folded_bytes};  // of values that a batch size makes known
   dnnl::stream stream_;
 };
 

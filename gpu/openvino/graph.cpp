@@ -6,18 +6,16 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
-#include <openvino/frontend/input_model.hpp>
-#include <openvino/frontend/manager.hpp>
-#include <openvino/op/constant.hpp>
-#include <set>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "gpu/common/model_error.hpp"
+#include "gpu/openvino/brief.hpp"
+#include "gpu/openvino/conversion.hpp"
 #include "gpu/openvino/element_type.hpp"
+#include "gpu/openvino/guard.hpp"
 
 namespace troupe::vino {
 namespace {
@@ -33,37 +31,6 @@ std::string text_of(const ov::PartialShape& shape) {
   std::vector<std::string> dims;
   for (const auto& d : shape) dims.push_back(d.is_static() ? std::to_string(d.get_length()) : "?");
   return fmt::format("{}", fmt::join(dims, "x"));
-}
-
-std::string name_of(const ov::frontend::Place& place) {
-  const auto names = place.get_names();
-  return names.empty() ? "" : names.front();
-}
-
-std::shared_ptr<ov::Model> convert(const model_source& source, const std::string& content) {
-  static ov::frontend::FrontEndManager frontends;
-  const auto onnx = frontends.load_by_framework("onnx");
-  std::istringstream stream(content);
-  const auto input = content.empty() ? onnx->load(source.path)
-                                     : onnx->load(static_cast<std::istream*>(&stream), source.path);
-  std::vector<std::string> names;
-  std::set<std::string> left;
-  for (const auto& s : source.shapes)
-    if (find_input(source.constants, s.name) == nullptr) left.insert(s.name);
-  for (const auto& place : input->get_inputs()) {
-    const auto& name = names.emplace_back(name_of(*place));
-    const auto* shape = find_input(source.shapes, name);
-    if (shape == nullptr) continue;
-    std::vector<ov::Dimension> dims(shape->dims.begin(), shape->dims.end());
-    if (source.batched && find_input(source.constants, name) == nullptr)
-      dims.insert(dims.begin(), ov::Dimension());
-    input->set_partial_shape(place, ov::PartialShape(dims));
-    left.erase(name);
-  }
-  if (!left.empty())
-    throw model_error(
-        fmt::format("has no input '{}'; its inputs are {}", *left.begin(), fmt::join(names, ", ")));
-  return onnx->convert(input);
 }
 
 /// The name of an output in the ONNX file.
@@ -126,6 +93,12 @@ void set_batch(ov::Model& model, const ov::Dimension& rows) {
   model.reshape(shapes);
 }
 
+std::shared_ptr<ov::Model> with_batch(const ov::Model& model, int64_t rows) {
+  const auto copy = model.clone();
+  set_batch(*copy, rows);
+  return copy;
+}
+
 /// The shapes of the outputs; throws model_error if they depend on values.
 std::vector<std::vector<int64_t>> output_shapes(const ov::Model& model) {
   std::vector<std::vector<int64_t>> out;
@@ -142,11 +115,7 @@ std::vector<std::vector<int64_t>> output_shapes(const ov::Model& model) {
 
 /// Shapes of a row, where the first dimension follows the batch.
 std::vector<std::vector<int64_t>> output_rows(const ov::Model& model) {
-  const auto at = [&](int64_t rows) {
-    const auto copy = model.clone();
-    set_batch(*copy, rows);
-    return output_shapes(*copy);
-  };
+  const auto at = [&](int64_t rows) { return output_shapes(*with_batch(model, rows)); };
   auto out = at(tried_rows);
   const auto others = at(other_rows);
   for (size_t i = 0; i < out.size(); ++i) {
@@ -179,34 +148,9 @@ tensor_spec spec_of(const std::string& what, const std::string& name, const ov::
   return {name, type_of(what, type), std::move(row)};
 }
 
-uint64_t parameter_bytes(const ov::Model& model) {
-  uint64_t sum = 0;
-  for (const auto& node : model.get_ordered_ops())
-    if (const auto c = std::dynamic_pointer_cast<ov::op::v0::Constant>(node)) sum += c->get_byte_size();
-  return sum;
-}
-
 }  // namespace
 
-std::string brief(const std::exception& e) {
-  const std::string_view all = e.what();
-  std::vector<std::string_view> lines;
-  for (size_t at = 0; at < all.size();) {
-    const auto end = std::min(all.find('\n', at), all.size());
-    auto line = all.substr(at, end - at);
-    at = end + 1;
-    const auto from = line.find_first_not_of(" \t");
-    if (from == std::string_view::npos) continue;
-    line.remove_prefix(from);
-    // "Exception from src/...:123:", "Check '...' failed at src/...:123:", and titles of lists
-    if (line.ends_with(':') &&
-        (line.find("src/") != std::string_view::npos || line.starts_with("FrontEnd API failed")))
-      continue;
-    if (line.starts_with("Model wasn't fully converted") || line.starts_with("Summary:")) continue;
-    lines.push_back(line);
-  }
-  return lines.empty() ? "unknown error" : fmt::format("{}", fmt::join(lines, "; "));
-}
+void check_batch(const ov::Model& model, int64_t rows) { check_bounds(*with_batch(model, rows), true); }
 
 graph read_graph(const model_source& source, const std::string& content) {
   try {
@@ -215,6 +159,7 @@ graph read_graph(const model_source& source, const std::string& content) {
     if (g.model->inputs().empty() || g.model->outputs().empty())
       throw model_error(fmt::format("has no {}", g.model->inputs().empty() ? "inputs" : "outputs"));
     const bool batched = g.signature.batched = source.batched;
+    check_bounds(*g.model, !source.constants.empty());
     if (!source.any_shape)
       for (const auto& input : g.model->inputs()) batched ? check_batched(input) : check_static(input);
     auto shapes = source.any_shape ? open_outputs(*g.model)
@@ -235,13 +180,36 @@ graph read_graph(const model_source& source, const std::string& content) {
     }
     if (source.any_shape && !has_free_dimension(g.signature))
       throw model_error("no dimension of an input or output is free; remove any_shape");
-    g.parameter_bytes = parameter_bytes(*g.model);
+    if (batched) check_batch(*g.model, source.max_batch);
     return g;
   } catch (const model_error& e) {
     throw model_error(fmt::format("{}: {}", source.path, e.what()));
   } catch (const std::exception& e) {
     throw model_error(fmt::format("{}: OpenVINO cannot read it: {}", source.path, brief(e)));
   }
+}
+
+bool keeps_rows(const ov::Model& graph) {
+  for (const int64_t rows : {2, 3}) {
+    const auto some = graph.clone();
+    std::map<size_t, ov::PartialShape> shapes;
+    for (size_t i = 0; i < some->inputs().size(); ++i) {
+      auto shape = some->input(i).get_partial_shape();
+      if (shape.rank().is_dynamic() || shape.size() == 0 || shape[0].is_static()) return false;
+      shape[0] = rows;
+      shapes[i] = std::move(shape);
+    }
+    try {
+      some->reshape(shapes);
+    } catch (const std::exception&) {
+      return false;
+    }
+    for (const auto& o : some->outputs()) {
+      const auto& shape = o.get_partial_shape();
+      if (shape.rank().is_dynamic() || shape.size() == 0 || shape[0] != ov::Dimension(rows)) return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace troupe::vino

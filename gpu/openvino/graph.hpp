@@ -1,7 +1,6 @@
 // An ONNX file as OpenVINO reads it.
 #pragma once
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <openvino/core/model.hpp>
 #include <string>
@@ -11,10 +10,13 @@
 
 namespace troupe::vino {
 
+/// All inputs may begin with any number of rows, and then all outputs begin with as many, whatever their
+/// other dimensions are: by the shapes of the graph.
+bool keeps_rows(const ov::Model& graph);
+
 struct graph {
   std::shared_ptr<ov::Model> model;  ///< batched: with a dynamic first dimension of each input
   model_signature signature;
-  uint64_t parameter_bytes = 0;
 };
 
 /// A batched source needs inputs whose first dimension is dynamic and whose others are static, and outputs
@@ -24,7 +26,7 @@ struct graph {
 /// file is read. Throws model_error.
 graph read_graph(const model_source& source, const std::string& content);
 
-/// OpenVINO's message in one line, without the places in its sources.
-std::string brief(const std::exception& e);
+/// Throws model_error if a batch of this many rows exceeds the bounds (guard.hpp).
+void check_batch(const ov::Model& model, int64_t rows);
 
 }  // namespace troupe::vino

@@ -10,8 +10,10 @@
 #include <span>
 #include <utility>
 
+#include "gpu/common/heap_growth.hpp"
 #include "gpu/common/model_error.hpp"
 #include "gpu/onnx/batch_parts.hpp"
+#include "gpu/openvino/brief.hpp"
 #include "messages/tensor/shaped_tensors.hpp"
 
 namespace troupe::vino {
@@ -58,13 +60,19 @@ model::model(const model_source& source, const std::string& content, int threads
       batched_(source.batched),
       any_shape_(source.any_shape),
       bf16_(source.bf16),
-      threads_(threads) {
-  auto g = read_graph(source, content);
-  graph_ = std::move(g.model);
-  signature_ = std::move(g.signature);
-  parameter_bytes_ = g.parameter_bytes;
+      threads_(threads),
+      checked_rows_(source.max_batch) {
   try {
+    core().get_versions("CPU");  // loads the plug-in, which is no model's
+    const heap_growth growth;
+    auto g = read_graph(source, content);
+    graph_ = std::move(g.model);
+    signature_ = std::move(g.signature);
+    has_rows_ = any_shape_ && source.max_batch > 1 && keeps_rows(*graph_);
     prepare();
+    memory_bytes_ = growth.bytes();
+  } catch (const model_error&) {
+    throw;
   } catch (const std::exception& e) {
     throw model_error(fmt::format("{}: OpenVINO cannot run it: {}", file_, brief(e)));
   }
@@ -103,9 +111,13 @@ void model::infer(std::vector<ov::Tensor>& inputs) {
 
 void model::warm(uint32_t rows) {
   if (any_shape_) return;
-  auto inputs = tensors(batched_ ? rows : 1);
-  for (auto& t : inputs) std::memset(t.data(), 0, t.get_byte_size());
-  infer(inputs);
+  const heap_growth growth;
+  {
+    auto inputs = tensors(batched_ ? rows : 1);
+    for (auto& t : inputs) std::memset(t.data(), 0, t.get_byte_size());
+    infer(inputs);
+  }
+  memory_bytes_ += growth.bytes();
 }
 
 void model::check_integers(const std::vector<ov::Tensor>& inputs) const {
@@ -114,6 +126,15 @@ void model::check_integers(const std::vector<ov::Tensor>& inputs) const {
     if (type == data_type::int64) check_range<int64_t>(inputs[i], name, file_);
     if (type == data_type::uint64) check_range<uint64_t>(inputs[i], name, file_);
   }
+}
+
+void model::check_rows(uint32_t rows) {
+  try {
+    check_batch(*graph_, rows);
+  } catch (const std::exception& e) {
+    throw model_error(fmt::format("{}: {}", file_, brief(e)));
+  }
+  checked_rows_ = rows;
 }
 
 void model::run_shaped(std::span<const batch_part> parts) {
@@ -150,12 +171,9 @@ void model::run_together(std::span<const batch_part> parts, std::span<const shap
   std::vector<ov::Tensor> outputs;
   for (size_t i = 0; i < signature_.outputs.size(); ++i) {
     const auto& output = outputs.emplace_back(request_.get_output_tensor(i));
-    if (which.size() == 1) continue;
-    has_rows_ = output.get_shape().size() > 0 && output.get_shape().front() == total_rows(given, which);
-    if (!has_rows_)
-      throw model_error(
-          fmt::format("{}: output '{}' does not begin with the number of rows; remove max_batch", file_,
-                      signature_.outputs[i].name));
+    if (which.size() > 1 && output.get_shape().front() != total_rows(given, which))
+      throw model_error(fmt::format("{}: output '{}' does not begin with the number of rows", file_,
+                                    signature_.outputs[i].name));
   }
   uint64_t row = 0;
   for (const auto k : which) {
@@ -187,6 +205,7 @@ bool model::run(uint32_t rows, std::span<const batch_part> parts, const std::ato
   if (!batched_ && !any_shape_ && (rows != 1 || parts.size() != 1))
     throw model_error(fmt::format("{}: it has no batches; {} requests came as one", file_, rows));
   if (stop != nullptr && *stop) return false;
+  if (batched_ && rows > checked_rows_) check_rows(rows);
   if (any_shape_) return run_shaped(parts), true;
   auto inputs = tensors(rows);
   onnx::gather_inputs(signature_, parts, [&](size_t i) { return static_cast<std::byte*>(inputs[i].data()); });

@@ -33,7 +33,7 @@ void build_constant_of_shape(plan_builder& b) {
   if (count < 0) b.fail(fmt::format("cannot fill the shape {}", to_string(dims)));
   if (value && value->elements() != 1) b.fail("attribute 'value' must hold one element");
   const size_t size = size_of(type);
-  if (count > max_folded_bytes / static_cast<int64_t>(size)) {
+  if (static_cast<uint64_t>(count) > max_folded_bytes / size) {
     b.fail(fmt::format("would fill {} bytes, at most {} are allowed", static_cast<size_t>(count) * size,
                        max_folded_bytes));
   }

@@ -202,6 +202,7 @@ TEST_CASE("openvino: requests of one shape are one inference, and each gets its 
   auto s = source_of("mlp", model_engine::automatic);
   s.batched = false;
   s.any_shape = true;
+  s.max_batch = 8;
   const auto m = on_chosen_engine()(s);
   shaped_requests together(m->signature(), f, {3, 1, 2});
   REQUIRE(m->run(6, together.parts, nullptr));

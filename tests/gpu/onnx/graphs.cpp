@@ -43,7 +43,8 @@ tensor fold(const std::string& op, const std::vector<tensor>& inputs, const attr
   graph g;
   g.file = "test";
   g.opset = opset;
-  return evaluate(g, make_node(op, inputs.size(), a), inputs).at(0);
+  fold_budget budget(max_folded_bytes);
+  return evaluate(g, make_node(op, inputs.size(), a), inputs, budget).at(0);
 }
 
 tensor run(const std::string& op, const std::vector<tensor>& inputs, const attributes& a, size_t dynamic,

