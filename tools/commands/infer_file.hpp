@@ -14,9 +14,11 @@ struct infer_file_options {
   bool json = false;
 };
 
-/// Derives the batch size from the size of the input. Prints a summary: a line, or with `json` one document
-/// with the batch size, the signature and the time of one execution. Returns 0; 1 if the batch failed or the
-/// output cannot be written; 2 for an unusable model, device or input, with one message to standard error.
+/// Derives the batch size, or the free first dimension of inputs, from the size of the input. Prints a
+/// summary: a line, or with `json` one document with the batch size, the inputs and outputs with their whole
+/// shapes, and the time of one execution. Returns 0; 1 if the device failed or the output cannot be written;
+/// 2 for a model that cannot be loaded or run, and for an unusable device or input, with one message to
+/// standard error.
 int infer_file(const infer_file_options& options);
 
 }  // namespace troupe

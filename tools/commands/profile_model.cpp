@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gpu/common/model_error.hpp"
 #include "gpu/device/profile.hpp"
 #include "tools/common/exit_code.hpp"
+#include "tools/common/local_request.hpp"
 #include "tools/common/standard_streams.hpp"
 
 namespace troupe {
@@ -20,14 +23,17 @@ using nlohmann::ordered_json;
 constexpr duration time_a_batch_size = 200ms;
 
 std::vector<latency_sample> measure(batch_model& m, uint32_t max_batch) {
-  const uint64_t in_row = input_row_bytes(m.signature()), out_row = output_row_bytes(m.signature());
-  const std::vector<std::byte> input(max_batch * in_row);
-  std::vector<std::byte> output(max_batch * out_row);
+  const auto& signature = m.signature();
+  const auto sizes = has_rows(signature) ? profiled_batch_sizes(max_batch) : std::vector<uint32_t>{1};
+  const std::vector<std::byte> zeros(request_bytes(signature, sizes.back()));
   const machine_clock clock;
-  return measure_latency(clock, profiled_batch_sizes(max_batch), time_a_batch_size, [&](uint32_t rows) {
-    const batch_part part{rows, std::span{input}.first(rows * in_row),
-                          std::span{output}.first(rows * out_row)};
-    m.run(rows, {&part, 1}, nullptr);
+  std::optional<local_request> request;
+  uint32_t made_for = 0;
+  for (const auto rows : sizes) m.warm(rows);  // as a worker does, which the memory depends on
+  return measure_latency(clock, sizes, time_a_batch_size, [&](uint32_t rows) {
+    if (rows != std::exchange(made_for, rows))
+      request.emplace(m, rows, std::span{zeros}.first(request_bytes(signature, rows)));
+    request->run();
   });
 }
 
@@ -42,7 +48,7 @@ measured_profile measure(const profile_options& o, const device_choice& where) {
   const auto model =
       one_device(where)({.name = o.model_file, .path = o.model_file, .max_batch = o.max_batch});
   measured_profile p;
-  p.samples = measure(*model, model->signature().batched ? o.max_batch : 1);
+  p.samples = measure(*model, o.max_batch);
   p.fit = fit_latency(p.samples);
   p.memory_bytes = model->memory_bytes();
   return p;

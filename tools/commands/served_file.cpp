@@ -9,15 +9,14 @@
 #include "config/problem.hpp"
 #include "gpu/common/model_error.hpp"
 #include "gpu/device/engine_choice.hpp"
+#include "tools/common/way_to_run.hpp"
 
 namespace troupe {
 namespace {
 
-model_source source_of(const served_file& m, bool batched) {
+model_source source_of(const served_file& m) {
   model_source s;
   s.path = m.file.string();
-  s.batched = batched;
-  s.any_shape = m.any_shape;
   if (m.max_batch) s.max_batch = *m.max_batch;
   s.shapes = m.shapes;
   return s;
@@ -66,28 +65,20 @@ void give_shapes(served_file& m, const onnx::model_interface& declared, std::spa
 }
 
 model_signature choose_batching(served_file& m) {
-  struct way {
-    bool batched, any_shape;
-  };
-  std::vector<way> ways{{true, false}, {false, false}, {false, true}};
+  using enum way_to_run;
+  std::vector ways{batches, whole, any_shape};
   if (m.any_shape)
-    ways = {{false, true}};
+    ways = {any_shape};
   else if (m.batched)
-    ways = {{*m.batched, false}};
+    ways = {*m.batched ? batches : whole};
   else if (!m.shapes.empty())
     ways.pop_back();
-  std::string why;
-  for (const auto& [batched, any_shape] : ways) {
-    try {
-      m.any_shape = any_shape;
-      auto signature = signature_of(source_of(m, batched));
-      m.batched = batched;
-      return signature;
-    } catch (const model_error& e) {
-      if (why.empty()) why = e.what();
-    }
-  }
-  throw model_error(why);
+  return first_way_that_runs(source_of(m), ways, [&](const model_source& s) {
+    auto signature = signature_of(s);
+    m.batched = s.batched;
+    m.any_shape = s.any_shape;
+    return signature;
+  });
 }
 
 std::string to_toml(const served_file& m) {
