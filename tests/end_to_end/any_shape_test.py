@@ -5,7 +5,6 @@ equal shapes run together if `max_batch` is more than 1. Answers are onnxruntime
 Needs the Python of tests/requirements.txt and OpenVINO.
 """
 import concurrent.futures
-import itertools
 import json
 import subprocess
 import tempfile
@@ -15,15 +14,13 @@ from pathlib import Path
 import numpy as np
 import onnx
 import onnxruntime
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
 import cluster
 import processes
 from cluster import Cluster, ClusterTest
-from overload_test import SLO_MS, overload
-from package_models_test import DETECTOR, distance, picture
-from processes import MEASURED
-from shapes_test import WIDTH, WORDS, body_of, words_of, write_words
+from package_models import DETECTOR, distance, picture
+from shapes_test import WIDTH, body_of, words_of, write_words
 
 
 def write_positive(path):
@@ -33,22 +30,6 @@ def write_positive(path):
         "positive", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["length"])],
         [helper.make_tensor_value_info("indices", TensorProto.INT64, [1, "count"])],
         [helper.make_tensor("zero", TensorProto.FLOAT, [], [0.0])])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
-
-
-def write_slow(path):
-    """ids [length] to numbers [512]: some 5 ms for 64 ids on one thread."""
-    random = np.random.default_rng(3)
-    node, width = helper.make_node, 512
-    names = [f"h{i}" for i in range(17)]
-    graph = helper.make_graph(
-        [node("Gather", ["table", "ids"], [names[0]])] +
-        [node("MatMul", [a, "mixing"], [b]) for a, b in itertools.pairwise(names)] +
-        [node("ReduceMean", [names[-1]], ["y"], axes=[0], keepdims=0)],
-        "slow", [helper.make_tensor_value_info("ids", TensorProto.INT64, ["length"])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [width])],
-        [numpy_helper.from_array(random.standard_normal((WORDS, width)).astype(np.float32), "table"),
-         numpy_helper.from_array((random.standard_normal((width, width)) / 23).astype(np.float32), "mixing")])
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
 
 
@@ -193,22 +174,6 @@ max_batch = 16
         answer = load("--shape", "x=40")
         self.assertEqual(answer.returncode, 0, answer.stdout + answer.stderr)
         self.assertGreater(json.loads(answer.stdout)["total"]["finished"], 20)
-
-    def test_far_more_than_the_capacity(self):
-        slow = self.words.with_name("slow.onnx")
-        write_slow(slow)
-        model = f"""[[model]]
-name = "slow"
-source = "{slow}"
-slo_ms = {SLO_MS}
-any_shape = true
-"""
-        random = np.random.default_rng(5)
-        bodies = [body_of({"ids": random.integers(0, WORDS, n)}) for n in random.integers(48, 80, 64)]
-        with Cluster(model_text=model, policy="", limits="node_timeout_ms = 20000", env=MEASURED) as c:
-            seen, sampler = overload(self, c, c.start(), "slow", bodies, ("--shape", "ids=64"))
-            self.assertGreater(seen["goodput_rps"], 0)
-            self.assertIn(200, {status for status, *_ in sampler.answers})
 
 
 if __name__ == "__main__":

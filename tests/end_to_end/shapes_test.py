@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Models with several shapes: requests run in the one of their shape, or padded; answers are onnxruntime's for the request
-alone. Five times too much load is refused at once.
+alone. For five times too much load see shapes_overload_test.py.
 
 Needs the Python of tests/requirements.txt.
 """
@@ -17,9 +17,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import cluster
 from cluster import Cluster, ClusterTest
-from overload_test import SLO_MS, overload
-from package_models_test import DETECTOR, distance, onnxruntime_outputs, picture
-from processes import MEASURED
+from package_models import DETECTOR, distance, picture
 
 WORDS, WIDTH, LENGTHS = 50, 16, (4, 8, 16)
 PAD = f"pad = {{ axis = 1, to = {list(LENGTHS)}, inputs = {{ ids = 3, mask = 0 }} }}\n"
@@ -44,13 +42,6 @@ def write_words(path):
          helper.make_tensor_value_info("mean", TensorProto.FLOAT, ["rows", WIDTH])],
         [constant("table", table), constant("mixing", mixing), constant("last", np.array([2], np.int64)),
          constant("middle", np.array([1], np.int64))])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
-
-
-def write_copy(path):
-    """ids [N, S], unchanged: numbers that JSON has, whatever an emulated device answers."""
-    ids = lambda name: helper.make_tensor_value_info(name, TensorProto.INT64, ["rows", "length"])
-    graph = helper.make_graph([helper.make_node("Identity", ["ids"], ["same"])], "copy", [ids("ids")], [ids("same")])
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
 
 
@@ -147,25 +138,6 @@ shapes = [ {{ x = [1, 3, 96, 160] }}, {{ x = [1, 3, 160, 96] }} ]
                                                    "number of rows")
         self.assertIn("is missing", refusal("words", {"ids": words_of(3)["ids"]}))
         self.assertIn("at most 8", refusal("words", words_of(3, rows=9)))
-
-    def test_five_times_the_capacity(self):
-        """As overload_test.py: the capacity is that of one emulated device."""
-        copy = self.words.with_name("copy.onnx")
-        write_copy(copy)
-        model = f"""[[model]]
-name = "copy"
-source = "{copy}"
-slo_ms = {SLO_MS}
-profile = {{ alpha_ms = 2, beta_ms = 8 }}
-max_batch = 16
-pad = {{ axis = 1, to = {list(LENGTHS)}, inputs = {{ ids = 0 }} }}
-"""
-        bodies = [body_of({"ids": words_of(n)["ids"]}) for n in (2, 5, 11, 16)]
-        with Cluster(model_text=model, device='kind = "emulated"', policy="", limits="node_timeout_ms = 20000",
-                     env=MEASURED) as c:
-            seen, sampler = overload(self, c, c.start(), "copy", bodies)
-            self.assertGreater(seen["goodput_rps"], 0)
-            self.assertIn(200, {status for status, *_ in sampler.answers}, "no padded request was served")
 
 
 if __name__ == "__main__":
