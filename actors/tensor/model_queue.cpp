@@ -20,7 +20,8 @@ request_queue::options request_options(const model_queue::options& o) {
           o.max_queued_rows,
           o.latency_given,
           o.decision_log,
-          o.load_report};
+          o.load_report,
+          o.queues};
 }
 
 std::vector<backend> planned(const backends& b) {

@@ -52,6 +52,7 @@ class model_queue final : public actor {
     uint64_t revision = 0;                  ///< likewise
     uint32_t decision_log = 0;              ///< number of requests whose decisions it remembers
     duration load_report{};                 ///< interval of queue_load to the arbiter; zero: never
+    uint32_t queues = 1;                    ///< of the same model, one for each of its shapes
     /// The definition of the policy, for set_batching.
     std::string batching, shedding;
     batching_parameters parameters;

@@ -4,6 +4,7 @@
 
 #include "messages/common/time.hpp"
 #include "policies/common/rate_meter.hpp"
+#include "policies/common/recent_max.hpp"
 
 namespace troupe {
 
@@ -15,14 +16,21 @@ namespace troupe {
 /// throughput of the slots.
 class admission {
  public:
+  admission() = default;
+  /// `queues`: of the same model, one for each of its shapes, which share the slots; at least 1.
+  explicit admission(uint32_t queues) : queues_(queues) {}
+
   /// Rows left the queue in a batch.
-  void served(time_point now, uint32_t rows) { served_.count(now, rows); }
+  void served(time_point now, uint32_t rows);
   /// Rows were dropped, at admission or after they had waited.
   void lost(time_point now, uint32_t rows) { lost_.count(now, rows); }
+  /// What was measured is void.
+  void forget() { *this = admission(queues_); }
 
   /// Returns how many rows may wait. `patience`: time within which the batch of a new request must have left.
   /// `batch`: rows of a usual batch. At least `slots + 1` such batches may always wait, so that the slots
-  /// stay busy.
+  /// stay busy. A queue among several has its part of them, and one batch of the largest recent size at
+  /// least.
   uint32_t bound(time_point now, duration patience, uint32_t batch, uint32_t slots);
 
  private:
@@ -30,7 +38,9 @@ class admission {
   static constexpr uint32_t buckets = 20;
   static constexpr double tolerated = 0.05;
 
+  uint32_t queues_ = 1;
   rate_meter served_{bucket, buckets}, lost_{bucket, buckets};
+  recent_max largest_{bucket * buckets / 2};  // rows of a batch
   uint32_t bound_ = ~0u;
   time_point bound_until_ = long_ago;
 };

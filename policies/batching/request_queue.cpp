@@ -32,6 +32,7 @@ std::vector<uint32_t> take_out(batching_policy& policy, poison_retry_queue& retr
 request_queue::request_queue(const options& o, std::unique_ptr<batching_policy> policy)
     : options_(o),
       policy_(std::move(policy)),
+      admission_(o.queues),
       ends_{decision_log(o.decision_log), load_counter(o.load_report), {}} {
   table_.remember(o.decision_log);
 }
@@ -216,7 +217,7 @@ void request_queue::learn(const in_flight_batch& b, duration took) {
 void request_queue::set_slots(const model_slots& s) {
   slots_ = s.here;
   expected_until_ = s.expected_until;
-  if (s.replaced) admission_ = {};
+  if (s.replaced) admission_.forget();
   if (slots_ == 0) return;
   policy_->set_slots(std::max<uint32_t>(1, s.in_service));
   if (!options_.latency_given) policy_->set_latency(s.slowest);

@@ -40,6 +40,7 @@ class request_queue {
     bool latency_given = false;  ///< the policy keeps its latency; otherwise it takes the slots' measured one
     uint32_t decision_log = 0;   ///< capacity, in requests
     duration load_report{};      ///< interval; zero: never
+    uint32_t queues = 1;         ///< of the same model, as in `admission`
   };
   /// A batch that leaves for a worker.
   struct batch {

@@ -42,6 +42,17 @@ TEST_CASE("requests that keep the slots busy may always wait") {
   CHECK(a.bound(at(3200ms), -1s, 16, 3) == 64);
 }
 
+TEST_CASE("of several queues of a model each keeps its part of the slots busy") {
+  admission three(3);
+  pass(three, 0s, 3s, 16, 64);
+  CHECK(three.bound(at(3s), -1s, 16, 1) == 16);
+  CHECK(three.bound(at(3s), -1s, 16, 2) == 16);
+  CHECK(three.bound(at(3s), -1s, 16, 6) == 48);
+  CHECK(three.bound(at(3200ms), -1s, 2, 1) == 16);  // a small batch does not make the next ones small
+  three.forget();
+  CHECK(three.bound(at(3300ms), -1s, 2, 2) == unbounded);
+}
+
 TEST_CASE("the bound is gone two seconds after the overload") {
   admission a;
   pass(a, 0s, 3s, 4, 16);
