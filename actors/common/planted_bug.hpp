@@ -26,6 +26,7 @@ enum class bug : uint8_t {
   answer_stopped,    ///< a worker answers a stopped batch as if it had run
   obey_anybody,      ///< a worker accepts orders of a deposed scheduler
   any_size,          ///< a queue makes batches of any size
+  mixed_shapes,      ///< a queue runs requests of different shapes together
   forget_token,      ///< a gateway omits the last token when it moves a sequence to another engine
   mixed_pages,       ///< an engine computes with a KV block of another sequence
   wrong_slot,        ///< an engine loads an adapter other than the one that sequences wait for
@@ -50,7 +51,7 @@ enum class bug : uint8_t {
   leak_lease,           ///< an engine keeps the blocks of handed-over requests for ever
   freed_lease           ///< an engine gives leased blocks to other sequences
 };
-inline constexpr uint8_t bug_count = 43;
+inline constexpr uint8_t bug_count = 44;
 
 #ifdef TROUPE_PLANTED_BUGS
 inline bug planted_bug = bug::none;

@@ -23,7 +23,7 @@ batching_parameters parameters_of(const cluster_spec& cluster, const model_spec&
   const auto domains = slot_domains(cluster);
   const auto slots = std::count(domains.begin(), domains.end(), model.domain);
   p.slots = std::max<uint32_t>(1, static_cast<uint32_t>(slots));
-  p.by_shape = model.any_shape;
+  p.by_shape = model.any_shape && !planted(bug::mixed_shapes);
   // Half of the time that the SLO leaves to a request alone, so that no estimate makes all requests
   // infeasible.
   if (model.any_shape && model.latency == latency_model{})

@@ -30,6 +30,7 @@ struct model_load {
   duration from{};        ///< of the run: no requests before
   duration slo{};         ///< as in the cluster file unless the workload says otherwise
   latency_model latency;  ///< for simulation: from the workload, else from the cluster file; zero: in neither
+  uint32_t shapes = 1;    ///< of a model of any shape: each request draws one of so many
 };
 
 /// Generation requests of one language model. Lengths are drawn uniformly between `min_` and `max_`.

@@ -59,6 +59,15 @@ world_result crowded(uint64_t seed) {
   return run(c, many_small_requests(c), {.seed = seed});
 }
 
+/// Requests of three shapes, without faults.
+world_result of_three_shapes(uint64_t seed) {
+  auto c = small_cluster();
+  for (auto& m : c.models) m.any_shape = true;
+  auto w = many_small_requests(c);
+  for (auto& m : w.models) m.shapes = 3;
+  return run(c, w, {.seed = seed});
+}
+
 /// More load than the slots can take, without faults.
 world_result overloaded_run(uint64_t seed) {
   const auto c = small_cluster();
@@ -200,6 +209,7 @@ bool breaks(bug b, const char* invariant, world_result (*play)(uint64_t) = three
   }
 HOLDS_WITHOUT_A_BUG(three_faults)
 HOLDS_WITHOUT_A_BUG(crowded)
+HOLDS_WITHOUT_A_BUG(of_three_shapes)
 HOLDS_WITHOUT_A_BUG(overloaded_run)
 HOLDS_WITHOUT_A_BUG(distant_reader)
 HOLDS_WITHOUT_A_BUG(lost_answers)
@@ -231,6 +241,10 @@ TEST_CASE("the invariants detect a worker that starts a batch too late") {
 
 TEST_CASE("the invariants detect a batch that is too large for its model") {
   CHECK(breaks(bug::any_size, "batch size", crowded));
+}
+
+TEST_CASE("the invariants detect a batch of different shapes") {
+  CHECK(breaks(bug::mixed_shapes, "one shape a batch", of_three_shapes));
 }
 
 TEST_CASE("the invariants detect a worker that starts a second batch") {

@@ -19,6 +19,7 @@ struct client_request_record {
   request_id id;
   model_id model;
   uint32_t rows = 1;
+  uint64_t shape = 0;  ///< its shape class
   node_id gateway;
   uint64_t input_bytes = 0;
   duration offered_at{};

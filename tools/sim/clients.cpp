@@ -23,6 +23,7 @@ clients::clients(const environment& s, const options& o)
       options_(o),
       random_(o.seed, "clients"),
       tenant_draws_(o.seed, "tenants"),
+      shape_draws_(o.seed, "shapes"),
       sources_(s.workload.models.size()),
       poison_due_(s.cluster.nodes.size()),
       statistics_(s.workload.models.size()) {
@@ -82,6 +83,7 @@ void clients::offer(size_t model) {
   client_request_record r;
   r.model = model_id{static_cast<uint32_t>(model)};
   r.rows = load.rows;
+  if (load.shapes > 1) r.shape = 1 + shape_draws_.below(load.shapes);
   r.slo = load.slo;
   r.offered_at = env_.time.now();
   r.measured = r.offered_at - start_ >= env_.workload.warmup;
@@ -120,6 +122,7 @@ void clients::enter(client_request_record r) {
   asked.id = r.id = gateway.next_request_id();
   asked.model = served->model;
   asked.rows = r.rows;
+  asked.shape_class = r.shape;
   asked.tenant = some_tenant();
   if (const auto t = asked.tenant; t > 0 && t <= env_.cluster.tenants.size())
     env_.checks.quotas.asked(asked.id, r.gateway, t, env_.cluster.tenants[t - 1].concurrency);

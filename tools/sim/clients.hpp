@@ -91,7 +91,7 @@ class clients {
   const environment env_;
   const options options_;
   random_stream random_;
-  random_stream tenant_draws_;
+  random_stream tenant_draws_, shape_draws_;
   std::vector<std::unique_ptr<port_of_node>> ports_;
   std::vector<node_id> gateways_;
   std::vector<std::optional<source>> sources_;

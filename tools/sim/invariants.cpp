@@ -116,6 +116,12 @@ void start_check::started(slot_id slot, uint32_t rows, const model_spec& model) 
                                               slot.value, rows, model.name, model.max_batch));
 }
 
+void start_check::started_mixed(slot_id slot, request_id id, uint64_t shape, uint64_t others) {
+  violations_.add("one shape a batch",
+                  fmt::format("slot {} started request {:x} of shape {} with others of shape {}", slot.value,
+                              id.value, shape, others));
+}
+
 void slot_check::started_while_running(slot_id slot) {
   violations_.add("one batch a slot",
                   fmt::format("slot {} started a batch while it ran another", slot.value));

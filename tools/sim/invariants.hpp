@@ -53,7 +53,7 @@ class ledger_check {
 };
 
 /// No batch starts after the latest time of its order, nor when it cannot meet the deadlines of its requests
-/// any more, nor with more rows than its model takes.
+/// any more, nor with more rows than its model takes, nor with requests of different shapes.
 class start_check {
  public:
   /// `tolerance`: clock error beyond the cluster's assumption.
@@ -62,6 +62,7 @@ class start_check {
   /// `latest`: the latest start for this request, in true time.
   void started(slot_id slot, request_id id, duration now, duration latest);
   void started(slot_id slot, uint32_t rows, const model_spec& model);
+  void started_mixed(slot_id slot, request_id id, uint64_t shape, uint64_t others);
 
  private:
   violations& violations_;

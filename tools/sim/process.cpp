@@ -142,7 +142,8 @@ void process::load(const deployment& line, std::function<void(load_outcome)> don
         check_files(line.model);
         for (auto& [slot, device] : devices_) {
           load_outcome out{slot, line.model, line.revision, {}, {}};
-          out.loaded = device.load(line.model, {m.name, "", signature_of(m), m.latency, m.max_batch});
+          out.loaded =
+              device.load(line.model, {m.name, "", signature_of(m), environment_.latency_of(m), m.max_batch});
           done(std::move(out));
         }
       });

@@ -40,6 +40,7 @@ class process final : private control_lane, private sim_port, private model_load
     std::function<void(std::string)> wrong_weights;  ///< an engine got an image with wrong bytes
     std::function<void(std::string)> misused;  ///< an engine started a step before its layers were there
     std::function<deployer::model_reading(const std::string&)> read_model;
+    std::function<latency_model(const model_spec&)> latency_of;  ///< on the devices
     uint64_t seed = 1;
     bool caf_host_per_actor = true;
     duration turn_interval{};  ///< as in `caf_host_timing`

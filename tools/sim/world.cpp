@@ -19,7 +19,8 @@ cluster_spec adjusted(cluster_spec cluster, const workload_spec& workload) {
     if (load.model.value >= cluster.models.size()) continue;  // to be deployed
     auto& m = cluster.models[load.model.value];
     m.slo = load.slo;
-    if (load.latency != latency_model{}) m.latency = load.latency;
+    const bool learns = m.any_shape && m.origin == profile_origin::measured;
+    if (load.latency != latency_model{} && !learns) m.latency = load.latency;
   }
   return cluster;
 }

@@ -34,6 +34,7 @@ void world::state::begin_process(node_id id) {
                            [this](const std::string& what) { checks.broken.add("weights", what); },
                            [this](const std::string& what) { checks.broken.add("ready", what); },
                            [this](const std::string& name) { return model_named(name); },
+                           [this](const model_spec& m) { return latency_on_devices(m); },
                            options.seed,
                            options.caf_host_per_actor,
                            options.instant ? duration{} : usual_timing.interval,
@@ -100,6 +101,13 @@ deployer::model_reading world::state::model_named(const std::string& name) const
   for (const auto& m : models)
     if (m.name == name) return {m, {}};
   return {{}, "no such model"};
+}
+
+latency_model world::state::latency_on_devices(const model_spec& m) const {
+  if (m.latency == latency_model{})
+    for (const auto& load : workload.models)
+      if (models[load.model.value].name == m.name) return load.latency;
+  return m.latency;
 }
 
 }  // namespace troupe::sim

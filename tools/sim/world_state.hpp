@@ -53,6 +53,8 @@ struct world::state final : device_watch {
   void drained(node_id id);
   /// In the simulation the text of a model's definition is just its name.
   deployer::model_reading model_named(const std::string& name) const;
+  /// Of a model; of one that learns its latency, whose definition has none, by the workload.
+  latency_model latency_on_devices(const model_spec& m) const;
 
   // faults (world_faults.cpp)
   void begin_fault(const fault_spec& f);

@@ -80,9 +80,13 @@ void world::state::batch_started(slot_id slot, const batch_work& work, time_poin
   checks.terms.started(slot, order->term);
   checks.once.started(slot, order->requests);
   checks.quotas.started(slot, order->requests);
+  std::optional<uint64_t> shape;
   for (const auto id : order->requests) {
     const auto* asked = asking.find(id);
     if (asked == nullptr) continue;
+    if (shape.value_or(asked->shape) != asked->shape)
+      checks.starts.started_mixed(slot, id, asked->shape, *shape);
+    shape = asked->shape;
     const auto& m = models[work.model.value];
     checks.starts.started(slot, id, time.now(), asked->accepted_at + asked->slo - m.latency(work.rows));
   }
