@@ -26,6 +26,8 @@ class batch_model {
 
   /// Prepares batches of this many rows. Other sizes are prepared at their first batch.
   virtual void warm(uint32_t rows) = 0;
+  /// `warm` takes as long as a batch.
+  virtual bool warms_by_running() const { return false; }
   /// Called once the model is loaded and warm. From now on it never runs at the same time as another model of
   /// the device, so they may share a workspace.
   virtual void take_turns() {}

@@ -20,6 +20,7 @@ namespace troupe {
 namespace {
 
 constexpr duration measuring_time = 20ms;  // for each batch size
+constexpr duration longest_measured = 500ms;
 /// Of a model with free dimensions. Its queue learns from the requests.
 constexpr latency_model before_any_request{1ms, duration{}};
 
@@ -70,9 +71,7 @@ struct computing_device::worker {
     if (source.any_shape) {
       if (latency == latency_model{}) latency = before_any_request;
     } else {
-      const auto sizes = profiled_batch_sizes(source.max_batch);
-      for (const uint32_t rows : sizes) model->warm(rows);
-      if (latency == latency_model{}) latency = measure(*model, sizes);
+      latency = prepare(*model, source);
     }
     model->take_turns();
     loaded_model out{model->signature(), latency, model->memory_bytes(), model->layers()};
@@ -81,16 +80,30 @@ struct computing_device::worker {
     return out;
   }
 
-  latency_model measure(batch_model& model, const std::vector<uint32_t>& sizes) const {
-    const uint64_t in_row = input_row_bytes(model.signature()), out_row = output_row_bytes(model.signature());
-    const std::vector<std::byte> input(sizes.back() * in_row);
-    std::vector<std::byte> output(sizes.back() * out_row);
-    const auto samples = measure_latency(time, sizes, measuring_time, [&](uint32_t rows) {
-      const batch_part part{rows, std::span{input}.first(rows * in_row),
-                            std::span{output}.first(rows * out_row)};
-      model.run(rows, {&part, 1}, nullptr);
-    });
-    return fit_latency(samples).model;
+  /// Returns the latency.
+  latency_model prepare(batch_model& model, const model_source& source) const {
+    const bool measures = source.latency == latency_model{};
+    std::vector<latency_sample> samples;
+    bool slow = false;
+    for (const auto rows : profiled_batch_sizes(source.max_batch)) {
+      if (!slow || !model.warms_by_running()) model.warm(rows);
+      if (slow) continue;
+      if (measures) samples.push_back(measure(model, rows));
+      const auto took = measures ? samples.back().latency : source.latency(rows);
+      slow = took > longest_measured && samples.size() != 1;  // a line has two points
+    }
+    return measures ? fit_latency(samples).model : source.latency;
+  }
+
+  latency_sample measure(batch_model& model, uint32_t rows) const {
+    const std::vector<std::byte> input(rows * input_row_bytes(model.signature()));
+    std::vector<std::byte> output(rows * output_row_bytes(model.signature()));
+    const batch_part part{rows, input, output};
+    return measure_latency(time, {&rows, 1}, measuring_time,
+                           [&](uint32_t) {
+                             model.run(rows, {&part, 1}, nullptr);
+                           })
+        .front();
   }
 
   /// Runs a batch, and returns its problem; empty: none. Throws device_lost.

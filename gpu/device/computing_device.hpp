@@ -9,9 +9,10 @@
 namespace troupe {
 
 /// Batches run on the device's thread; everything else runs on the caller's. `load` warms the powers of two
-/// up to `max_batch`, and `max_batch` itself. If a batch fails, its parts run again one by one, as the values
-/// of one request may be the cause. Parts that fail again get an error; the device goes on, unless it is
-/// `lost`.
+/// up to `max_batch`, and `max_batch` itself, and measures them, if their latency is not given. It measures
+/// at least two sizes, but none beyond the first one that takes more than half a second; a model that warms
+/// by running does not warm those either. If a batch fails, its parts run again one by one, as the values of
+/// one request may be the cause. Parts that fail again get an error; the device goes on, unless it is `lost`.
 class computing_device : public device {
  public:
   /// `ready` is called from the device's thread when `poll` has an event. `c` must outlive the device.

@@ -8,6 +8,8 @@ namespace troupe {
 
 namespace {
 
+constexpr duration enough = 500ms;
+
 struct line {
   double alpha = 0, beta = 0;  // nanoseconds
 };
@@ -64,8 +66,9 @@ std::vector<latency_sample> measure_latency(const clock& c, std::span<const uint
     run(rows);
     std::vector<duration> times;
     const auto begin = c.now();
-    while (times.size() < 3 || (c.now() - begin < budget && times.size() < 1000)) {
-      const auto before = c.now();
+    for (auto before = begin; times.empty() || (times.size() < 3 && before - begin < enough) ||
+                              (before - begin < budget && times.size() < 1000);
+         before = c.now()) {
       run(rows);
       times.push_back(c.now() - before);
     }

@@ -26,8 +26,8 @@ struct latency_fit {
 /// one zero. One sample gives β = 0. Requires at least one sample, all with rows and latency above zero.
 latency_fit fit_latency(std::span<const latency_sample> samples);
 
-/// Median time of `run(rows)` for every batch size, by `c`. After one warm-up, each runs at least 3 times and
-/// until `budget` has passed for it.
+/// Median time of `run(rows)` for every batch size, by `c`. After one warm-up, each runs until `budget` has
+/// passed for it, and at least 3 times, or once if half a second has passed.
 std::vector<latency_sample> measure_latency(const clock& c, std::span<const uint32_t> batch_sizes,
                                             duration budget, const std::function<void(uint32_t rows)>& run);
 

@@ -28,6 +28,7 @@ class model final : public batch_model {
   uint64_t memory_bytes() const override { return memory_bytes_; }
   uint32_t layers() const override { return 1; }
   void warm(uint32_t rows) override;
+  bool warms_by_running() const override { return true; }
   bool run(uint32_t rows, std::span<const batch_part> parts, const std::atomic<bool>* stop) override;
 
  private:

@@ -41,8 +41,12 @@ struct script {
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<std::string> log;
-  std::atomic<bool> go_on = false;      // for batches with a waiting row
-  std::atomic<uint32_t> too_large = 0;  // no memory for batches with this many rows
+  std::atomic<bool> go_on = false;             // for batches with a waiting row
+  std::atomic<uint32_t> too_large = 0;         // no memory for batches with this many rows
+  std::atomic<duration> fixed{}, row_takes{};  // what a batch takes, by the stage's clock
+  std::atomic<duration> taken_time{};
+  std::atomic<bool> warms_by_running = false;
+  std::atomic<int> runs = 0;
   std::thread::id loaded_by, run_by;
 };
 
@@ -61,6 +65,7 @@ class scripted_model final : public batch_model {
     ++warmed_;
     script_.note("warmed " + std::to_string(rows));
   }
+  bool warms_by_running() const override { return script_.warms_by_running; }
   void take_turns() override {
     script_.note("takes turns");
     ++warmed_;
@@ -70,6 +75,8 @@ class scripted_model final : public batch_model {
     uint32_t sum = 0;
     for (const auto& p : parts) sum += p.rows;
     CHECK(sum == rows);
+    script_.taken_time = script_.taken_time.load() + script_.fixed.load() + rows * script_.row_takes.load();
+    ++script_.runs;
     if (stop != nullptr) script_.note("ran " + std::to_string(rows));
     if (rows == script_.too_large) throw std::runtime_error("no room");
     for (const auto& p : parts) {
@@ -91,6 +98,14 @@ class scripted_model final : public batch_model {
   const model_signature signature_{{{"in", data_type::uint8, {1}}}, {{"out", data_type::uint8, {1}}}};
   script& script_;
   uint64_t warmed_ = 0;
+};
+
+/// The machine's, and what batches are said to take.
+struct scripted_clock final : clock {
+  explicit scripted_clock(const script& s) : said(s) {}
+  time_point now() const override { return machine.now() + said.taken_time.load(); }
+  const script& said;
+  const machine_clock machine;
 };
 
 struct stage {
@@ -130,8 +145,8 @@ struct stage {
     return end();
   }
 
-  const machine_clock time;
   script said;
+  const scripted_clock time{said};
   std::vector<std::byte> input, output;
   std::function<void()> on_ready;  // on the device's thread
   computing_device device;         // last: its thread uses the others
@@ -163,6 +178,26 @@ TEST_CASE("computing device: loads and warms a model on the caller's thread, run
 TEST_CASE("computing device: an unknown latency is measured") {
   stage s;
   CHECK(s.load("m", {}, 1).latency(1) > 0ns);
+}
+
+TEST_CASE("computing device: batches beyond the first that takes more than half a second are not measured") {
+  stage s;
+  s.said.fixed = 500ms;
+  s.said.row_takes = 100ms;
+  const auto measured = s.load("m", {}, 64).latency;
+  CHECK(to_ms(measured(64)) == doctest::Approx(500 + 64 * 100).epsilon(0.01));
+  CHECK(s.said.runs == 4);            // two sizes, each after a warm-up
+  CHECK(s.said.taken().size() == 8);  // all are warmed
+}
+
+TEST_CASE("computing device: what takes more than half a second is not warmed by running") {
+  stage s;
+  s.said.warms_by_running = true;
+  s.load("m", {150ms, 0ms}, 64);
+  CHECK(s.said.taken() == std::vector<std::string>{"warmed 1", "warmed 2", "warmed 4", "takes turns"});
+  s.said.row_takes = 300ms;
+  s.load("m", {}, 64);
+  CHECK(s.said.taken() == std::vector<std::string>{"warmed 1", "warmed 2", "takes turns", "freed m"});
 }
 
 TEST_CASE("computing device: a failed part gets an error, the other parts and the next batch run") {

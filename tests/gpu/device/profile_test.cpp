@@ -88,6 +88,18 @@ TEST_CASE("a measured latency is the median of repeated runs after a warm-up run
   CHECK(samples[1].latency == 5ms);
 }
 
+TEST_CASE("a latency of more than half a second is measured once") {
+  stepping_clock c;
+  int runs = 0;
+  const std::vector<uint32_t> sizes{1};
+  const auto samples = measure_latency(c, sizes, 20ms, [&](uint32_t) {
+    c.t += 600ms;
+    ++runs;
+  });
+  CHECK(runs == 2);
+  CHECK(samples[0].latency == 600ms);
+}
+
 TEST_CASE("profiled batch sizes are the powers of two below the largest, and the largest") {
   CHECK(profiled_batch_sizes(1) == std::vector<uint32_t>{1});
   CHECK(profiled_batch_sizes(8) == std::vector<uint32_t>{1, 2, 4, 8});
