@@ -35,7 +35,7 @@ ov::CompiledModel compile(const std::shared_ptr<ov::Model>& graph, bool bf16, bo
       ov::hint::execution_mode(bf16 ? ov::hint::ExecutionMode::PERFORMANCE
                                     : ov::hint::ExecutionMode::ACCURACY),
       ov::hint::inference_precision(bf16 ? ov::element::bf16 : ov::element::f32),
-      ov::num_streams(1),
+      ov::num_streams(1),  // a device runs one batch at a time, with all its threads
       ov::inference_num_threads(threads),
       ov::hint::enable_cpu_pinning(false),
   };
