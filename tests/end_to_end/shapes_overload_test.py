@@ -27,17 +27,17 @@ def write_copy(path):
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
 
 
-def write_slow(path):
-    """ids [length] to numbers [512]: some 5 ms for 64 ids on one thread."""
+def write_slow(path, *rows):
+    """ids [length] to numbers [512]: some 5 ms for 64 ids on one thread. `rows`: names of dimensions before these."""
     random = np.random.default_rng(3)
     node, width = helper.make_node, 512
     names = [f"h{i}" for i in range(17)]
     graph = helper.make_graph(
         [node("Gather", ["table", "ids"], [names[0]])] +
         [node("MatMul", [a, "mixing"], [b]) for a, b in itertools.pairwise(names)] +
-        [node("ReduceMean", [names[-1]], ["y"], axes=[0], keepdims=0)],
-        "slow", [helper.make_tensor_value_info("ids", TensorProto.INT64, ["length"])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [width])],
+        [node("ReduceMean", [names[-1]], ["y"], axes=[len(rows)], keepdims=0)],
+        "slow", [helper.make_tensor_value_info("ids", TensorProto.INT64, [*rows, "length"])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [*rows, width])],
         [numpy_helper.from_array(random.standard_normal((WORDS, width)).astype(np.float32), "table"),
          numpy_helper.from_array((random.standard_normal((width, width)) / 23).astype(np.float32), "mixing")])
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
