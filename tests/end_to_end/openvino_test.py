@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Properties of the engine OpenVINO: `precision = "bf16"`, and the memory that `troupe profile` tells.
+"""Properties of the engine OpenVINO: `precision = "bf16"`, the memory that `troupe profile` tells, and a program without it.
 
 Needs the Python of tests/requirements.txt and OpenVINO.
 """
 import contextlib
 import json
+import shutil
 import subprocess
 import tempfile
 import time
@@ -127,6 +128,29 @@ class Memory(unittest.TestCase):
                     self.assertGreater(told, 1.5 * parameters)
                     self.assertLess(told, 1.2 * (peak - without) + 4)
                     self.assertGreater(told, 0.6 * (peak - without) - 4)
+
+
+class Missing(unittest.TestCase):
+    """A program without the component beside it."""
+
+    def test_the_message_says_what_needs_it_and_what_to_install(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = shutil.copy(processes.PROGRAM, folder)
+            file, row = Path(folder, "m.onnx"), Path(folder, "row")
+            row.write_bytes(bytes(4 * 4))
+            graph = helper.make_graph(
+                [helper.make_node("Abs", ["x"], ["a"]), helper.make_node("Sinh", ["a"], ["y"], name="the_sinh")], "g",
+                [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["rows", 4])],
+                [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["rows", 4])])
+            onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), file)
+            for command in (("infer", "--model-file", file, "--input", row, "--output", Path(folder, "out")),
+                            ("profile", "--model-file", file), ("serve", file, "--print-config")):
+                with self.subTest(command[0]):
+                    done = subprocess.run([program, *map(str, command)], capture_output=True, text=True, timeout=processes.PATIENCE)
+                    self.assertEqual(done.returncode, 2, done.stderr)
+                    self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+                    for part in ("m.onnx: ", "Sinh", "the_sinh", "tools/install"):
+                        self.assertIn(part, done.stderr)
 
 
 if __name__ == "__main__":
