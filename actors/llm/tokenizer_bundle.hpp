@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gpu/chat_template/chat_template.hpp"
+#include "gpu/chat_template/special_tokens.hpp"
 #include "gpu/tokenizer/tokenizer.hpp"
 
 namespace troupe {
@@ -15,8 +16,8 @@ struct tokenizer_bundle {
   std::shared_ptr<const llm::tokenizer> words;
   std::shared_ptr<const llm::chat_template> chat;  ///< null: there is none that can be used
   std::string
-      chat_problem;        ///< why the checkpoint's template cannot be used; empty: it has none, or can chat
-  std::string begin, end;  ///< special tokens around a text, as chat templates write them
+      chat_problem;  ///< why the checkpoint's template cannot be used; empty: it has none, or can chat
+  llm::special_tokens special;          ///< for chat templates
   size_t longest_token = 1;             ///< bytes of the longest one
   std::vector<llm::token> end_of_text;  ///< end a sequence, unless its request ignores them
 };

@@ -1,10 +1,9 @@
 #include <fmt/format.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "gpu/chat_template/chat_template.hpp"
-#include "gpu/common/model_error.hpp"
+#include "gpu/chat_template/config_file.hpp"
 
 namespace troupe::llm {
 
@@ -12,29 +11,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t max_template_file_bytes =
-    size_t{64} << 20;  // tokenizer_config.json lists added tokens; those are large
-
-[[noreturn]] void fail(const std::filesystem::path& file, std::string_view what) {
-  throw model_error(fmt::format("{}: {}", file.string(), what));
-}
-
 [[noreturn]] void fail_template(const std::filesystem::path& file, std::string_view what) {
   throw template_error(fmt::format("{}: {}", file.string(), what));
-}
-
-/// None if there is no such file.
-std::optional<std::string> read_text(const std::filesystem::path& file) {
-  std::error_code error;
-  if (!std::filesystem::exists(file, error)) return std::nullopt;
-  const auto size = std::filesystem::file_size(file, error);
-  if (error) fail(file, fmt::format("cannot be read: {}", error.message()));
-  if (size > max_template_file_bytes)
-    fail(file, fmt::format("has {} bytes; at most {} are read", size, max_template_file_bytes));
-  std::ifstream in(file, std::ios::binary);
-  std::string text(size, '\0');
-  if (!in.read(text.data(), static_cast<std::streamsize>(size))) fail(file, "cannot be read");
-  return text;
 }
 
 /// The template named "default" in a list of {"name", "template"}.
@@ -49,15 +27,8 @@ const json* default_template(const json& list, const std::filesystem::path& file
 }
 
 std::shared_ptr<const chat_template> read_json(const std::filesystem::path& file) {
-  const auto text = read_text(file);
-  if (!text) return nullptr;
-  int deepest = 0;
-  const auto shallow = [&](int depth, json::parse_event_t, json&) {
-    deepest = std::max(deepest, depth);
-    return deepest <= 64;
-  };
-  const auto config = json::parse(*text, shallow, false);
-  if (deepest > 64 || !config.is_object()) fail(file, "is not a JSON object");
+  const auto config = read_config_object(file);
+  if (config.is_null()) return nullptr;
   const auto at = config.find("chat_template");
   if (at == config.end() || at->is_null()) return nullptr;
   const auto* source = at->is_array() ? default_template(*at, file) : &*at;
@@ -72,7 +43,7 @@ std::shared_ptr<const chat_template> read_json(const std::filesystem::path& file
 std::shared_ptr<const chat_template> read_chat_template(const std::filesystem::path& folder) {
   // as in Transformers: a separate file takes precedence over tokenizer_config.json
   const auto file = folder / "chat_template.jinja";
-  if (const auto source = read_text(file))
+  if (const auto source = read_config_text(file))
     return std::make_shared<const chat_template>(*source, file.string());
   if (auto found = read_json(folder / "chat_template.json")) return found;
   return read_json(folder / "tokenizer_config.json");

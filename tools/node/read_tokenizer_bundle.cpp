@@ -16,8 +16,9 @@ std::shared_ptr<const tokenizer_bundle> read_tokenizer_bundle(const std::filesys
     l->chat_problem = e.what();
   }
   const auto text_of = [&](llm::token t) { return l->words->decode({t}, false); };
-  if (config.bos) l->begin = text_of(*config.bos);
-  if (!config.eos.empty()) l->end = text_of(config.eos.front());
+  l->special = llm::read_special_tokens(folder);
+  if (config.bos) l->special.try_emplace("bos_token", text_of(*config.bos));
+  if (!config.eos.empty()) l->special.try_emplace("eos_token", text_of(config.eos.front()));
   l->end_of_text = config.eos;
   for (uint32_t t = 0; t < l->words->vocabulary(); ++t)
     l->longest_token = std::max(l->longest_token, text_of(static_cast<llm::token>(t)).size());
