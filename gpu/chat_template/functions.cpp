@@ -41,6 +41,7 @@ value make_namespace(const arguments& a, session& s) {
   for (const auto& [key, v] : dict_of(items)->items) {
     const auto* name = text_of(key);
     if (name == nullptr) throw refusal("the attributes of a namespace have names");
+    check_attribute(*name);
     n.attributes.insert_or_assign(*name, v);
   }
   return &n;
@@ -100,6 +101,11 @@ std::optional<global_function> find_function(std::string_view name) {
   if (name == "raise_exception") return global_function::raise_exception;
   if (name == "strftime_now") return global_function::strftime_now;
   return std::nullopt;
+}
+
+void check_attribute(std::string_view name) {
+  if (name.starts_with('_'))
+    throw refusal(fmt::format("'{}' cannot be an attribute of a namespace: it begins with _", name));
 }
 
 value call_function(global_function f, const arguments& a, session& s) {

@@ -11,6 +11,9 @@ namespace troupe::llm::jinja {
 
 std::optional<global_function> find_function(std::string_view name);
 
+/// Throws refusal for an attribute that a namespace must not have: a private one, as in Transformers.
+void check_attribute(std::string_view name);
+
 /// Throws refusal; raise_exception always does.
 value call_function(global_function f, const arguments& a, session& s);
 

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "gpu/chat_template/functions.hpp"
 #include "gpu/chat_template/printing.hpp"
 
 namespace troupe::llm::jinja {
@@ -55,6 +56,7 @@ void interpreter::assign(const target_name& to, const value& v) {
     throw refusal(
         fmt::format("'{}.{}' cannot be set: '{}' is not a namespace", to.name, to.attribute, to.name));
   }
+  check_attribute(to.attribute);
   session_.cost.spend();
   (*n)->attributes.insert_or_assign(to.attribute, v);
 }

@@ -227,6 +227,13 @@ TEST_CASE("cyclic references between namespaces neither leak nor hang") {
       "True");
 }
 
+TEST_CASE("a namespace has no private attributes, as in Transformers") {
+  CHECK(says(why_refused("{{ namespace(_x=1) }}"), "'_x' cannot be an attribute of a namespace"));
+  CHECK(says(why_refused("{{ namespace({'__class__': 1}) }}"), "'__class__' cannot be an attribute"));
+  CHECK(says(why_refused("{% set ns = namespace() %}{% set ns._x = 1 %}"), "'_x' cannot be an attribute"));
+  CHECK(render("{% set _x = 1 %}{{ _x }}{{ {'_y': 2}._y }}{{ namespace(x_=3).x_ }}") == "123");
+}
+
 TEST_CASE("unbounded output is refused") {
   CHECK(says(why_refused("{% for i in range(99999) %}{{ 'x' * 1000 }}{% endfor %}"),
              "renders more than 4 MiB"));

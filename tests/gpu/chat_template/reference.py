@@ -27,6 +27,24 @@ def tojson(x, ensure_ascii=False, indent=None, separators=None, sort_keys=False)
     return json.dumps(x, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
 
 
+class Namespace(jinja2.utils.Namespace):
+    """Without private attributes."""
+    def __init__(*args, **kwargs):
+        self, given = args[0], dict(*args[1:], **kwargs)
+        for name in given:
+            check_attribute(name)
+        jinja2.utils.Namespace.__init__(self, given)
+
+    def __setitem__(self, name, value):
+        check_attribute(name)
+        jinja2.utils.Namespace.__setitem__(self, name, value)
+
+
+def check_attribute(name):
+    if isinstance(name, str) and name.startswith("_"):
+        raise jinja2.exceptions.SecurityError(f"{name!r} is a private attribute")
+
+
 def raise_exception(message):
     raise jinja2.exceptions.TemplateError(message)
 
@@ -36,6 +54,7 @@ ENVIRONMENT = ImmutableSandboxedEnvironment(
 ENVIRONMENT.filters["tojson"] = tojson
 ENVIRONMENT.filters["from_json"] = ENVIRONMENT.filters["fromjson"] = json.loads  # not Jinja's
 ENVIRONMENT.globals["raise_exception"] = raise_exception
+ENVIRONMENT.globals["namespace"] = Namespace
 
 
 @functools.lru_cache(maxsize=32)
