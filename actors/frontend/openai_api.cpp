@@ -94,7 +94,8 @@ void openai_api::chat(http_request request, http_reply reply) {
   if (!asked) return refuse(reply, asked.error());
   const auto to = find(asked->model, request.tenant);
   if (!to) return refuse(reply, to.error());
-  auto tokens = tokens_of_chat(*to, asked->messages, asked->add_generation_prompt, asked->add_special_tokens);
+  auto tokens = tokens_of_chat(*to, asked->messages, asked->add_generation_prompt, asked->template_variables,
+                               asked->add_special_tokens);
   if (!tokens) return refuse(reply, tokens.error());
   std::vector<prompt> one;
   one.push_back({std::move(*tokens), {}});
@@ -128,6 +129,7 @@ openai::result<std::vector<llm::token>> openai_api::encode(const chosen& of, con
 openai::result<std::vector<llm::token>> openai_api::tokens_of_chat(const chosen& of,
                                                                    const nlohmann::ordered_json& messages,
                                                                    bool add_generation_prompt,
+                                                                   const nlohmann::ordered_json& variables,
                                                                    bool special) const {
   const auto& l = *of.words;
   if (!l.chat) {
@@ -140,8 +142,8 @@ openai::result<std::vector<llm::token>> openai_api::tokens_of_chat(const chosen&
   }
   std::string text;
   try {
-    text =
-        render_chat(l, messages, add_generation_prompt, std::chrono::floor<std::chrono::days>(wall_time()));
+    text = render_chat(l, messages, add_generation_prompt, variables,
+                       std::chrono::floor<std::chrono::days>(wall_time()));
   } catch (const request_refused& e) {
     return openai::error{400, e.what(), "messages", {}};
   }

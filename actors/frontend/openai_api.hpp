@@ -55,7 +55,9 @@ class openai_api {
                                                  const char* field) const;
   openai::result<std::vector<llm::token>> tokens_of_chat(const chosen& of,
                                                          const nlohmann::ordered_json& messages,
-                                                         bool add_generation_prompt, bool special) const;
+                                                         bool add_generation_prompt,
+                                                         const nlohmann::ordered_json& variables,
+                                                         bool special) const;
   void submit(const openai::base_request& asked, openai::completion_kind kind, const chosen& to,
               std::vector<prompt> prompts, uint32_t tenant, time_point arrival, http_reply reply);
   void list(uint32_t tenant, http_reply reply) const;

@@ -61,7 +61,7 @@ void openai_api::tokenize(const http_request& request, http_reply reply) const {
   if (!of) return refuse(reply, of.error());
   const auto tokens = asked->prompt ? encode(*of, *asked->prompt, asked->add_special_tokens, "prompt")
                                     : tokens_of_chat(*of, asked->messages, asked->add_generation_prompt,
-                                                     asked->add_special_tokens);
+                                                     asked->template_variables, asked->add_special_tokens);
   if (!tokens) return refuse(reply, tokens.error());
   std::vector<std::string> names;
   std::optional<std::span<const std::string>> shown;

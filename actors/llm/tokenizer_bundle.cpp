@@ -12,15 +12,17 @@ std::string text_of(const tokenizer_bundle& of, llm::token t) {
 }
 
 std::string render_chat(const tokenizer_bundle& of, const nlohmann::ordered_json& messages,
-                        bool add_generation_prompt, std::chrono::sys_days today) {
+                        bool add_generation_prompt, const nlohmann::ordered_json& more,
+                        std::chrono::sys_days today) {
   const std::chrono::year_month_day date{today};
-  nlohmann::ordered_json variables = {
-      {"messages", llm::with_contents(messages, of.chat->contents())},
-      {"add_generation_prompt", add_generation_prompt},
-      {"tools", nullptr},
-      {"documents", nullptr},
-      {"strftime_now", fmt::format("{:04}-{:02}-{:02}", static_cast<int>(date.year()),
-                                   static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()))}};
+  auto variables = more;
+  variables.update({{"messages", llm::with_contents(messages, of.chat->contents())},
+                    {"add_generation_prompt", add_generation_prompt},
+                    {"tools", nullptr},
+                    {"documents", nullptr},
+                    {"strftime_now",
+                     fmt::format("{:04}-{:02}-{:02}", static_cast<int>(date.year()),
+                                 static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()))}});
   for (const auto& [name, text] : of.special)
     if (text) variables[name] = *text;
   return of.chat->render(variables);

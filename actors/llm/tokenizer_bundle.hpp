@@ -25,9 +25,10 @@ struct tokenizer_bundle {
 /// The bytes of a single token, with its leading space; the name of a special token.
 std::string text_of(const tokenizer_bundle& of, llm::token t);
 
-/// Renders a conversation with the model's chat template. Throws request_refused, as chat_template::render.
-/// Requires: there is a template.
+/// Renders a conversation with the model's chat template. `more`: an object of further variables. Throws
+/// request_refused, as chat_template::render. Requires: there is a template.
 std::string render_chat(const tokenizer_bundle& of, const nlohmann::ordered_json& messages,
-                        bool add_generation_prompt, std::chrono::sys_days today);
+                        bool add_generation_prompt, const nlohmann::ordered_json& more,
+                        std::chrono::sys_days today);
 
 }  // namespace troupe

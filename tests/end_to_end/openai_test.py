@@ -27,6 +27,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 TASKS = FIXTURES.parent / "llama-tasks"
 GOLDEN = json.loads((TASKS / "golden.json").read_text())
 TEMPLATE = """{{ bos_token }}{% for message in messages %}{{ message['content'] }}{% endfor %}\
+{% if doubled is defined and doubled %}{{ messages[-1]['content'] }}{% endif %}\
 {% if add_generation_prompt %}={% endif %}"""
 
 
@@ -153,6 +154,19 @@ adapter_api = true
                 roles.append(choice.delta.role)
         self.assertEqual(text, case["text"])
         self.assertEqual(roles[0], "assistant")
+
+    def test_a_chat_gives_variables_to_the_template(self):
+        def tokens(kwargs):
+            body = {"model": "tasks", "messages": [{"role": "user", "content": "abc"}], "max_tokens": 1,
+                    "chat_template_kwargs": kwargs}
+            status, _, text = self.cluster.ask("POST", "/v1/chat/completions", json.dumps(body))
+            answer = json.loads(text)
+            return answer["usage"]["prompt_tokens"] if status == 200 else (status, answer["error"]["param"])
+
+        plain = tokens({})
+        self.assertEqual(tokens({"doubled": False, "enable_thinking": True}), plain)
+        self.assertGreater(tokens({"doubled": True}), plain)
+        self.assertEqual(tokens({"messages": []}), (400, "chat_template_kwargs"))
 
     def test_a_client_that_leaves_frees_its_place(self):
         before = self.cluster.asked("llm_engine/0", "get_state")["generated_tokens"]

@@ -32,6 +32,7 @@ std::string again(const chat_request& r) {
   json j = shared_fields(r);
   j["messages"] = again(r.messages);
   j["add_generation_prompt"] = r.add_generation_prompt;
+  j["chat_template_kwargs"] = r.template_variables;
   j["logprobs"] = r.logprobs;
   j["top_logprobs"] = r.top_logprobs;
   return j.dump();

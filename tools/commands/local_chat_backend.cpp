@@ -44,7 +44,8 @@ class local_chat_backend final : public chat_backend {
     chat_answer result;
     try {
       const auto today = std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now());
-      auto request = request_for(render_chat(*words_, messages, true, today));
+      auto request =
+          request_for(render_chat(*words_, messages, true, nlohmann::ordered_json::object(), today));
       llm::detokenizer spoken(words_->words, request.prompt);
       const auto id = sequences_.add(std::move(request));
       const auto& out = sequences_.sequence(id);

@@ -63,6 +63,7 @@ struct chat_request : base_request {
   /// content are joined with line ends.
   nlohmann::ordered_json messages;
   bool add_generation_prompt = true;
+  nlohmann::ordered_json template_variables = nlohmann::ordered_json::object();  ///< chat_template_kwargs
   bool operator==(const chat_request&) const = default;
 };
 

@@ -2,6 +2,7 @@
 
 #include "transport/openai/base_fields.hpp"
 #include "transport/openai/chat_messages.hpp"
+#include "transport/openai/chat_template_kwargs.hpp"
 
 namespace troupe::openai {
 namespace {
@@ -36,6 +37,8 @@ result<chat_request> parse_chat(std::string_view body) {
         request.top_logprobs = in.whole<uint32_t>(key, 0, 20);
       } else if (key == "add_generation_prompt") {
         request.add_generation_prompt = in.boolean(key);
+      } else if (key == "chat_template_kwargs") {
+        request.template_variables = take_chat_template_kwargs(in);
       } else if (key == "echo") {
         if (in.boolean(key)) refuse("echo", "echo: is for /v1/completions only");
       } else if (key == "modalities") {

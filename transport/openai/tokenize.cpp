@@ -2,6 +2,7 @@
 
 #include "transport/openai/base_fields.hpp"
 #include "transport/openai/chat_messages.hpp"
+#include "transport/openai/chat_template_kwargs.hpp"
 #include "transport/openai/json_append.hpp"
 
 namespace troupe::openai {
@@ -20,6 +21,8 @@ result<tokenize_request> parse_tokenize(std::string_view body) {
         special = in.boolean(key);
       else if (key == "add_generation_prompt")
         request.add_generation_prompt = in.boolean(key);
+      else if (key == "chat_template_kwargs")
+        request.template_variables = take_chat_template_kwargs(in);
       else if (key == "return_token_strs")
         request.return_token_strs = in.boolean(key);
       else

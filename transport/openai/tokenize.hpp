@@ -20,6 +20,7 @@ struct tokenize_request {
   nlohmann::ordered_json messages;
   bool add_special_tokens = true;  ///< chats: false, unless given
   bool add_generation_prompt = true;
+  nlohmann::ordered_json template_variables = nlohmann::ordered_json::object();
   bool return_token_strs = false;
 };
 result<tokenize_request> parse_tokenize(std::string_view body);

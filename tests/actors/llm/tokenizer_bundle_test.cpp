@@ -11,12 +11,13 @@ using json = nlohmann::ordered_json;
 
 namespace {
 
-std::string rendered_chat(const std::string& source, llm::special_tokens special = {}) {
+std::string rendered_chat(const std::string& source, const json& more = json::object(),
+                          llm::special_tokens special = {}) {
   tokenizer_bundle b;
   b.chat = std::make_shared<const llm::chat_template>(source, "a.jinja");
   b.special = std::move(special);
   using namespace std::chrono;
-  return render_chat(b, {{{"role", "user"}, {"content", "hi"}}}, true, sys_days{2026y / March / 9});
+  return render_chat(b, {{{"role", "user"}, {"content", "hi"}}}, true, more, sys_days{2026y / March / 9});
 }
 
 }  // namespace
@@ -30,6 +31,14 @@ TEST_CASE("a chat template sees the conversation, the date, and neither tools no
 
 TEST_CASE("a chat template sees the special tokens that the checkpoint has") {
   CHECK(rendered_chat("{{ bos_token }}{{ bos_token is defined }}{{ eos_token }}{{ pad_token }}",
+                      json::object(),
                       {{"bos_token", std::nullopt}, {"eos_token", "</s>"}, {"pad_token", "<pad>"}}) ==
         "False</s><pad>");
+}
+
+TEST_CASE("a chat template sees the variables of the request") {
+  const std::string source = "{% if enable_thinking is defined and enable_thinking is false %}no{% endif %}";
+  CHECK(rendered_chat(source) == "");
+  CHECK(rendered_chat(source, {{"enable_thinking", true}}) == "");
+  CHECK(rendered_chat(source, {{"enable_thinking", false}}) == "no");
 }

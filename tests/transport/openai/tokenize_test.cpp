@@ -32,6 +32,8 @@ TEST_CASE("a request to tokenize has a text or a chat") {
   CHECK(take_tokenize(R"({"add_special_tokens": true, "messages": [{"role": "user", "content": "x"}],
                  "add_generation_prompt": false})")
             .add_special_tokens);
+  CHECK(take_tokenize(R"({"messages": [{"role": "user", "content": "x"}], "chat_template_kwargs": {"a": 1}})")
+            .template_variables["a"] == 1);
 }
 
 TEST_CASE("invalid input of tokenize is refused with its field") {
@@ -44,6 +46,8 @@ TEST_CASE("invalid input of tokenize is refused with its field") {
   CHECK(blamed(parse_tokenize(R"({"messages": [{}]})")) == "messages[0].role");
   CHECK(blamed(parse_tokenize(R"({"messages": [], "tools": [1]})")) == "messages");
   CHECK(blamed(parse_tokenize(R"({"prompt": "a", "tools": [1]})")) == "tools");
+  CHECK(blamed(parse_tokenize(R"({"prompt": "a", "chat_template_kwargs": {"tools": []}})")) ==
+        "chat_template_kwargs");
 }
 
 TEST_CASE("tokens are returned with their count, and with their names on request") {
