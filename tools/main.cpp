@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "config/problem.hpp"
+#include "gpu/common/model_error.hpp"
 #include "messages/common/version.hpp"
 #include "tools/commands/change_models.hpp"
 #include "tools/commands/check_config.hpp"
@@ -247,6 +248,9 @@ int run(const cli_job& chosen, bool json) {
   std::string problem;
   try {
     code = chosen();
+  } catch (const model_error& e) {
+    problem = e.what();
+    code = exit_bad_input;
   } catch (const std::exception& e) {
     problem = e.what();
   }

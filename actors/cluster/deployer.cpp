@@ -194,10 +194,12 @@ void deployer::load(const deployment& line) {
 void deployer::on_loaded(const load_outcome& o) {
   const auto& line = table_.at(o.model);
   if (line.revision == o.revision && !o.loaded) {
-    spdlog::error("event=load_failed model={} reason=\"{}\"", line.definition.name, o.problem);
-    if (line.revision == 0) env_.on_unusable(o.problem);
+    if (line.revision > 0)
+      spdlog::error("event=load_failed model={} reason=\"{}\"", line.definition.name, o.problem);
+    else if (!o.lost)
+      env_.on_unusable(o.problem);
   }
-  if (o.lost && o.revision > 0)  // ends the process, which is started again (supervision.hpp)
+  if (o.lost)  // ends the process, which is started again (supervision.hpp)
     throw std::runtime_error("slot " + std::to_string(o.slot.value) + ": its device is lost: " + o.problem);
   const auto next = own_.loaded(o, line);
   send_slots(next.changed);

@@ -172,11 +172,11 @@ class BadInput(unittest.TestCase):
 
 
 class Starting(ClusterTest):
-    """1 is for failures."""
+    """1 is for failures, 2 for models of the cluster file."""
 
-    def fails_to_start(self, c, *arguments):
+    def fails_to_start(self, c, *arguments, code=1):
         p = c.start(*arguments, ready=None)
-        self.assertEqual(p.wait(), 1, p.output())
+        self.assertEqual(p.wait(), code, p.output())
         self.assertEqual(p.lines["stdout"], [])
         return "\n".join(p.lines["stderr"])
 
@@ -185,7 +185,8 @@ class Starting(ClusterTest):
             model = Path(c.folder.name, "odd.onnx")
             model.write_bytes(FIXTURES.joinpath("mlp.onnx").read_bytes().replace(b"Tanh", b"Tonh"))
             c.file.write_text(c.file.read_text().replace(str(FIXTURES / "mlp.onnx"), str(model)))
-            message = self.fails_to_start(c)
+            message = self.fails_to_start(c, code=2)
+            self.assertEqual(len(processes.without_log(message).splitlines()), 1, message)
             self.assertIn("odd.onnx", message)
             self.assertIn("Tonh", message)
 

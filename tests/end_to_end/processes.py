@@ -24,6 +24,11 @@ def run(*arguments, patience=PATIENCE, **environment):
     return done.returncode, done.stdout, done.stderr
 
 
+def without_log(text):
+    """The messages in what nodes wrote to standard error, where their logs go, too."""
+    return "\n".join(line for line in text.splitlines() if not line.startswith("time="))
+
+
 def eventually(condition):
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:

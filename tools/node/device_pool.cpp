@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <cstdlib>
+#include <new>
 #include <utility>
 
 #include "gpu/common/device_lost.hpp"
@@ -141,6 +142,8 @@ void device_pool::run(const job& j) {
     } catch (const device_lost& e) {
       out.problem = e.what();
       out.lost = true;
+    } catch (const std::bad_alloc&) {
+      out.problem = definition.path + ": does not fit into memory";
     } catch (const std::exception& e) {
       out.problem = e.what();
     }

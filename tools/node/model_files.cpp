@@ -104,7 +104,7 @@ model_file_findings check_model_files(const cluster_reading& cluster) {
     const auto longest = e.lengths.back().model.value;
     note(out.problems, cluster.model_places[longest], "encoder.model", [&] {
       read_encoder_bundle(e.path, e.lengths.back().tokens);
-      choose_engine(source_of(spec.models[longest]));
+      signature_of(source_of(spec.models[longest]));  // also of the weights
     });
   }
   for (uint32_t i = 0; i < spec.models.size(); ++i)

@@ -20,6 +20,7 @@
 #include "actors/node_runtime.hpp"
 #include "actors/runtime/system_config.hpp"
 #include "config/security.hpp"
+#include "gpu/common/model_error.hpp"
 #include "messages/cluster/find_node.hpp"
 #include "messages/common/host_port.hpp"
 #include "tools/common/control_certificates.hpp"
@@ -116,8 +117,8 @@ struct main_loop {
         case node_events::kind::threw:
           spdlog::critical("event=broken node={} reason=\"{}\"", me.name, text);
           end_at_once(exit_broken);  // peers notice the closed connections
-        case node_events::kind::refused:
-        case node_events::kind::unusable: report("troupe: {}", text); return exit_failed;
+        case node_events::kind::refused: report("troupe: {}", text); return exit_failed;
+        case node_events::kind::unusable: report("troupe: {}", text); return exit_bad_input;
       }
     }
   }
@@ -134,6 +135,9 @@ int serve(const main_loop& loop, const http_frontend::parts& http_parts) {
     loop.http.stop_watching();
     loop.http.drain();
     return exit_code;
+  } catch (const model_error& e) {
+    report("troupe: {}", e.what());
+    return exit_bad_input;
   } catch (const std::exception& e) {
     report("troupe: {}", e.what());
     return exit_failed;

@@ -272,13 +272,15 @@ class process_supervisor {
     const auto how = how_it_ended(status);
     if (stopping_) {
       if (clean) return;
-      exit_code_ = exit_failed;
+      if (exit_code_ != exit_bad_input) exit_code_ = exit_failed;
       if (announced_) say(c, how);  // otherwise the cause is another node, already reported
       return;
     }
     if (!announced_) {  // a startup failure: there is no service to keep alive
-      exit_code_ = exit_failed;
+      const bool said = WIFEXITED(status) && WEXITSTATUS(status) == exit_bad_input;
+      exit_code_ = said ? exit_bad_input : exit_failed;
       stopping_ = true;
+      if (said) return;  // what is wrong, in its own line
       return say(c, how + " before the cluster was ready; stopping the others");
     }
     if (stopped_on_request(status)) return say(c, how + "; " + restart_hint(c));
