@@ -11,6 +11,7 @@
 #include "gpu/checkpoint/encoder_folder.hpp"
 #include "gpu/checkpoint/json_object.hpp"
 #include "gpu/checkpoint/mapped_file.hpp"
+#include "gpu/common/is_missing.hpp"
 #include "gpu/common/model_error.hpp"
 #include "messages/common/parse_json.hpp"
 
@@ -33,11 +34,6 @@ constexpr std::array<std::string_view, 6> kin_of_roberta{"roberta", "xlm-roberta
 
 llm::ordered_json read_json(const std::filesystem::path& file) {
   return llm::parse_object(llm::read_text(file, max_config_bytes), file.string());
-}
-
-bool is_file(const std::filesystem::path& file) {
-  std::error_code error;
-  return std::filesystem::is_regular_file(file, error);
 }
 
 bool classifies(const llm::ordered_json& config) {
@@ -143,7 +139,7 @@ bool sigmoid_of(const json_object& config) {
 void read_modules(const std::filesystem::path& folder, encoder_config& e) {
   const auto file = folder / "modules.json";
   std::filesystem::path pooling = folder / "1_Pooling" / "config.json";
-  if (is_file(file)) {
+  if (!is_missing(file)) {
     const auto list = parse_json(llm::read_text(file, max_config_bytes));
     const auto fail = [&](const std::string& what) {
       throw model_error(fmt::format("{}: {}", file.string(), what));
@@ -163,7 +159,7 @@ void read_modules(const std::filesystem::path& folder, encoder_config& e) {
         fail(fmt::format("has the module '{}': supported are Transformer, Pooling and Normalize", type));
     }
   }
-  if (!is_file(pooling)) return;
+  if (is_missing(pooling)) return;
   const auto text = read_json(pooling);
   const auto name = pooling.string();
   const json_object config(text, name);
@@ -182,7 +178,7 @@ void read_modules(const std::filesystem::path& folder, encoder_config& e) {
 void read_limits(const std::filesystem::path& folder, encoder_config& e) {
   const auto limit = [&](const char* file, const char* key) {
     const auto path = folder / file;
-    if (!is_file(path)) return;
+    if (is_missing(path)) return;
     const auto text = read_json(path);
     const auto value = text.find(key);
     // "no limit" is written as 10^30
@@ -254,7 +250,7 @@ encoder_config read_encoder_config(const std::filesystem::path& folder) {
   e.onnx = encoder_onnx_file(folder).string();
   if (e.onnx.empty()) require_tokenizer(folder);
   const auto file = (folder / "config.json").string();
-  const bool missing = !e.onnx.empty() && !is_file(file);
+  const bool missing = !e.onnx.empty() && is_missing(file);
   const auto text = missing ? llm::ordered_json::object() : read_json(file);
   if (!e.onnx.empty()) {
     read_beside_onnx(folder, text, e);

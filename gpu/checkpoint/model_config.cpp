@@ -8,6 +8,7 @@
 #include "gpu/checkpoint/families/family.hpp"
 #include "gpu/checkpoint/json_object.hpp"
 #include "gpu/checkpoint/mapped_file.hpp"
+#include "gpu/common/is_missing.hpp"
 #include "gpu/common/model_error.hpp"
 
 namespace troupe::llm {
@@ -160,9 +161,10 @@ model_config parse_model_config(std::string_view config_text, std::string_view g
 model_config read_model_config(const std::filesystem::path& folder) {
   constexpr size_t max_bytes = 4 << 20;
   const auto generation = folder / "generation_config.json";
-  return parse_model_config(read_text(folder / "config.json", max_bytes),
-                            std::filesystem::exists(generation) ? read_text(generation, max_bytes) : "",
-                            folder.string());
+  const bool none = is_missing(generation);
+  const auto text = none ? "" : read_text(generation, max_bytes);
+  if (!none && text.empty()) throw model_error(generation.string() + ": is empty: is the file complete?");
+  return parse_model_config(read_text(folder / "config.json", max_bytes), text, folder.string());
 }
 
 }  // namespace troupe::llm

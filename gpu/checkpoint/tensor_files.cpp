@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "gpu/checkpoint/shown_name.hpp"
+#include "gpu/common/is_missing.hpp"
 #include "gpu/common/model_error.hpp"
 #include "messages/common/parse_json.hpp"
 
@@ -54,8 +55,8 @@ std::vector<float> floats_of(const weight_view& w) {
 }
 
 tensor_files::tensor_files(std::filesystem::path folder) : folder_(std::move(folder)) {
-  if (std::filesystem::exists(folder_ / whole_file)) return;
-  if (!std::filesystem::exists(folder_ / index_file)) {
+  if (!is_missing(folder_ / whole_file)) return;
+  if (is_missing(folder_ / index_file)) {
     throw model_error(fmt::format("{}: has neither {} nor {}: save the checkpoint as safetensors",
                                   folder_.string(), whole_file, index_file));
   }

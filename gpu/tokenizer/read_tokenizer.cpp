@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "gpu/common/is_missing.hpp"
 #include "gpu/common/model_error.hpp"
 #include "gpu/tokenizer/bpe_tokenizer.hpp"
 #include "gpu/tokenizer/json_place.hpp"
@@ -14,17 +15,17 @@ std::shared_ptr<const tokenizer> read_tokenizer(const std::filesystem::path& fol
     return make_sentencepiece_tokenizer(read_file(pieces, max_tokenizer_bytes), pieces.string(),
                                         read_sentencepiece_settings(folder));
   };
-  if (const auto file = folder / "tokenizer.json"; std::filesystem::exists(file)) {
+  if (const auto file = folder / "tokenizer.json"; !is_missing(file)) {
     const auto text = read_file(file, max_tokenizer_bytes);
     try {
       return std::make_shared<const bpe_tokenizer>(read_tokenizer_json(text, file.string()));
     } catch (const model_error&) {
       // it was made from the tokenizer.model beside it, as one of Unigram
-      if (!is_from_sentencepiece(text) || !std::filesystem::exists(pieces)) throw;
+      if (!is_from_sentencepiece(text) || is_missing(pieces)) throw;
       return read_pieces();
     }
   }
-  if (std::filesystem::exists(pieces)) return read_pieces();
+  if (!is_missing(pieces)) return read_pieces();
   throw model_error(
       fmt::format("{}: has neither a tokenizer.json nor a tokenizer.model: copy the one that belongs to "
                   "the model into it",

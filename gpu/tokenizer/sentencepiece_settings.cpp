@@ -3,6 +3,7 @@
 #include <charconv>
 #include <set>
 
+#include "gpu/common/is_missing.hpp"
 #include "gpu/common/model_error.hpp"
 #include "gpu/tokenizer/json_place.hpp"
 #include "gpu/tokenizer/sentencepiece_tokenizer.hpp"
@@ -18,7 +19,7 @@ class settings_reader {
  public:
   /// No-op if there is no such file.
   void read(const std::filesystem::path& file, void (settings_reader::*use)(const json_place&)) {
-    if (!std::filesystem::exists(file)) return;
+    if (is_missing(file)) return;
     const auto name = file.string();
     const auto document = parse_json(read_file(file, max_settings_bytes));
     if (document.is_discarded())

@@ -8,6 +8,7 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "gpu/common/model_error.hpp"
 #include "tools/client/http_key.hpp"
@@ -92,7 +93,8 @@ class counted_interrupts {
 
 /// Null, with a message, if there is no server at this address.
 std::unique_ptr<chat_backend> chat_backend_of(const chat_options& o, std::ostream& err) {
-  if (std::filesystem::is_directory(o.where)) try {
+  std::error_code unreadable;
+  if (std::filesystem::is_directory(o.where, unreadable)) try {
       return make_local_chat_backend(o);
     } catch (const model_error& e) {
       err << "chat: " << e.what() << '\n';

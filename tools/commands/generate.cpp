@@ -10,6 +10,7 @@
 
 #include "gpu/checkpoint/adapter.hpp"
 #include "gpu/checkpoint/parameters.hpp"
+#include "gpu/common/is_missing.hpp"
 #include "gpu/common/model_error.hpp"
 #include "gpu/common/request_refused.hpp"
 #include "gpu/llm/decoder.hpp"
@@ -29,7 +30,7 @@ using namespace llm;
 
 /// Null: the folder has none.
 std::shared_ptr<const tokenizer> tokenizer_of(const std::filesystem::path& folder) {
-  if (!exists(folder / "tokenizer.json") && !exists(folder / "tokenizer.model")) return nullptr;
+  if (is_missing(folder / "tokenizer.json") && is_missing(folder / "tokenizer.model")) return nullptr;
   return read_tokenizer(folder);
 }
 
