@@ -16,6 +16,7 @@
 #include "gpu/device/profile.hpp"
 #include "gpu/onnx/executor.hpp"
 #include "gpu/onnx/model.hpp"
+#include "messages/common/json_text.hpp"
 #include "tools/bench/onnxruntime_peer.hpp"
 #include "tools/bench/row.hpp"
 #include "tools/common/exit_code.hpp"
@@ -158,7 +159,7 @@ int bench_infer(const bench_infer_options& options) {
   }
   if (peer && !peer->problem().empty()) report("{}", peer->problem());
   if (options.json)
-    fmt::print("{}\n", nlohmann::ordered_json{{"rows", rows_json(rows)}}.dump(2));
+    fmt::print("{}\n", json_text(nlohmann::ordered_json{{"rows", rows_json(rows)}}, 2));
   else if (peer)
     print_table(rows, peer->version());
   else

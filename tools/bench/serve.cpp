@@ -11,6 +11,9 @@
 #include <vector>
 
 #include "actors/frontend/request_timing.hpp"
+#include "gpu/common/is_missing.hpp"
+#include "gpu/common/model_error.hpp"
+#include "gpu/device/engine_choice.hpp"
 #include "policies/registry/batchings.hpp"
 #include "tools/bench/bench_folder.hpp"
 #include "tools/bench/child_process.hpp"
@@ -156,8 +159,13 @@ int bench_serve(const bench_serve_options& o) {
   if (make_batching(o.batching, "window", {}) == nullptr)
     return complain(
         fmt::format("unknown batching '{}'; known: {}", o.batching, fmt::join(batchings().names(), ", ")));
-  if (!std::filesystem::exists(o.model_file))
+  if (is_missing(o.model_file))
     return complain(fmt::format("there is no file {}; give one with --model-file", o.model_file));
+  try {
+    choose_engine({.name = o.model_file, .path = o.model_file});
+  } catch (const model_error& e) {
+    return complain(e.what());
+  }
   try {
     measure(o);
     return exit_done;

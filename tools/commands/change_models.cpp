@@ -49,7 +49,7 @@ int change(const cluster_spec& cluster, const Change& c, duration wait, const ch
   // A scheduler that has just started decides only after three node timeouts.
   const auto timeout =
       std::chrono::duration_cast<std::chrono::milliseconds>(wait + 3 * cluster.limits.node_timeout + 10s);
-  const auto said = client.ask(node, command{1, Change::type_name, to_json(c).dump()}, timeout);
+  const auto said = client.ask(node, command{1, Change::type_name, json_text(to_json(c))}, timeout);
   if (!said.ok)
     return tell_outcome(false, false, 0, fmt::format("node '{}': {}", node.name, said.body), options.json);
   const auto r = from_json<change_reply>(nlohmann::json::parse(said.body));
@@ -89,7 +89,7 @@ int drain_one(const cluster_spec& cluster, const std::string& node, const change
   const auto status = [&] { return client.ask(cluster.nodes[found->value], command{2, "status", ""}); };
   const auto drained = status();
   const auto said = client.ask(cluster.nodes[found->value],
-                               command{1, drain_node::type_name, to_json(drain_node{1, node}).dump()},
+                               command{1, drain_node::type_name, json_text(to_json(drain_node{1, node}))},
                                std::chrono::seconds(10));
   if (!said.ok)
     return tell_outcome(false, false, 0, fmt::format("node '{}': {}", node, said.body), options.json);

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "actors/operator/actor_name.hpp"
+#include "messages/common/json_text.hpp"
 #include "messages/wire/json.hpp"
 #include "messages/wire/shift_times.hpp"
 #include "tools/client/console_client.hpp"
@@ -117,11 +118,11 @@ int cluster_trace(const cluster_spec& cluster, const cluster_trace_options& opti
   if (enough()) records.requests.resize(options.requests);
   write_trace(options.file, cluster, records);
   if (options.json)
-    fmt::print("{}\n", nlohmann::json{{"file", options.file},
-                                      {"requests", records.requests.size()},
-                                      {"batches", records.batches.size()},
-                                      {"lost", records.lost}}
-                           .dump(2));
+    fmt::print("{}\n", json_text(nlohmann::json{{"file", options.file},
+                                                {"requests", records.requests.size()},
+                                                {"batches", records.batches.size()},
+                                                {"lost", records.lost}},
+                                 2));
   else
     fmt::print("{}: {} requests, {} batches{}; open it at ui.perfetto.dev\n", options.file,
                records.requests.size(), records.batches.size(),

@@ -189,14 +189,15 @@ int plot_experiments(const experiment_options& options) {
     const auto text = read_text_file(file, pipes::refused);
     if (!text.error.empty()) {
       report("{}: {}; run it first: troupe experiment run {}", file.string(), text.error, e.name);
-      return exit_failed;
+      std::error_code ignored;
+      return fs::exists(file, ignored) || ignored ? exit_bad_input : exit_failed;
     }
     lab::results r;
     try {
       r = lab::results_of_json(text.content, e);
     } catch (const std::runtime_error& error) {
       report("{}: {}", file.string(), error.what());
-      return exit_failed;
+      return exit_bad_input;
     }
     if (const auto error = lab::draw(r, options.output); !error.empty()) {
       report("troupe experiment: {}", error);

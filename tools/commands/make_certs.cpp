@@ -7,8 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
+#include <system_error>
 
 #include "config/cluster_file.hpp"
+#include "messages/common/json_text.hpp"
 #include "tools/common/exit_code.hpp"
 #include "tools/common/standard_streams.hpp"
 #include "transport/tls/certificates.hpp"
@@ -57,13 +59,14 @@ int make_certs(const make_certs_options& options) {
     wanted.push_back(std::move(*node));
   }
   const auto exists = [&](const std::string& name) {
-    return std::filesystem::exists(options.folder + "/" + name + ".pem");
+    std::error_code unreadable;
+    return std::filesystem::exists(options.folder + "/" + name + ".pem", unreadable);
   };
   if (!exists(operator_name)) wanted.push_back({operator_name, {}});
   try {
     const auto written = make_certificates(options.folder, cluster, wanted, options.days);
     if (options.json) {
-      fmt::print("{}\n", nlohmann::json{{"folder", options.folder}, {"written", written}}.dump(2));
+      fmt::print("{}\n", json_text(nlohmann::json{{"folder", options.folder}, {"written", written}}, 2));
       return exit_done;
     }
     for (const auto& file : written) fmt::print("{}\n", file);
@@ -78,6 +81,9 @@ int make_certs(const make_certs_options& options) {
         "and operator.key. Keep ca.key on a host without nodes: its owner can add nodes to the cluster.\n",
         options.folder);
     return exit_done;
+  } catch (const std::filesystem::filesystem_error& e) {
+    report("troupe: {}: {}", e.path1().string(), e.code().message());
+    return exit_failed;
   } catch (const std::exception& e) {
     report("troupe: {}", e.what());
     return exit_failed;

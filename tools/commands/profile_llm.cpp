@@ -13,6 +13,7 @@
 #include "gpu/common/model_error.hpp"
 #include "gpu/common/request_refused.hpp"
 #include "gpu/llm/cpu_engine_device.hpp"
+#include "messages/common/json_text.hpp"
 #include "tools/common/element_name.hpp"
 #include "tools/common/exit_code.hpp"
 #include "tools/common/standard_streams.hpp"
@@ -153,7 +154,7 @@ int profile_llm(const profile_llm_options& options) {
   try {
     const auto m = measure(options);
     if (options.json)
-      fmt::print("{}\n", document(options, m).dump(2));
+      fmt::print("{}\n", json_text(document(options, m), 2));
     else
       print_table(options, m);
     return options.output.empty() || write(options, m) ? exit_done : exit_failed;

@@ -10,6 +10,7 @@
 
 #include "gpu/common/model_error.hpp"
 #include "gpu/device/profile.hpp"
+#include "messages/common/json_text.hpp"
 #include "tools/common/exit_code.hpp"
 #include "tools/common/local_request.hpp"
 #include "tools/common/standard_streams.hpp"
@@ -89,7 +90,7 @@ void profile_one(const profile_options& o) {
   if (!o.json) return print_table(fmt::format("{} on {}", o.model_file, title_of(o.where)), p);
   auto document = head_of(o);
   document.update(json_of(p));
-  fmt::print("{}\n", document.dump(2));
+  fmt::print("{}\n", json_text(document, 2));
 }
 
 /// Throws model_error if no engine runs the model.
@@ -116,7 +117,7 @@ void profile_engines(const profile_options& o) {
   }
   if (!any) throw model_error(problems);
   if (o.json)
-    fmt::print("{}\n", document.dump(2));
+    fmt::print("{}\n", json_text(document, 2));
   else if (!problems.empty())
     fmt::print("{}\n", problems);
 }

@@ -11,6 +11,7 @@
 #include "config/problem.hpp"
 #include "gpu/checkpoint/encoder_config.hpp"
 #include "gpu/checkpoint/encoder_folder.hpp"
+#include "gpu/checkpoint/model_config.hpp"
 #include "gpu/common/model_error.hpp"
 #include "tools/commands/served_file.hpp"
 #include "tools/commands/triton_model.hpp"
@@ -162,6 +163,7 @@ class plan_writer {
   }
 
   void write_llm(const fs::path& folder) {
+    llm::read_model_config(folder);  // throws if a node could not
     add(name_of(folder, false), served_task::completions);
     line("\n[[llm]]\nname = {}\nmodel = {}\nthreads = {}\nkv_mb = {}", in_quotes(plan_.models.back().name),
          in_quotes(folder.string()), options_.threads, options_.kv_mb);

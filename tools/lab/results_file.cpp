@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <stdexcept>
+#include <string_view>
 
 #include "messages/common/json_text.hpp"
 
@@ -138,7 +139,9 @@ results results_of_json(const std::string& text, const experiment& e) {
     out.claims = judge(e, out.points, out.quick);
     return out;
   } catch (const nlohmann::json::exception& error) {
-    throw std::runtime_error(fmt::format("is not the result of an experiment: {}", error.what()));
+    const std::string_view what = error.what();  // "[json.exception.out_of_range.403] key 'quick' not found"
+    throw std::runtime_error(
+        fmt::format("is not the result of an experiment: {}", what.substr(what.find(' ') + 1)));
   }
 }
 

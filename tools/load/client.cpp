@@ -153,13 +153,14 @@ std::vector<written_body> make_bodies(const load_options& o, const std::vector<c
   const auto& s = t.metadata.signature;
   const bool takes_bytes =
       std::ranges::any_of(s.inputs, [](const auto& x) { return x.type == data_type::bytes; });
+  if (!o.input.empty() && file.empty()) throw load_input_error(o.input + ": is empty");
   if (takes_bytes && (file.empty() || s.inputs.size() != 1))
     throw load_input_error(
         fmt::format("model {} takes BYTES, such as images: give one file for all rows with --input, if it is "
                     "the only input",
                     t.name));
   const auto row = takes_bytes ? file.size() : input_row_bytes(s);
-  if (!o.input.empty() && (file.empty() || row == 0 || file.size() % row != 0))
+  if (!o.input.empty() && (row == 0 || file.size() % row != 0))
     throw load_input_error(
         fmt::format("{}: {} bytes are not a whole number of rows of model {}, with {} bytes per row", o.input,
                     file.size(), t.name, row));

@@ -32,6 +32,15 @@ struct place {
   }
 };
 
+/// The beginning of a cell, in quotes and without control characters, for a message.
+std::string shown(std::string_view cell) {
+  constexpr size_t longest = 60;
+  std::string out(cell.substr(0, longest));
+  for (auto& c : out)
+    if (static_cast<unsigned char>(c) < ' ' || c == 127) c = '?';
+  return "'" + out + (cell.size() > longest ? "...'" : "'");
+}
+
 std::vector<std::string_view> cells_of(std::string_view line) {
   std::vector<std::string_view> out;
   for (;;) {
@@ -54,7 +63,7 @@ std::optional<Number> number(std::string_view text) {
 uint32_t tokens(std::string_view text, std::string_view column, const place& at) {
   const auto n = number<double>(text);  // some files have 12.0
   if (!n || !(*n >= 0) || *n > max_trace_tokens || *n != std::floor(*n))
-    at.refuse(fmt::format("{} must be a number of tokens, not '{}'", column, text));
+    at.refuse(fmt::format("{} must be a number of tokens, not {}", column, shown(text)));
   return static_cast<uint32_t>(*n);
 }
 
@@ -106,12 +115,12 @@ traced_generation of_csv(std::string_view line, const columns& c, const place& a
   const auto time = cells[c.time];
   if (c.format == "azure") {
     const auto then = since_epoch(time);
-    if (!then) at.refuse(fmt::format("TIMESTAMP must be as 2023-11-16 18:15:46.68, not '{}'", time));
+    if (!then) at.refuse(fmt::format("TIMESTAMP must be as 2023-11-16 18:15:46.68, not {}", shown(time)));
     row.at = *then;
   } else {
     const auto seconds = number<double>(time);
     if (!seconds || !(*seconds >= 0) || *seconds > longest_s)
-      at.refuse(fmt::format("Timestamp must be seconds, not '{}'", time));
+      at.refuse(fmt::format("Timestamp must be seconds, not {}", shown(time)));
     row.at = from_ms(*seconds * 1e3);
   }
   row.prompt_tokens = tokens(cells[c.prompt], "the prompt", at);

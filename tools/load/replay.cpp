@@ -124,7 +124,7 @@ std::string replay_json(const replay_report& r) {
                       {"tokens", i.tokens},
                       {"ttft_p50_ms", to_ms(i.ttft.quantile(0.5))},
                       {"ttft_p99_ms", to_ms(i.ttft.quantile(0.99))}});
-  return j.dump(2);
+  return json_text(j, 2);
 }
 
 std::string replay_csv(const replay_report& r) {

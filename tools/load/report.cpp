@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "messages/common/json_text.hpp"
 #include "tools/common/per_second.hpp"
 
 namespace troupe {
@@ -86,7 +87,7 @@ std::string load_json(const load_report& report) {
   j["total"] = describe(report.total(), report.length);
   j["duration_s"] = to_seconds(report.length);
   j["worst_lag_ms"] = to_ms(report.worst_lag);
-  return j.dump();
+  return json_text(j);
 }
 
 }  // namespace troupe
