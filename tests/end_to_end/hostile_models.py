@@ -49,6 +49,22 @@ def structures():
                   "node 'take' (SequenceAt)", native="input 'x'")
     yield Hostile("shapes that contradict", model([add_w], [x], [y], [helper.make_tensor("w", TensorProto.FLOAT, [3], [1, 2, 3])]),
                   "node 'plus' (Add)")
+    branch = helper.make_graph([node("Identity", ["x"], ["b"])], "branch", [], [value("b", ["n", 2])])
+    same = struct.pack("<2f", -1, 2)
+    yield Hostile("control flow", model([node("If", ["c"], ["y"], "choose", then_branch=branch, else_branch=branch)], [x], [y],
+                                        [scalar("c", TensorProto.BOOL, 1)]),
+                  runs=(OPENVINO,), native="node 'choose' (If)", output=same)
+    body = helper.make_graph([node("Identity", ["c"], ["d"]), node("Identity", ["v"], ["w"])], "body",
+                             [value("i", [], TensorProto.INT64), value("c", [], TensorProto.BOOL), value("v", ["n", 2])],
+                             [value("d", [], TensorProto.BOOL), value("w", ["n", 2])])
+    yield Hostile("a loop", model([node("Loop", ["times", "c", "x"], ["y"], "repeat", body=body)], [x], [y],
+                                  [scalar("c", TensorProto.BOOL, 1), scalar("times", TensorProto.INT64, 3)]),
+                  "node 'repeat' (Loop)")
+    strange = node("Relu", ["x"], ["y"], "strange")
+    strange.attribute.extend([helper.make_attribute("s", "text"), helper.make_attribute("ss", ["a", "b"]),
+                              helper.make_attribute("g", branch), helper.make_attribute("t", whole_numbers("t", [1]))])
+    yield Hostile("attributes of every kind", model([strange], [x], [y]), runs=(OPENVINO,),
+                  native="node 'strange' (Relu)")
     for opset, runs in ((1, (OPENVINO,)), (7, (OPENVINO,)), (13, (NATIVE, OPENVINO)), (23, (OPENVINO,)), (99, (OPENVINO,))):
         yield Hostile(f"opset {opset}", model([relu], [x], [y], opset=opset), runs=runs, native=f"opset {opset} ")
     deep = [node("Relu", ["x" if i == 0 else f"t{i}"], [f"t{i + 1}" if i < 4999 else "y"]) for i in range(5000)]
