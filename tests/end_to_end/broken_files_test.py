@@ -1,26 +1,42 @@
 #!/usr/bin/env python3
-"""Whatever a file holds, no command ends by a signal or an uncaught exception: it works, or says in one line what is wrong.
+"""Whatever a file holds, no command ends by a signal or an uncaught exception: it works, or says in one line that names the
+file what is wrong. TROUPE_SEED=N breaks the files in another way; TROUPE_FORMS=all breaks each in every way, and
+TROUPE_ONLY=COMMAND runs one command alone.
 
 Needs the Python of tests/requirements.txt.
 """
-import json
-import re
+import concurrent.futures
+import os
+import random
 import resource
-import shutil
 import subprocess
 import tempfile
 import unittest
 from pathlib import Path
 
 import cluster
+import commands_test
 import processes
-from broken_files import damaged, hostile_models
+from broken_files import EXAMPLES, KINDS, SURE, forms, put
 from cluster import Cluster, ClusterTest
-from fixtures import FIXTURES, ROOT, Fixture
+from commands_that_read import READ_NOTHING, READS, naming
+from fixtures import Fixture
+from onnx_models import TensorProto, helper, model, value
 
-BASE = FIXTURES.parent / "llama-tasks/base"
-ENCODERS = FIXTURES.parent / "encoders"
+SEED = os.environ.get("TROUPE_SEED", "1")
 MEMORY = 16 << 30  # of an address space: what asks for more is refused, not tried
+FORMS = os.environ.get("TROUPE_FORMS", "some")
+FIRST, SAMPLE = 12, 3  # forms of a kind for the first command that reads it, and for each further one
+LISTED = [name for name, kind in KINDS.items() if kind.format in ("toml", "pbtxt") or name == "latency profile"]
+PROBLEMS = 200  # lines: of a file whose problems are listed, each in a line
+PHOTO = """[[model]]
+name = "photo"
+source = "{}"
+slo_ms = 20000
+max_batch = 8
+preprocess = {{ decode = "image", input = "pixels", resize = [20, 30], layout = "NHWC" }}
+"""
+OPAQUE = ("terminate called", "std::", "bad_alloc", "basic_string", "vector::", "json.exception", "stoi", "stod", "_M_", "filesystem error")
 
 
 def bounded():
@@ -28,131 +44,133 @@ def bounded():
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
-class Broken(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-
-    def run_on(self, *command):
-        """Its exit code, after a check that it ended in order."""
-        done = subprocess.run([processes.PROGRAM, *map(str, command)], capture_output=True, text=True, errors="replace",
-                              timeout=processes.PATIENCE, preexec_fn=bounded, stdin=subprocess.DEVNULL)
-        self.assertIn(done.returncode, (0, 1, 2), f"{command}: {done.returncode}\n{done.stderr[-2000:]}")
-        if done.returncode != 0:
-            self.assertTrue((done.stderr + done.stdout).strip(), command)
-            self.assertNotIn("terminate called", done.stderr)
-            self.assertLess(len(done.stderr), 20_000)
-        return done.returncode, done.stderr
-
-    def test_damaged_tensor_models(self):
-        file, out = self.folder / "m.onnx", self.folder / "out"
-        for name in ("mlp", "encoder"):
-            row = self.folder / "row"
-            row.write_bytes((FIXTURES / f"{name}.in.bin").read_bytes())
-            for kind, content in damaged((FIXTURES / f"{name}.onnx").read_bytes(), name):
-                file.write_bytes(content)
-                for command in (("infer", "--input", row, "--output", out), ("profile", "--max-batch", 1)):
-                    with self.subTest(model=name, kind=kind, command=command[0]):
-                        code, text = self.run_on(command[0], "--model-file", file, *command[1:])
-                        self.assertLessEqual(text.count("\n"), 1)
-                        if not kind.startswith("mutant"):
-                            self.assertEqual(code, 2)
-                            self.assertIn("m.onnx", text)
-
-    def test_hostile_tensor_models(self):
-        file, row, out = self.folder / "m.onnx", self.folder / "row", self.folder / "out"
-        row.write_bytes(bytes(8))
-        for kind, model in hostile_models():
-            file.write_bytes(model.SerializeToString())
-            for engine in ("auto", "native", "openvino"):
-                with self.subTest(kind, engine=engine):
-                    code, text = self.run_on("infer", "--model-file", file, "--engine", engine, "--input", row, "--output", out)
-                    self.assertLessEqual(text.count("\n"), 1, text)
-                    if code != 0:
-                        self.assertIn(str(row) if "row" in text.split(":")[0] else "m.onnx", text)
-
-    def test_damaged_checkpoints(self):
-        for name in ("config.json", "generation_config.json", "model.safetensors", "tokenizer.model"):
-            for kind, content in damaged((BASE / name).read_bytes(), name):
-                folder = self.folder / "model"
-                shutil.rmtree(folder, ignore_errors=True)
-                shutil.copytree(BASE, folder)
-                (folder / name).unlink()
-                (folder / name).write_bytes(content)
-                with self.subTest(name, kind=kind):
-                    code, text = self.run_on("generate", "--model", folder, "--prompt", "ab", "--max-tokens", 2)
-                    if code != 0:
-                        self.assertIn(str(folder), text)
-
-    def test_damaged_encoders(self):
-        for good, names in (("xlmr", ("config.json", "model.safetensors", "tokenizer.json", "1_Pooling/config.json")),
-                            ("cross-encoder", ("tokenizer.json", "tokenizer_config.json"))):
-            for name in names:
-                for kind, content in damaged((ENCODERS / good / name).read_bytes(), name):
-                    folder = self.folder / "model"
-                    shutil.rmtree(folder, ignore_errors=True)
-                    shutil.copytree(ENCODERS / good, folder, copy_function=shutil.copyfile)
-                    (folder / name).write_bytes(content)
-                    file = self.folder / "cluster.toml"
-                    code, text, _ = processes.run("serve", folder, "--print-config")
-                    file.write_text(text)
-                    for command in (("embed", "--model", folder, "--text", "Aä 1."), ("serve", folder, "--print-config"),
-                                    ("check", file)):
-                        with self.subTest(good, name=name, kind=kind, command=command[0]):
-                            code, text = self.run_on(*command)
-                            if code != 0 and command[0] != "check":
-                                self.assertIn(str(folder), text)
-
-    def test_damaged_cluster_files(self):
-        text = (ROOT / "examples/quickstart/cluster.toml").read_text()
-        text = re.sub(r"(?m)^(\w*port) = \d+", lambda m: f"{m[1]} = {processes.free_ports(1)[0]}", text).encode()
-        file, workload = self.folder / "cluster.toml", ROOT / "examples/quickstart/workload.toml"
-        shutil.copytree(ROOT / "examples/quickstart/models", self.folder / "models")
-        for kind, content in damaged(text):
-            file.write_bytes(content)
-            for command in (("check", file), ("config", "dump", file), ("status", file), ("actors", file),
-                            ("top", file, "--once"), ("ask", file, "gateway/0", "get_state"), ("why", file, 1),
-                            ("drain", file, "left"), ("deploy", file, file), ("undeploy", file, "mlp"),
-                            ("trace", file, "-o", self.folder / "t"), ("simulate", file, "--workload", workload),
-                            ("certs", file, "--output", self.folder / "certs")):
-                with self.subTest(kind, command=command[0]):
-                    self.run_on(*command)
-
-    def test_damaged_workloads_scenarios_and_traces(self):
-        good = ROOT / "examples/emulated"
-        for example, commands in (
-                (good / "workload.toml", [("simulate", good / "cluster.toml", "--workload", None)]),
-                (ROOT / "examples/experiments/table2-resnet50.toml", [("goodput", None, "--seeds", 1)]),
-                (ROOT / "examples/traces/mooncake.jsonl", [("replay", None, "http://127.0.0.1:1", "--requests", 2)]),
-                (ROOT / "examples/traces/azure.csv", [("replay", None, "http://127.0.0.1:1", "--requests", 2)])):
-            file = self.folder / example.name
-            for kind, content in damaged(example.read_bytes(), example.name):
-                if example.suffix == ".toml" and kind.startswith("mutant"):
-                    continue  # it may be a valid one that runs for hours
-                file.write_bytes(content)
-                for command in commands:
-                    with self.subTest(example.name, kind=kind):
-                        self.run_on(*(file if part is None else part for part in command))
+def end_of(command, stdin=subprocess.DEVNULL):
+    return subprocess.run([processes.PROGRAM, *command], capture_output=True, text=True, errors="replace",
+                          timeout=processes.PATIENCE, preexec_fn=bounded, stdin=stdin)
 
 
-class Serving(ClusterTest):
-    def test_a_server_outlives_every_model_that_it_is_given(self):
-        with tempfile.TemporaryDirectory() as folder, Cluster() as c:
-            c.start()
-            for i, (kind, model) in enumerate(hostile_models()):
-                file = Path(folder, f"m{i}.onnx")
-                file.write_bytes(model.SerializeToString())
-                with self.subTest(kind):
-                    code, out, err = processes.run("deploy", c.file, "--name", f"m{i}", "--source", file, "--slo-ms", 1000,
-                                                   "--max-batch", 1, "--json")
-                    self.assertIn(code, (0, 1, 2), err)
-                    json.loads(out)
-            mlp = Fixture("mlp")
-            code, answer = c.infer("mlp", mlp.body())
-            self.assertEqual(code, 200, answer)
-            self.assertLessEqual(mlp.distance(answer), 1e-4)
-            self.assertEqual(c.get("/v2/health/live")[0], 200)
+class Case:
+    """A command with a broken file."""
+
+    def __init__(self, folder, command, use, form, make, places):
+        kind, arguments, *code = use
+        self.command, self.kind, self.form, self.codes = command, kind, form, (*code, 2)
+        folder.mkdir()
+        (folder / "in").mkdir()
+        self.file = put(KINDS[kind], make, folder / "in")
+        named = folder / "naming.toml"
+        if "{naming}" in arguments:
+            named.write_text(naming(kind, self.file))
+        self.named = folder / "in" if "{parent}" in arguments else self.file
+        places = {**places, "file": self.file, "parent": folder / "in", "naming": named, "out": folder / "out"}
+        words = [word.format(**places) for word in arguments.split()]
+        self.stdin = words.pop() if "<" in words else None
+        self.words = [*command.split(), *(w for w in words if w != "<")]
+
+    def run(self):
+        if self.stdin is None:
+            return end_of(self.words)
+        try:
+            with open(self.stdin) as stdin:
+                return end_of(self.words, stdin)
+        except OSError:
+            return None
+
+
+class BrokenFiles(ClusterTest):
+    @classmethod
+    def setUpClass(cls):
+        photo = tempfile.NamedTemporaryFile(suffix=".onnx")
+        cls.addClassCleanup(photo.close)
+        rows = ["rows", 20, 30, 3]
+        photo.write(model([helper.make_node("Cast", ["pixels"], ["y"], to=TensorProto.FLOAT)],
+                          [value("pixels", rows, TensorProto.UINT8)], [value("y", rows)]).SerializeToString())
+        photo.flush()
+        cls.cluster = Cluster()
+        cls.addClassCleanup(cls.cluster.__exit__)
+        cls.cluster.file.write_text(cls.cluster.file.read_text() + PHOTO.format(photo.name))
+        cls.cluster.start()
+
+    def tearDown(self):
+        mlp = Fixture("mlp")
+        code, answer = self.cluster.infer("mlp", mlp.body())
+        self.assertEqual(code, 200, answer)
+        self.assertLessEqual(mlp.distance(answer), 1e-4)
+        self.assertTrue(self.cluster.status()["ready"])
+
+    def test_the_commands_are_all_of_the_program(self):
+        self.assertEqual(sorted([*READS, *READ_NOTHING]), sorted(commands_test.Help.COMMANDS))
+        self.assertEqual({use[0] for uses in READS.values() for use in uses}, set(KINDS))
+
+    def cases(self, folder):
+        seen = set()
+        places = {"running": self.cluster.file, "url": self.cluster.url}
+        for command, uses in READS.items():
+            for use in uses:
+                kind = use[0]
+                some = list(forms(KINDS[kind], f"{SEED} {kind}"))
+                if FORMS != "all":
+                    some = random.Random(f"{SEED} {command} {kind}").sample(some, SAMPLE if kind in seen else FIRST)
+                seen.add(kind)
+                if os.environ.get("TROUPE_ONLY", command) == command:
+                    for form, make in some:
+                        yield Case(folder / str(len(os.listdir(folder))), command, use, form, make, places)
+
+    def check(self, case, done):
+        where = f"{' '.join(case.words)}: {done.returncode}\n{done.stdout[-500:]}{done.stderr[-2000:]}"
+        self.assertIn(done.returncode, (0, 1, 2), where)
+        for word in OPAQUE:
+            self.assertNotIn(word, done.stderr, where)
+        if case.form in SURE and case.form not in KINDS[case.kind].accepts:
+            self.assertIn(done.returncode, case.codes, where)
+        if done.returncode == 0:
+            return
+        self.assertTrue((done.stderr + done.stdout).strip(), where)
+        lines = done.stderr.splitlines()
+        if done.returncode == 2:
+            self.assertIn(len(lines), range(1, PROBLEMS if case.kind in LISTED else 2), where)
+            for line in lines:
+                self.assertTrue(str(case.named) in line or "no node 'nobody'" in line, where)
+        self.assertLess(max(map(len, lines), default=0), 2000, where)
+
+    def test_every_command_over_every_kind_of_file_that_it_reads(self):
+        with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            cases = list(self.cases(Path(folder)))
+            for case, done in zip(cases, pool.map(Case.run, cases)):
+                with self.subTest(case.command, kind=case.kind, form=case.form, seed=SEED):
+                    if done is not None:
+                        self.check(case, done)
+
+    def test_a_cluster_does_not_start_with_a_model_that_cannot_be_loaded(self):
+        for kind in ("tensor model", "checkpoint", "weights", "tokenizer", "encoder", "weights of an encoder", "tokenizer of an encoder"):
+            with self.subTest(kind), tempfile.TemporaryDirectory() as folder:
+                broken = put(KINDS[kind], lambda path: path.write_bytes(random.Random(SEED).randbytes(4096)), Path(folder))
+                file, ports = Path(folder, "cluster.toml"), processes.free_ports(2)
+                file.write_text(naming(kind, broken).replace("7701", str(ports[0])).replace("8080", str(ports[1])))
+                done = end_of(["up", str(file)])
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertEqual(len(processes.without_log(done.stderr).splitlines()), 1, done.stderr)
+                self.assertIn(str(broken), processes.without_log(done.stderr))
+
+    def test_arguments_that_are_no_text(self):
+        garbage, deep, long = b"\xff\xfe\x80'\"\n\x1b[31m", b'{"a":' * 20_000 + b"1" + b"}" * 20_000, b"/" + b"a" * 5000
+        running, url = self.cluster.file, self.cluster.url
+        for command in (("ask", running, "gateway/0", "get_state", deep), ("ask", running, garbage, "get_state"),
+                        ("tell", running, "gateway/0", garbage), ("why", running, garbage), ("scale", running, garbage, "--instances", 1),
+                        ("migrate", running, garbage, garbage), ("undeploy", running, garbage), ("drain", running, garbage),
+                        ("deploy", running, "--name", garbage, "--source", long, "--slo-ms", garbage),
+                        ("load", url, "--model", garbage, "--duration", 0.1), ("load", garbage), ("chat", long),
+                        ("generate", "--model", long, "--prompt", "a"), ("embed", "--model", long, "--text", garbage),
+                        ("serve", long), ("infer", "--model-file", long, "--input", long, "--output", long),
+                        ("profile", "--model", long), ("certs", long), ("goodput", long), ("experiment", "run", garbage),
+                        ("plan", "multicast", long), ("replay", long, url), ("bench", "load", "--model", long),
+                        ("bench", "serve", "--model-file", long), ("check", long), ("up", running, "--node", garbage)):
+            with self.subTest(command[0]):
+                done = end_of(tuple(word if isinstance(word, bytes) else str(word) for word in command))
+                self.assertIn(done.returncode, (1, 2), done.stderr)
+                self.assertTrue((done.stderr + done.stdout).strip(), command)
+                for word in OPAQUE:
+                    self.assertNotIn(word, done.stderr)
 
 
 if __name__ == "__main__":
