@@ -13,7 +13,13 @@ std::string to_string(const file_position& p) {
 
 problem about_file(std::string file, std::string text) { return {{std::move(file), 0, 0}, std::move(text)}; }
 
-std::string to_string(const problem& p) { return to_string(p.where) + ": " + p.text; }
+std::string to_string(const problem& p) { return one_line(to_string(p.where) + ": " + p.text); }
+
+std::string one_line(std::string text) {
+  for (auto& c : text)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  return text;
+}
 
 std::string in_quotes(std::string_view text) {
   std::string out = "\"";

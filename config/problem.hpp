@@ -27,6 +27,8 @@ struct problem {
 
 problem about_file(std::string file, std::string text);  ///< without a line
 std::string to_string(const problem& p);                 ///< "cluster.toml:12:9: model.slo_ms: must be ..."
+/// With spaces for control characters: names in files may have any.
+std::string one_line(std::string text);
 
 /// In double quotes, with TOML's escapes.
 std::string in_quotes(std::string_view text);

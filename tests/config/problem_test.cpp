@@ -11,6 +11,12 @@ TEST_CASE("a problem prints its place first") {
   CHECK(to_string(problem{{"a.toml"}, "cannot be read"}) == "a.toml: cannot be read");
 }
 
+TEST_CASE("a problem is one line, whatever names it has") {
+  CHECK(to_string(problem{{"a\n.toml", 1, 2}, "the key 'x\ty\x7f' is unknown"}) ==
+        "a .toml:1:2: the key 'x y ' is unknown");
+  CHECK(one_line("Grüße, 你好") == "Grüße, 你好");
+}
+
 TEST_CASE("the nearest name has the smallest edit distance, or only lacks an ending") {
   constexpr std::array<std::string_view, 4> known{"name", "slo_ms", "source", "max_batch"};
   CHECK(nearest("slo", known) == "slo_ms");

@@ -157,7 +157,7 @@ KINDS = {
     "transformer": Kind(FIXTURES / "encoder.onnx", "onnx"),
     "configuration of Triton": Kind(TRITON, "pbtxt"),
     "rows": Kind(FIXTURES / "mlp.in.bin", accepts=WHATEVER),
-    "image": Kind(OTHERS / "images/baseline.jpg"),
+    "image": Kind(OTHERS / "images/baseline.jpg", accepts=("a zero byte",)),
     "key": Kind(b"0123456789abcdef0123456789abcdef\n", accepts=WHATEVER),
     "conversation": Kind(b"Hello\nHow are you?\n", accepts=WHATEVER),
     "plug-in": Kind(b"\x7fELF\x02\x01\x01" + bytes(57)),

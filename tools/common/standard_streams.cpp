@@ -9,6 +9,8 @@
 #include <cstring>
 #include <iostream>
 
+#include "config/problem.hpp"
+
 namespace troupe {
 namespace {
 
@@ -34,6 +36,12 @@ void open_standard_streams() {
 }
 
 void report_line(std::string_view line) noexcept {
+  std::string clean;
+  try {
+    clean = one_line(std::string(line));
+    line = clean;
+  } catch (...) {  // without memory it is written as it is
+  }
   flockfile(stderr);
   fwrite_unlocked(line.data(), 1, line.size(), stderr);
   putc_unlocked('\n', stderr);

@@ -156,7 +156,7 @@ class deployers : control_lane {
     n.deployments =
         spawn<deployer>(system_, deployer::environment{cluster_, node, time_, *this, n, true, read,
                                                        [this](const caf::actor&, time_point) { ++wake_ups_; },
-                                                       [] {}, [](const std::string&) {},
+                                                       [] {}, [](const std::string&, bool) {},
                                                        [this](const std::string& w) {
                                                          if (!broken) FAIL(w);
                                                          broken = w;

@@ -1,5 +1,6 @@
 #include "tools/commands/model_options.hpp"
 
+#include "config/problem.hpp"
 #include "tests/config/cluster_text.hpp"
 #include "tests/temporary_folder.hpp"
 
@@ -89,5 +90,5 @@ TEST_CASE("model_options: a problem of a flag names the flag") {
         std::string::npos);
   for (const std::string value : {"many", "", "\"\"\"", "8\nweight = 1", "{ alpha_ms = 1", "8 ]"})
     CHECK(asked_model(in_two_tables, {{"max_batch", value}}).problems() ==
-          "troupe: --max-batch: must be a TOML value, not " + value);
+          "troupe: --max-batch: must be a TOML value, not " + one_line(value));
 }
