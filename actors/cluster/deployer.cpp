@@ -194,12 +194,12 @@ void deployer::load(const deployment& line) {
 void deployer::on_loaded(const load_outcome& o) {
   const auto& line = table_.at(o.model);
   if (line.revision == o.revision && !o.loaded) {
-    if (line.revision > 0)
+    if (line.revision > 0 || o.lost)
       spdlog::error("event=load_failed model={} reason=\"{}\"", line.definition.name, o.problem);
-    else if (!o.lost)
-      env_.on_unusable(o.problem);
+    else
+      env_.on_unusable(o.problem, o.transient);
   }
-  if (o.lost)  // ends the process, which is started again (supervision.hpp)
+  if (o.lost)  // ends the process (supervision.hpp)
     throw std::runtime_error("slot " + std::to_string(o.slot.value) + ": its device is lost: " + o.problem);
   const auto next = own_.loaded(o, line);
   send_slots(next.changed);

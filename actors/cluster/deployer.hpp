@@ -49,9 +49,10 @@ class deployer {
     bool files_travel = false;  ///< the node has a parameter shard that gets the files of models
     std::function<model_reading(const std::string& text)> read_model;
     wake_service wake;
-    std::function<void()> begin_drain;             ///< as on SIGTERM
-    std::function<void(std::string)> on_unusable;  ///< a model of the cluster file cannot be loaded
-    on_broken broken;                              ///< the actor threw an exception
+    std::function<void()> begin_drain;  ///< as on SIGTERM
+    /// A model of the cluster file cannot be loaded; `transient`: not because of its files.
+    std::function<void(std::string, bool transient)> on_unusable;
+    on_broken broken;  ///< the actor threw an exception
   };
 
   deployer(handle::pointer self, environment s);

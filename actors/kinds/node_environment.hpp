@@ -73,10 +73,11 @@ struct client_part {
 struct process_part {
   std::function<void(bool)> on_ready;  ///< true: all nodes are up and all models are served; false: no longer
   std::function<void()> on_drained;
-  std::function<void(std::string)> on_refused;   ///< permanently, by a peer: other cluster file or version
-  std::function<void(std::string)> on_unusable;  ///< a model of the cluster file cannot be loaded
-  on_broken broken;                              ///< an actor threw; the process should end
-  std::function<void()> begin_drain;             ///< by a command, as on SIGTERM
+  std::function<void(std::string)> on_refused;  ///< permanently, by a peer: other cluster file or version
+  /// A model of the cluster file cannot be loaded; `transient`: not because of its files.
+  std::function<void(std::string, bool transient)> on_unusable;
+  on_broken broken;                   ///< an actor threw; the process should end
+  std::function<void()> begin_drain;  ///< by a command, as on SIGTERM
   /// Parses and checks a model definition of the cluster file's format.
   std::function<deployer::model_reading(const std::string&)> read_model;
 };

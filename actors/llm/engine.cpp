@@ -217,7 +217,7 @@ void llm_engine::on_event(llm::engine_event& e, time_point now) {
       return on_loaded(e.facts);
     case kind::unusable:
       problem_ = e.problem;
-      if (options_.on_unusable) options_.on_unusable(options_.name + ": " + problem_);
+      if (options_.on_unusable) options_.on_unusable(options_.name + ": " + problem_, e.transient);
       return updates_.on_change();
     case kind::lost:  // the process is restarted (supervision.hpp); its requests continue elsewhere
       throw std::runtime_error(options_.name + ": its device is lost: " + e.problem);

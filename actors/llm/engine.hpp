@@ -48,9 +48,10 @@ class llm_engine final : public actor {
     bool tells_cached = false;      ///< routers get the blocks of its prefix cache
     std::string prefill = "eager";  ///< policies/llm/prefill_timing.hpp
     uint32_t adapter_slots = 8;
-    std::vector<adapter_entry> adapters;                ///< registered at the start
-    duration status_interval = 100ms;                   ///< between two `engine_status` at least
-    std::function<void(std::string)> on_unusable = {};  ///< the model cannot be loaded
+    std::vector<adapter_entry> adapters;  ///< registered at the start
+    duration status_interval = 100ms;     ///< between two `engine_status` at least
+    /// The model cannot be loaded; `transient`: not because of its files.
+    std::function<void(std::string, bool transient)> on_unusable = {};
   };
 
   /// `device` and `memory` outlive the engine. The device has begun to load its model, unless that scales.

@@ -16,8 +16,9 @@ struct load_outcome {
   model_id model;
   uint64_t revision = 0;
   std::optional<loaded_model> loaded;
-  std::string problem;  ///< the error, if it is not loaded
-  bool lost = false;    ///< on an error: the device is unusable for this process
+  std::string problem;     ///< the error, if it is not loaded
+  bool lost = false;       ///< on an error: the device is unusable for this process
+  bool transient = false;  ///< on an error: not one of the model's files, as a lack of memory
 };
 
 class model_loader {

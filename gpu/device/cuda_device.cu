@@ -41,7 +41,7 @@ model_maker on_cuda(cuda_device_options o) {
     cuda::check(cudaSetDevice(o.gpu), "the GPU");
     clusters = cuda::runs_sm90_code();
   } catch (const cuda::cuda_error& e) {
-    throw model_error(name + " cannot be used: " + e.what());
+    throw std::runtime_error(name + " cannot be used: " + e.what());
   }
   return [o, name, clusters, shared = std::make_shared<cuda::workspace>()](const model_source& source) {
     try {
@@ -52,7 +52,7 @@ model_maker on_cuda(cuda_device_options o) {
     } catch (const model_error&) {
       throw;
     } catch (const std::exception& e) {
-      throw model_error(name + " cannot take the model " + source.path + ": " + e.what());
+      throw std::runtime_error(name + " cannot take the model " + source.path + ": " + e.what());
     }
   };
 }

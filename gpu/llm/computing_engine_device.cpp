@@ -173,10 +173,14 @@ struct computing_engine_device::worker {
     } catch (const device_lost& lost) {
       report_lost(lost.what());
       return false;
+    } catch (const model_error& problem) {
+      e.problem = problem.what();
     } catch (const std::bad_alloc&) {
       e.problem = fmt::format("{}: the model does not fit into memory", options.folder.string());
+      e.transient = true;
     } catch (const std::exception& problem) {
       e.problem = problem.what();
+      e.transient = true;
     }
     e.what = engine_event::kind::unusable;
     report(std::move(e));

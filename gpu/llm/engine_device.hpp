@@ -58,6 +58,7 @@ struct engine_event {
   };
   kind what = kind::loaded;
   std::string problem;
+  bool transient = false;  ///< unusable: not because of the model's files, as a lack of memory
   engine_facts facts;
   std::vector<chosen_token> chosen;  ///< by entry of `llm_step::sampled`
   adapter_id adapter = base_model;

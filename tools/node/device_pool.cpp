@@ -142,10 +142,15 @@ void device_pool::run(const job& j) {
     } catch (const device_lost& e) {
       out.problem = e.what();
       out.lost = true;
+    } catch (const model_error& e) {
+      out.problem = e.what();
     } catch (const std::bad_alloc&) {
-      out.problem = definition.path + ": does not fit into memory";
+      out.problem =
+          (definition.path.empty() ? definition.name : definition.path) + ": does not fit into memory";
+      out.transient = true;
     } catch (const std::exception& e) {
       out.problem = e.what();
+      out.transient = true;
     }
     out.problem = with_its_path(std::move(out.problem));
     j.done(std::move(out));

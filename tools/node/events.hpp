@@ -16,7 +16,7 @@ namespace troupe {
 /// Queue of events from signals, actors and loaders. Thread-safe.
 class node_events {
  public:
-  enum class kind { ready, stop, drained, refused, unusable, threw, new_keys };
+  enum class kind { ready, stop, drained, refused, failed, unusable, threw, new_keys };
   void say(kind k, std::string text = {}) {
     std::lock_guard lock(mutex_);
     queue_.push_back({k, std::move(text)});

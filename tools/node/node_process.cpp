@@ -32,13 +32,15 @@ void node_process::on_ready(bool yes) {
 
 process_part node_process::part() {
   using enum node_events::kind;
-  return {.on_ready = [this](bool yes) { on_ready(yes); },
-          .on_drained = [this] { events_.say(drained); },
-          .on_refused = [this](std::string why) { events_.say(refused, std::move(why)); },
-          .on_unusable = [this](std::string why) { events_.say(unusable, std::move(why)); },
-          .broken = broken(),
-          .begin_drain = [this] { events_.say(stop); },
-          .read_model = [this](const std::string& text) { return read_model(text, cluster_); }};
+  return {
+      .on_ready = [this](bool yes) { on_ready(yes); },
+      .on_drained = [this] { events_.say(drained); },
+      .on_refused = [this](std::string why) { events_.say(refused, std::move(why)); },
+      .on_unusable = [this](std::string why,
+                            bool transient) { events_.say(transient ? failed : unusable, std::move(why)); },
+      .broken = broken(),
+      .begin_drain = [this] { events_.say(stop); },
+      .read_model = [this](const std::string& text) { return read_model(text, cluster_); }};
 }
 
 }  // namespace troupe

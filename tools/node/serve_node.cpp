@@ -117,7 +117,8 @@ struct main_loop {
         case node_events::kind::threw:
           spdlog::critical("event=broken node={} reason=\"{}\"", me.name, text);
           end_at_once(exit_broken);  // peers notice the closed connections
-        case node_events::kind::refused: report("troupe: {}", text); return exit_failed;
+        case node_events::kind::refused:
+        case node_events::kind::failed: report("troupe: {}", text); return exit_failed;
         case node_events::kind::unusable: report("troupe: {}", text); return exit_bad_input;
       }
     }

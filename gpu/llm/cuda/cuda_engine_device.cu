@@ -32,7 +32,7 @@ std::unique_ptr<step_model> make_rank_model(const cuda_engine_options& o, const 
             : (o.weights == element::f16 ? rank_model_on<1, element::f16> : rank_model_on<1, element::bf16>);
     return make(o, config, std::move(group), rank);
   } catch (const cuda::cuda_error& e) {
-    throw model_error("GPU " + std::to_string(o.gpu + rank) + " cannot take the model " + o.folder.string() +
+    throw std::runtime_error("GPU " + std::to_string(o.gpu + rank) + " cannot take the model " + o.folder.string() +
                       ": " + e.what() + (e.out_of_memory() ? "; give the KV cache less" : ""));
   }
 }

@@ -35,7 +35,7 @@ TEST_CASE("llm engine: it accepts nothing before its model is loaded, and report
 TEST_CASE("llm engine: a failed load of the model is reported, and every request fails with its reason") {
   std::string problem;
   auto o = engine_stage::options();
-  o.on_unusable = [&](const std::string& why) { problem = why; };
+  o.on_unusable = [&](const std::string& why, bool) { problem = why; };
   engine_stage e(o);
   llm::engine_event bad;
   bad.what = llm::engine_event::kind::unusable;
