@@ -7,6 +7,7 @@ import collections
 import http.client
 import itertools
 import json
+import random
 import subprocess
 import sys
 import threading
@@ -54,7 +55,7 @@ class Sampler:
 
     def __init__(self, c, model, bodies):
         self.cluster, self.path, self.bodies = c, f"/v2/models/{model}/infer", itertools.cycle(bodies)
-        self.answers, self.over = [], threading.Event()
+        self.answers, self.over, self.random = [], threading.Event(), random.Random(1)
         self.thread = threading.Thread(target=self._run, daemon=True)
 
     def _run(self):
@@ -66,7 +67,7 @@ class Sampler:
             answer = json.loads(response.read())
             self.answers.append((response.status, 1000 * (time.monotonic() - began), response.headers["Retry-After"],
                                  answer.get("reason", "")))
-            time.sleep(0.005)
+            time.sleep(self.random.uniform(0.005, 0.05))  # answers come when a batch leaves, which makes room
         connection.close()
 
     def __enter__(self):
