@@ -9,23 +9,13 @@
 #include "policies/scaling/autoscale_advice.hpp"
 
 namespace troupe {
-namespace {
-
-/// The number of queues of the model in the cluster file: one for each length of an encoder or shape of a
-/// model.
-uint32_t queues_beside(const cluster_spec& cluster, model_id model) {
-  for (const auto& e : cluster.encoders)
-    if (std::ranges::count(e.lengths, model, &encoder_spec::length::model) > 0)
-      return static_cast<uint32_t>(e.lengths.size());
-  for (const auto& s : cluster.shaped_models)
-    if (std::ranges::count(s.shapes, model) > 0 || s.any_shape == model)
-      return static_cast<uint32_t>(s.shapes.size()) + (s.any_shape ? 1 : 0);
-  return 1;
-}
-
-}  // namespace
 
 bool arbiter_places_models(const cluster_spec& cluster) { return cluster.policy.matchmaking == "nexus"; }
+
+model_queues::model_queues(const cluster_spec& cluster, node_id self, const data_lane& lane, post& post)
+    : cluster_(cluster), self_(self), lane_(lane), post_(post) {
+  for (uint32_t i = 0; i < cluster.models.size(); ++i) ++queues_of_files_[files_of(cluster, model_id{i})];
+}
 
 void model_queues::spawn(const spawn_context& node) {
   node.hosts.expect_queues();
@@ -65,7 +55,8 @@ std::unique_ptr<actor> model_queues::make(const deployment& line, outbox& out) c
   o.term = term_id{o.elected ? 0 : lane_.incarnation().value};
   o.network = cluster_.policy.network;
   o.max_queued_rows = cluster_.limits.queue_rows;
-  o.queues = queues_beside(cluster_, line.model);
+  const auto alike = queues_of_files_.find(files_of(cluster_, line.model));
+  if (alike != queues_of_files_.end()) o.queues = alike->second;
   o.margin = cluster_.policy.margin;
   o.first_batch = (line.revision << 32) + 1;
   o.slot_domains = slot_domains(cluster_);

@@ -17,8 +17,7 @@ namespace troupe {
 class model_queues {
  public:
   /// The references outlive it. New queues take the incarnation of `lane`.
-  model_queues(const cluster_spec& cluster, node_id self, const data_lane& lane, post& post)
-      : cluster_(cluster), self_(self), lane_(lane), post_(post) {}
+  model_queues(const cluster_spec& cluster, node_id self, const data_lane& lane, post& post);
 
   /// Spawns the queues of the models of the cluster file.
   void spawn(const spawn_context& node);
@@ -34,6 +33,8 @@ class model_queues {
   const node_id self_;
   const data_lane& lane_;
   post& post_;
+  /// Of the cluster file: one for each length of an encoder, or shape of a model.
+  std::map<weights_id, uint32_t> queues_of_files_;
   std::map<model_id, model_spec> queues_;  // definitions of the queues on this node
 };
 
