@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "config/problem.hpp"
 #include "gpu/common/model_error.hpp"
 #include "tools/client/http_key.hpp"
 #include "tools/commands/local_chat_backend.hpp"
@@ -20,12 +21,7 @@
 namespace troupe {
 namespace {
 
-/// One line, without control characters.
-std::string one_line(std::string text) {
-  for (auto& c : text)
-    if (static_cast<unsigned char>(c) < ' ' || c == 127) c = ' ';
-  return text.substr(0, 500);
-}
+constexpr size_t longest_error = 500;  // bytes
 
 /// Removes control characters: model output must not control the terminal.
 std::string without_controls(std::string text) {
@@ -57,7 +53,7 @@ class conversation {
     }
     messages_.erase(messages_.size() - 1);
     if (answered) return true;
-    terminal_.err << "chat: " << one_line(answer.error) << std::endl;
+    terminal_.err << "chat: " << one_line(answer.error).substr(0, longest_error) << std::endl;
     return false;
   }
 
