@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "gpu/checkpoint/shown_name.hpp"
 #include "messages/common/json_text.hpp"
 
 namespace troupe {
@@ -31,15 +32,6 @@ struct place {
     throw llm_trace_error(fmt::format("{}:{}: {}", name, line, what));
   }
 };
-
-/// The beginning of a cell, in quotes and without control characters, for a message.
-std::string shown(std::string_view cell) {
-  constexpr size_t longest = 60;
-  std::string out(cell.substr(0, longest));
-  for (auto& c : out)
-    if (static_cast<unsigned char>(c) < ' ' || c == 127) c = '?';
-  return "'" + out + (cell.size() > longest ? "...'" : "'");
-}
 
 std::vector<std::string_view> cells_of(std::string_view line) {
   std::vector<std::string_view> out;
@@ -63,7 +55,7 @@ std::optional<Number> number(std::string_view text) {
 uint32_t tokens(std::string_view text, std::string_view column, const place& at) {
   const auto n = number<double>(text);  // some files have 12.0
   if (!n || !(*n >= 0) || *n > max_trace_tokens || *n != std::floor(*n))
-    at.refuse(fmt::format("{} must be a number of tokens, not {}", column, shown(text)));
+    at.refuse(fmt::format("{} must be a number of tokens, not {}", column, llm::shown_name(text)));
   return static_cast<uint32_t>(*n);
 }
 
@@ -115,12 +107,13 @@ traced_generation of_csv(std::string_view line, const columns& c, const place& a
   const auto time = cells[c.time];
   if (c.format == "azure") {
     const auto then = since_epoch(time);
-    if (!then) at.refuse(fmt::format("TIMESTAMP must be as 2023-11-16 18:15:46.68, not {}", shown(time)));
+    if (!then)
+      at.refuse(fmt::format("TIMESTAMP must be as 2023-11-16 18:15:46.68, not {}", llm::shown_name(time)));
     row.at = *then;
   } else {
     const auto seconds = number<double>(time);
     if (!seconds || !(*seconds >= 0) || *seconds > longest_s)
-      at.refuse(fmt::format("Timestamp must be seconds, not {}", shown(time)));
+      at.refuse(fmt::format("Timestamp must be seconds, not {}", llm::shown_name(time)));
     row.at = from_ms(*seconds * 1e3);
   }
   row.prompt_tokens = tokens(cells[c.prompt], "the prompt", at);
