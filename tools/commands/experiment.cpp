@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "config/text_file.hpp"
+#include "gpu/common/is_missing.hpp"
 #include "messages/common/json_text.hpp"
 #include "messages/common/near.hpp"
 #include "tools/commands/experiment_report.hpp"
@@ -189,8 +190,7 @@ int plot_experiments(const experiment_options& options) {
     const auto text = read_text_file(file, pipes::refused);
     if (!text.error.empty()) {
       report("{}: {}; run it first: troupe experiment run {}", file.string(), text.error, e.name);
-      std::error_code ignored;
-      return fs::exists(file, ignored) || ignored ? exit_bad_input : exit_failed;
+      return is_missing(file) ? exit_failed : exit_bad_input;
     }
     lab::results r;
     try {
