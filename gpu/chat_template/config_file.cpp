@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <fstream>
 #include <string_view>
 
 #include "gpu/common/is_missing.hpp"
 #include "gpu/common/model_error.hpp"
+#include "messages/common/parse_json.hpp"
 
 namespace troupe::llm {
 
@@ -40,13 +40,8 @@ std::optional<std::string> read_config_text(const std::filesystem::path& file) {
 json read_config_object(const std::filesystem::path& file) {
   const auto text = read_config_text(file);
   if (!text) return nullptr;
-  int deepest = 0;
-  const auto shallow = [&](int depth, json::parse_event_t, json&) {
-    deepest = std::max(deepest, depth);
-    return deepest <= 64;
-  };
-  auto config = json::parse(*text, shallow, false);
-  if (deepest > 64 || !config.is_object()) fail(file, "is not a JSON object");
+  auto config = parse_json(*text);
+  if (!config.is_object()) fail(file, "is not a JSON object");
   return config;
 }
 
