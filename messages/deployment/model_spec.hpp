@@ -29,7 +29,7 @@ struct model_spec {
   bool bf16 = false;                ///< openvino: compute in bf16 instead of f32
   bool batched = true;              ///< false: requests run one by one, max_batch is 1
   std::vector<input_shape> shapes;  ///< of dynamic inputs: of a row, or whole if not batched
-  bool any_shape = false;           ///< other dimensions stay free; not batched
+  bool any_shape = false;           ///< other dimensions stay free
   std::vector<input_constant> constants;
   std::vector<image_input> images;  ///< one at most
   duration slo{};
