@@ -87,23 +87,25 @@ class Migration(ClusterTest):
                 self.assertEqual(status, 200, text)
                 return json.loads(text)["choices"][0]["text"]
             undisturbed = answer()
-            def computed():
-                return sum(c.asked(f"llm_engine/{engine}", "get_state")["computed_tokens"] for engine in range(2))
-            def failed():
-                return sum(c.asked(f"llm_engine/{engine}", "get_state")["kv_pulls_failed"] for engine in range(2))
+            def count(what):
+                return sum(c.asked(f"llm_engine/{engine}", "get_state")[what] for engine in range(2))
             moved = 0
             for _ in range(50):  # the answer may be faster than the command
-                before, answers, moves = computed(), [], 0
+                before, answers, moves = count("computed_tokens"), [], 0
                 stream = threading.Thread(target=lambda: answers.append(answer()))
                 stream.start()
                 while stream.is_alive() and moves < 3:
                     for generation in c.asked("llm_router/0", "list_generations", limit=1, after=0)["generations"]:
                         to = 1 - generation["engine"]
-                        moves += run("migrate", c.file, generation["request"], "--engine", to)[0] == 0
+                        pulls = count("kv_pulls")
+                        if run("migrate", c.file, generation["request"], "--engine", to)[0] == 0:
+                            moves += 1  # the next one waits until this one has ended: it would give up the blocks
+                            while stream.is_alive() and count("kv_pulls") == pulls:
+                                pass
                 stream.join()
                 self.assertEqual(answers, [undisturbed])
-                if failed() == 0:  # a lease may expire on a busy machine; nobody computes the last token
-                    self.assertEqual(computed() - before, len(prompt) + generated - 1)
+                if count("kv_pulls_failed") == 0:  # a lease may expire on a busy machine; nobody computes the last token
+                    self.assertEqual(count("computed_tokens") - before, len(prompt) + generated - 1)
                 moved += moves
                 if moved >= 3:
                     break
