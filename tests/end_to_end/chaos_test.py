@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A cluster with two nodes of each role under mixed load and seeded faults: every answer is right, and no request is lost.
 
-    tests/end_to_end/chaos_test.py build/dev/troupe --minutes 3 --seed 7
+    tests/end_to_end/chaos_test.py build/dev/troupe --minutes 2 --seed 7
 
 Two gateways, scheduler and standby, two workers with tensor models, and two engines of a language model run on hosts of
 their own (network namespaces; where they are forbidden, proxies link the nodes, over TLS). Nodes are killed, frozen, isolated and drained,
@@ -220,7 +220,7 @@ class Chaos:
 
 
 def main():
-    parser = seeded_run.parser(__doc__.splitlines()[0], minutes=3, seed=int(time.time()) % 100000, clients=6, pause=0.2)
+    parser = seeded_run.parser(__doc__.splitlines()[0], minutes=2, seed=int(time.time()) % 100000, clients=6, pause=0.2)
     parser.add_argument("--logs", help="an existing folder for the logs of all nodes")
     parser.add_argument("--transport", choices=("ucx", "tls"), help="of the data lane; by default the seed chooses")
     parser.add_argument("--proxies", action="store_true", help="link the nodes by proxies even if namespaces are permitted")

@@ -38,22 +38,27 @@ def eventually(condition):
     return False
 
 
-_ports_given = set()
+_ports_reserved = []
 
 
 def free_ports(n):
     """Ports without a listener, below the kernel's range for outgoing connections: with thousands of connections
-    of other tests, one of those would be taken before the test listens on it."""
+    of other tests, one of those would be taken before the test listens on it. Tests that run at the same time get
+    different ones: a name of the kernel's, as long as this process lives, reserves each."""
     given = []
     while len(given) < n:
         port = random.randrange(12000, 32000)
-        if port in _ports_given:
+        reserved = socket.socket(socket.AF_UNIX)
+        try:
+            reserved.bind(f"\0troupe-test-port-{port}")
+            with socket.socket() as s:
+                s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                s.bind(("127.0.0.1", port))
+        except OSError:
+            reserved.close()
             continue
-        with socket.socket() as s, contextlib.suppress(OSError):
-            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            s.bind(("127.0.0.1", port))
-            _ports_given.add(port)
-            given.append(port)
+        _ports_reserved.append(reserved)
+        given.append(port)
     return given
 
 
