@@ -41,10 +41,10 @@ TEST_CASE("llm: without faults no request fails under any command of operators")
   CHECK(changes.adapter_changes > 100);
 }
 
-TEST_CASE("llm: every stream is a correct prefix under faults, over five hundred seeds") {
+TEST_CASE("llm: every stream is a correct prefix under faults, over two hundred seeds") {
   uint64_t moved = 0, finished = 0, offered = 0, refused[2]{};
   fault_counts injected{};
-  for (uint64_t seed = 1; seed <= 500; ++seed) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
     auto w = llm_workload(10);
     w.random_faults.count = 3;
     w.random_faults.kinds = llm_faults;
@@ -66,9 +66,9 @@ TEST_CASE("llm: every stream is a correct prefix under faults, over five hundred
   }
   fmt::print("{} generation requests, {} finished, {} went on on another node\n", offered, finished, moved);
   CHECK(refused[0] > refused[1]);  // with targets
-  CHECK(moved > 3000);
+  CHECK(moved > 1200);
   CHECK(finished > offered / 2);
-  CHECK(injected[static_cast<size_t>(fault_kind::crash)] > 100);
+  CHECK(injected[static_cast<size_t>(fault_kind::crash)] > 40);
 }
 
 TEST_CASE("llm: hand-overs over slow links, hit by every kind of fault, leave every stream as it was") {
@@ -77,7 +77,7 @@ TEST_CASE("llm: hand-overs over slow links, hit by every kind of fault, leave ev
   for (const auto& n : c.nodes) c.links[0].nodes.push_back(n.name);
   fault_counts hits{};
   uint64_t pulls = 0;
-  for (uint64_t seed = 1; seed <= 300; ++seed) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
     auto w = llm_workload(120);
     w.random_faults.count = 8;
     w.random_faults.kinds = llm_faults;

@@ -28,7 +28,7 @@ TEST_CASE("scaling: under faults, which hit transfers that are under way") {
   fault_counts hits{};
   uint64_t relinked = 0;
   const auto& kinds = transfer_faults;
-  for (uint64_t seed = 1; seed <= 300; ++seed) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
     auto w = llm_workload(30);
     w.random_faults.count = 6;
     w.random_faults.kinds = kinds;
