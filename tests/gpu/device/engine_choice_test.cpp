@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cstring>
+
 #include "gpu/common/model_error.hpp"
 #include "messages/tensor/shaped_tensors.hpp"
 #include "tests/gpu/onnx/fixtures.hpp"
