@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <system_error>
 
 #include "gpu/common/model_error.hpp"
@@ -40,6 +41,14 @@ struct open_descriptor {
 
 int open_folder(const fs::path& place) { return ::open(place.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }
 
+/// Whether it is the open folder that has this path, and not a later one.
+bool is_at(int folder, const fs::path& place) {
+  struct stat opened {
+  }, there{};
+  return ::fstat(folder, &opened) == 0 && ::stat(place.c_str(), &there) == 0 &&
+         opened.st_dev == there.st_dev && opened.st_ino == there.st_ino;
+}
+
 }  // namespace
 
 const fs::path& memory_folder::parent() {
@@ -52,17 +61,16 @@ void memory_folder::remove_abandoned(std::string_view prefix) {
   for (const auto& entry : fs::directory_iterator(parent(), failed)) {
     if (!entry.path().filename().string().starts_with(prefix)) continue;
     const open_descriptor folder(open_folder(entry.path()));
-    if (folder.descriptor >= 0 && ::flock(folder.descriptor, LOCK_EX | LOCK_NB) == 0)
+    if (folder.descriptor >= 0 && ::flock(folder.descriptor, LOCK_EX | LOCK_NB) == 0 &&
+        is_at(folder.descriptor, entry.path()))
       fs::remove_all(entry.path(), failed);
   }
 }
 
 memory_folder::memory_folder(const unpacked_files& files, const fs::path& place, fs::file_time_type written)
     : place_(place), opened_(files.opened.empty() ? place : place / files.opened) {
-  if (::mkdir(place_.c_str(), 0700) != 0) refuse_folder(place_, errno);
+  create();
   try {
-    lock_ = open_folder(place_);
-    if (lock_ < 0 || ::flock(lock_, LOCK_EX | LOCK_NB) != 0) refuse_folder(place_, errno);
     for (const auto& f : files.files) add(f, written);
     fs::last_write_time(place_, written);
   } catch (const fs::filesystem_error& e) {
@@ -75,6 +83,20 @@ memory_folder::memory_folder(const unpacked_files& files, const fs::path& place,
 }
 
 memory_folder::~memory_folder() { remove(); }
+
+/// It gets its name when it is locked: a process that starts at that moment would take it for an abandoned
+/// one.
+void memory_folder::create() {
+  const auto unnamed = place_.parent_path() / ("." + place_.filename().string());
+  if (::mkdir(unnamed.c_str(), 0700) != 0) refuse_folder(place_, errno);
+  lock_ = open_folder(unnamed);
+  if (lock_ >= 0 && ::flock(lock_, LOCK_EX | LOCK_NB) == 0 && ::rename(unnamed.c_str(), place_.c_str()) == 0)
+    return;
+  const auto problem = errno;
+  ::rmdir(unnamed.c_str());
+  if (lock_ >= 0) ::close(lock_);
+  refuse_folder(place_, problem);
+}
 
 void memory_folder::add(const unpacked_files::file& file, fs::file_time_type written) const {
   const auto name = place_ / file.name;

@@ -26,6 +26,7 @@ class memory_folder {
   static void remove_abandoned(std::string_view prefix);
 
  private:
+  void create();
   void add(const unpacked_files::file& file, std::filesystem::file_time_type written) const;
   void remove() noexcept;
 
