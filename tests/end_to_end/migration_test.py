@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import threading
+import time
 
 import cluster
 from cluster import Cluster, ClusterTest
@@ -99,9 +100,9 @@ class Migration(ClusterTest):
                         to = 1 - generation["engine"]
                         pulls = count("kv_pulls")
                         if run("migrate", c.file, generation["request"], "--engine", to)[0] == 0:
-                            moves += 1  # the next one waits until this one has ended: it would give up the blocks
+                            moves += 1
                             while stream.is_alive() and count("kv_pulls") == pulls:
-                                pass
+                                time.sleep(0.01)  # another move before the pull has ended would give up the blocks
                 stream.join()
                 self.assertEqual(answers, [undisturbed])
                 if count("kv_pulls_failed") == 0:  # a lease may expire on a busy machine; nobody computes the last token

@@ -1,6 +1,7 @@
 """Processes of the program under test, named by TROUPE_PROGRAM: started, watched, and killed in the end."""
 import collections
 import contextlib
+import errno
 import os
 import random
 import re
@@ -44,7 +45,7 @@ _ports_reserved = []
 def free_ports(n):
     """Ports without a listener, below the kernel's range for outgoing connections: with thousands of connections
     of other tests, one of those would be taken before the test listens on it. Tests that run at the same time get
-    different ones: a name of the kernel's, as long as this process lives, reserves each."""
+    different ones: an abstract Unix socket that has the port's number for a name reserves it until this process ends."""
     given = []
     while len(given) < n:
         port = random.randrange(12000, 32000)
@@ -54,8 +55,10 @@ def free_ports(n):
             with socket.socket() as s:
                 s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 s.bind(("127.0.0.1", port))
-        except OSError:
+        except OSError as e:
             reserved.close()
+            if e.errno != errno.EADDRINUSE:
+                raise
             continue
         _ports_reserved.append(reserved)
         given.append(port)

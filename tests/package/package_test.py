@@ -71,7 +71,7 @@ class Installed(Folder):
         run(self.prefix / "bin/troupe", "check", self.prefix / "share/troupe/examples/quickstart/cluster.toml")
 
     def test_headers_compile_on_their_own(self):
-        """With --every-header all of them; else those that no other one includes, which include all."""
+        """Without --every-header only those that no other one includes; through them all are compiled."""
         root = self.prefix / "include/troupe"
         headers = sorted(str(h.relative_to(root)) for h in root.rglob("*.hpp"))
         self.assertIn("plugins/plugin.hpp", headers)

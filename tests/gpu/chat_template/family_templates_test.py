@@ -190,7 +190,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("runner")
     parser.add_argument("--seed", type=int, default=int(time.time()))
-    parser.add_argument("--count", type=int, default=200, help="random conversations for each family; from other files a tenth")
+    parser.add_argument("--count", type=int, default=200, help="random conversations for each family; a tenth as many with the template in each other file")
     parser.add_argument("--only", choices=family_templates.TEMPLATES)
     options = parser.parse_args()
     failures = 0
