@@ -77,7 +77,7 @@ TEST_CASE("llm: hand-overs over slow links, hit by every kind of fault, leave ev
   for (const auto& n : c.nodes) c.links[0].nodes.push_back(n.name);
   fault_counts hits{};
   uint64_t pulls = 0;
-  for (uint64_t seed = 1; seed <= 200; ++seed) {
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
     auto w = llm_workload(120);
     w.random_faults.count = 8;
     w.random_faults.kinds = llm_faults;

@@ -63,7 +63,7 @@ TEST_CASE("disaggregated: every stream is a correct prefix, whatever hits its ha
   for (const auto& n : c.nodes) c.links[0].nodes.push_back(n.name);
   fault_counts hits{};
   uint64_t pulls = 0, finished = 0, offered = 0;
-  for (uint64_t seed = 1; seed <= 200; ++seed) {
+  for (uint64_t seed = 1; seed <= 250; ++seed) {
     auto w = llm_workload(10);
     w.random_faults.count = 5;
     w.random_faults.kinds = kinds;
