@@ -2,7 +2,7 @@
 """Five times more load than the cluster's capacity. For models with several shapes see shapes_overload_test.py.
 
     tests/end_to_end/overload_test.py build/release/troupe           what ctest runs
-    tests/end_to_end/overload_test.py build/release/troupe --full    30 s after a ramp, with the bounds of an idle machine
+    tests/end_to_end/overload_test.py build/release/troupe --full    seven turns after a ramp, with the bounds of an idle machine
 """
 import json
 
