@@ -10,8 +10,8 @@
 
 #include "gpu/checkpoint/encoder_folder.hpp"
 #include "gpu/checkpoint/json_object.hpp"
-#include "gpu/checkpoint/mapped_file.hpp"
 #include "gpu/common/is_missing.hpp"
+#include "gpu/common/mapped_file.hpp"
 #include "gpu/common/model_error.hpp"
 #include "messages/common/parse_json.hpp"
 
@@ -33,7 +33,7 @@ constexpr std::array<std::string_view, 6> kin_of_roberta{"roberta", "xlm-roberta
                                                          "mpnet",   "xlm-roberta-xl", "roberta-prelayernorm"};
 
 llm::ordered_json read_json(const std::filesystem::path& file) {
-  return llm::parse_object(llm::read_text(file, max_config_bytes), file.string());
+  return llm::parse_object(read_text(file, max_config_bytes), file.string());
 }
 
 bool classifies(const llm::ordered_json& config) {
@@ -140,7 +140,7 @@ void read_modules(const std::filesystem::path& folder, encoder_config& e) {
   const auto file = folder / "modules.json";
   std::filesystem::path pooling = folder / "1_Pooling" / "config.json";
   if (!is_missing(file)) {
-    const auto list = parse_json(llm::read_text(file, max_config_bytes));
+    const auto list = parse_json(read_text(file, max_config_bytes));
     const auto fail = [&](const std::string& what) {
       throw model_error(fmt::format("{}: {}", file.string(), what));
     };
@@ -201,7 +201,7 @@ uint32_t size_if_stated(const llm::ordered_json& config, const char* key, uint64
 /// The id of the token behind shorter texts, by its usual names; 0 if there is none.
 uint32_t padding_of_tokenizer(const std::filesystem::path& folder) {
   const auto file = folder / "tokenizer.json";
-  const auto text = parse_json(llm::read_text(file, max_tokenizer_bytes));
+  const auto text = parse_json(read_text(file, max_tokenizer_bytes));
   if (!text.is_object() || !text.contains("added_tokens") || !text["added_tokens"].is_array()) return 0;
   for (const auto& t : text["added_tokens"]) {
     const auto* entry = t.is_object() ? &t : nullptr;

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "gpu/checkpoint/families/family.hpp"
-#include "gpu/checkpoint/mapped_file.hpp"
+#include "gpu/common/mapped_file.hpp"
 #include "gpu/common/model_error.hpp"
 #include "messages/common/parse_json.hpp"
 
@@ -32,7 +32,7 @@ nlohmann::json config_of(const std::filesystem::path& folder) {
   const auto file = folder / "config.json";
   if (!has_file(file)) return {};
   try {
-    return parse_json(llm::read_text(file, max_bytes_of_config));
+    return parse_json(read_text(file, max_bytes_of_config));
   } catch (const model_error&) {
     return {};
   }

@@ -7,8 +7,8 @@
 
 #include "gpu/checkpoint/families/family.hpp"
 #include "gpu/checkpoint/json_object.hpp"
-#include "gpu/checkpoint/mapped_file.hpp"
 #include "gpu/common/is_missing.hpp"
+#include "gpu/common/mapped_file.hpp"
 #include "gpu/common/model_error.hpp"
 
 namespace troupe::llm {

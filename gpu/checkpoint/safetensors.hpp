@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gpu/checkpoint/mapped_file.hpp"
+#include "gpu/common/mapped_file.hpp"
 
 namespace troupe::llm {
 

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "gpu/common/mapped_file.hpp"
 #include "gpu/common/model_error.hpp"
 #include "gpu/tokenizer/added_tokens.hpp"
 #include "gpu/tokenizer/bpe_tokenizer.hpp"
@@ -331,7 +332,7 @@ std::shared_ptr<const encoder_tokenizer> make_encoder_tokenizer(std::string_view
 
 std::shared_ptr<const encoder_tokenizer> read_encoder_tokenizer(const std::filesystem::path& folder) {
   const auto file = (folder / "tokenizer.json").string();
-  return make_encoder_tokenizer(read_file(file, max_tokenizer_bytes), file);
+  return make_encoder_tokenizer(read_text(file, max_tokenizer_bytes), file);
 }
 
 }  // namespace troupe::llm

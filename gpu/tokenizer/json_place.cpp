@@ -2,25 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
-
 #include "gpu/common/model_error.hpp"
 
 namespace troupe::llm {
-
-std::string read_file(const std::filesystem::path& file, uint64_t max_bytes) {
-  std::error_code error;
-  const auto size = std::filesystem::file_size(file, error);
-  if (error) throw model_error(fmt::format("{}: cannot be read: {}", file.string(), error.message()));
-  if (size > max_bytes)
-    throw model_error(fmt::format("{}: has {} bytes, more than the {} of such a file: is it the right one?",
-                                  file.string(), size, max_bytes));
-  std::string bytes(size, '\0');
-  std::ifstream in(file, std::ios::binary);
-  if (!in.read(bytes.data(), static_cast<std::streamsize>(size)))
-    throw model_error(fmt::format("{}: cannot be read", file.string()));
-  return bytes;
-}
 
 void json_place::refuse(std::string_view what) const {
   throw model_error(fmt::format("{}: {} {}", *file_, path_.empty() ? "the document" : path_, what));

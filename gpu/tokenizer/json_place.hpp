@@ -1,7 +1,6 @@
 // A value in a JSON file with its path, for messages: "tokenizer.json: model.vocab has ...".
 #pragma once
 #include <cstdint>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -10,9 +9,6 @@
 #include "messages/llm/token.hpp"
 
 namespace troupe::llm {
-
-/// The bytes of a file. Throws model_error if it cannot be read or has more than `max_bytes`.
-std::string read_file(const std::filesystem::path& file, uint64_t max_bytes);
 
 /// Larger tokenizers are refused; the largest known one, of 262,144 tokens, has 33 MB.
 constexpr uint64_t max_tokenizer_bytes = 128 << 20;

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "gpu/common/is_missing.hpp"
+#include "gpu/common/mapped_file.hpp"
 #include "gpu/common/model_error.hpp"
 #include "gpu/tokenizer/bpe_tokenizer.hpp"
 #include "gpu/tokenizer/json_place.hpp"
@@ -12,11 +13,11 @@ namespace troupe::llm {
 std::shared_ptr<const tokenizer> read_tokenizer(const std::filesystem::path& folder) {
   const auto pieces = folder / "tokenizer.model";
   const auto read_pieces = [&] {
-    return make_sentencepiece_tokenizer(read_file(pieces, max_tokenizer_bytes), pieces.string(),
+    return make_sentencepiece_tokenizer(read_text(pieces, max_tokenizer_bytes), pieces.string(),
                                         read_sentencepiece_settings(folder));
   };
   if (const auto file = folder / "tokenizer.json"; !is_missing(file)) {
-    const auto text = read_file(file, max_tokenizer_bytes);
+    const auto text = read_text(file, max_tokenizer_bytes);
     try {
       return std::make_shared<const bpe_tokenizer>(read_tokenizer_json(text, file.string()));
     } catch (const model_error&) {

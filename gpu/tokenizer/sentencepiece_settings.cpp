@@ -4,6 +4,7 @@
 #include <set>
 
 #include "gpu/common/is_missing.hpp"
+#include "gpu/common/mapped_file.hpp"
 #include "gpu/common/model_error.hpp"
 #include "gpu/tokenizer/json_place.hpp"
 #include "gpu/tokenizer/sentencepiece_tokenizer.hpp"
@@ -21,7 +22,7 @@ class settings_reader {
   void read(const std::filesystem::path& file, void (settings_reader::*use)(const json_place&)) {
     if (is_missing(file)) return;
     const auto name = file.string();
-    const auto document = parse_json(read_file(file, max_settings_bytes));
+    const auto document = parse_json(read_text(file, max_settings_bytes));
     if (document.is_discarded())
       throw model_error(fmt::format("{}: is not JSON, or is nested too deeply: is the file complete?", name));
     (this->*use)(json_place(name, document));

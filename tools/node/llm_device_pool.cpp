@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "actors/kinds/kv_arena.hpp"
-#include "gpu/checkpoint/mapped_file.hpp"
 #include "gpu/checkpoint/model_config.hpp"
+#include "gpu/common/mapped_file.hpp"
 #include "gpu/common/model_error.hpp"
 #include "gpu/kernels/paged_kv.hpp"
 #include "gpu/llm/cpu_engine_device.hpp"
@@ -54,7 +54,7 @@ bool is_emulated_adapter(const llm_spec& m, std::string_view path) {
 std::string adapter_problem(const std::filesystem::path& folder) {
   constexpr size_t max_bytes = 4 << 20;
   try {
-    llm::read_text(folder / "adapter_config.json", max_bytes);
+    read_text(folder / "adapter_config.json", max_bytes);
     return {};
   } catch (const model_error& e) {
     return e.what();

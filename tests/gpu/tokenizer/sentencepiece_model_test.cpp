@@ -9,7 +9,7 @@
 #include <set>
 #include <string>
 
-#include "gpu/tokenizer/json_place.hpp"
+#include "gpu/common/mapped_file.hpp"
 #include "gpu/tokenizer/utf8.hpp"
 #include "policies/common/random.hpp"
 #include "tests/gpu/tokenizer/models.hpp"
@@ -107,7 +107,7 @@ TEST_CASE(
   collapsing.pieces.erase(std::ranges::find(collapsing.pieces, "ab", &test_piece::text));
   collapsing.model_type = 1;
   for (const auto& file :
-       {read_file(path, 1 << 20), write_sentencepiece(rewriting), write_sentencepiece(collapsing)}) {
+       {read_text(path, 1 << 20), write_sentencepiece(rewriting), write_sentencepiece(collapsing)}) {
     sentencepiece::SentencePieceProcessor library;
     REQUIRE(library.LoadFromSerializedProto(file).ok());
     const auto ours = read(file);

@@ -9,7 +9,7 @@
 #include <iterator>
 #include <string>
 
-#include "gpu/tokenizer/json_place.hpp"
+#include "gpu/common/mapped_file.hpp"
 #include "gpu/tokenizer/utf8.hpp"
 #include "policies/common/random.hpp"
 #include "tests/gpu/tokenizer/models.hpp"
@@ -238,7 +238,7 @@ TEST_CASE("models that the sentencepiece library refuses are refused") {
 }
 
 TEST_CASE("a damaged model file is refused, or still usable") {
-  const auto whole = read_file(tasks / "base" / "tokenizer.model", 1 << 20);
+  const auto whole = read_text(tasks / "base" / "tokenizer.model", 1 << 20);
   size_t usable = 0;
   for (uint64_t run = 0; run < 400; ++run) {
     random_stream random(2, "damage", run);

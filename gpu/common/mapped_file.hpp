@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-namespace troupe::llm {
+namespace troupe {
 
 /// A read-only memory-mapped file, paged in on access. Movable, not copyable. Truncating the file while it is
 /// mapped kills the process (SIGBUS): replace files, do not rewrite them.
@@ -23,7 +23,8 @@ class mapped_file {
   std::span<const std::byte> bytes_;
 };
 
-/// Reads a small text file. Throws model_error if it cannot be read or has more than `limit` bytes.
+/// Reads a small file. Throws model_error, which names it, if it cannot be read or has more than `limit`
+/// bytes.
 std::string read_text(const std::filesystem::path& path, size_t limit);
 
-}  // namespace troupe::llm
+}  // namespace troupe

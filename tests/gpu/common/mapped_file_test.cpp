@@ -1,11 +1,28 @@
-#include "gpu/checkpoint/mapped_file.hpp"
+#include "gpu/common/mapped_file.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
-#include "tests/gpu/checkpoint/files.hpp"
+#include <functional>
+#include <string>
 
-using namespace troupe::llm;
+#include "gpu/common/model_error.hpp"
+#include "tests/temporary_folder.hpp"
+
+using namespace troupe;
+
+namespace {
+
+std::string refusal_of(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const model_error& e) {
+    return e.what();
+  }
+  return "none";
+}
+
+}  // namespace
 
 TEST_CASE("a mapping keeps its bytes when it is moved") {
   const temporary_folder folder;
@@ -28,9 +45,9 @@ TEST_CASE("a file that is not regular is refused, a pipe without waiting for its
   const temporary_folder folder;
   const auto pipe = folder.path / "pipe";
   REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
-  CHECK(error_of([&] { mapped_file{pipe}; }) == pipe.string() + ": is not a file");
-  CHECK(error_of([&] { mapped_file{folder.path}; }) == folder.path.string() + ": is not a file");
-  CHECK(error_of([&] { mapped_file{folder.path / "none"}; }) ==
+  CHECK(refusal_of([&] { mapped_file{pipe}; }) == pipe.string() + ": is not a file");
+  CHECK(refusal_of([&] { mapped_file{folder.path}; }) == folder.path.string() + ": is not a file");
+  CHECK(refusal_of([&] { mapped_file{folder.path / "none"}; }) ==
         (folder.path / "none").string() + ": No such file or directory");
 }
 
@@ -38,6 +55,6 @@ TEST_CASE("a text larger than its limit is not read") {
   const temporary_folder folder;
   folder.write("f", "abcd");
   CHECK(read_text(folder.path / "f", 4) == "abcd");
-  CHECK(error_of([&] { read_text(folder.path / "f", 3); }) ==
+  CHECK(refusal_of([&] { read_text(folder.path / "f", 3); }) ==
         (folder.path / "f").string() + ": has 4 bytes, more than the 3 that such a file may have");
 }

@@ -1,4 +1,4 @@
-#include "gpu/checkpoint/mapped_file.hpp"
+#include "gpu/common/mapped_file.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 
 #include "gpu/common/model_error.hpp"
 
-namespace troupe::llm {
+namespace troupe {
 
 namespace {
 
@@ -62,4 +62,4 @@ std::string read_text(const std::filesystem::path& path, size_t limit) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-}  // namespace troupe::llm
+}  // namespace troupe
