@@ -24,7 +24,7 @@ SLO_MS = 250
 FULL = "--full" in sys.argv
 if FULL:
     sys.argv.remove("--full")
-SECONDS = 6  # of one load
+SECONDS = 6 if FULL else 4  # of one load
 TURNS = 7 if FULL else 1
 RAMP = (0.8, 0.9, 1.0, 1.1, 1.25) if FULL else (1.0,)
 # One emulated device: a batch of 16 takes 40 ms, so its capacity is 400 requests a second, and the load generator can offer
