@@ -43,8 +43,8 @@ int open_folder(const fs::path& place) { return ::open(place.c_str(), O_RDONLY |
 
 /// Whether it is the open folder that has this path, and not a later one.
 bool is_at(int folder, const fs::path& place) {
-  struct stat opened {
-  }, there{};
+  struct stat opened {};
+  struct stat there {};
   return ::fstat(folder, &opened) == 0 && ::stat(place.c_str(), &there) == 0 &&
          opened.st_dev == there.st_dev && opened.st_ino == there.st_ino;
 }
@@ -84,8 +84,8 @@ memory_folder::memory_folder(const unpacked_files& files, const fs::path& place,
 
 memory_folder::~memory_folder() { remove(); }
 
-/// It gets its name when it is locked: a process that starts at that moment would take it for an abandoned
-/// one.
+/// It is renamed to `place_` once it is locked: without its lock, a process that starts at that moment would
+/// take it for the folder of an ended one.
 void memory_folder::create() {
   const auto unnamed = place_.parent_path() / ("." + place_.filename().string());
   if (::mkdir(unnamed.c_str(), 0700) != 0) refuse_folder(place_, errno);
