@@ -2,6 +2,8 @@
 """Certificates of real clusters, and the rejection of strangers without them."""
 import contextlib
 import json
+import os
+import pty
 import shutil
 import socket
 import ssl
@@ -10,6 +12,7 @@ import time
 from pathlib import Path
 
 import cluster
+import processes
 from cluster import Cluster, ClusterTest
 from fixtures import Fixture
 from processes import PATIENCE, eventually, run
@@ -35,6 +38,20 @@ def expired(certs, name):
             subprocess.run(["openssl", *command.split()], check=True, capture_output=True, timeout=PATIENCE)
         time.sleep(1.5)
     return path
+
+
+def at_terminal(*arguments):
+    """(exit code, what the command shows on a terminal, where empty lines answer whatever it asks)"""
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execv(processes.PROGRAM, [processes.PROGRAM, *map(str, arguments)])
+    os.write(terminal, b"\n" * 8)
+    shown = b""
+    with contextlib.suppress(OSError):  # the command has ended
+        while piece := os.read(terminal, 4096):
+            shown += piece
+    os.close(terminal)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), shown.decode()
 
 
 class Certificates(ClusterTest):
@@ -141,6 +158,14 @@ class Certificates(ClusterTest):
             said("worker.key", "No such file")
             (certs / "away").rename(key)
             key.chmod(0o600)
+            with self.subTest("an encrypted key: nobody is asked for its pass phrase"):
+                shutil.copy(key, certs / "plain")
+                subprocess.run(["openssl", "pkey", "-in", certs / "plain", "-aes256", "-passout", "pass:secret", "-out", key],
+                               check=True, timeout=PATIENCE)
+                code, shown = at_terminal("check", c.file)
+                self.assertEqual(code, 2, shown)
+                self.assertRegex(shown.strip(), r"\A.*worker\.key: holds no private key without a pass phrase\Z")
+                (certs / "plain").rename(key)
             shutil.copy(expired(certs, "worker").with_suffix(".pem"), certs / "worker.pem")
             shutil.copy(certs / "expired.key", key)
             said("worker.pem", "certificate has expired", "troupe certs")

@@ -1,8 +1,10 @@
 #include "tools/common/control_certificates.hpp"
 
+#include <algorithm>
 #include <ctime>
 #include <filesystem>
 #include <stdexcept>
+#include <system_error>
 
 #include "transport/tls/certificates.hpp"
 
@@ -23,12 +25,16 @@ std::vector<std::string> certificate_problems(const cluster_spec& cluster) {
   std::vector<std::string> out;
   if (folder.empty()) return out;
   bool any = false;
+  const auto absent = [](const std::string& file) {
+    std::error_code unreadable;
+    return std::filesystem::symlink_status(file, unreadable).type() == std::filesystem::file_type::not_found;
+  };
   const auto check = [&](const std::string& name, const std::string& host) {
     const auto files = tls_files_in(folder, name);
-    if (!std::filesystem::exists(files.certificate) && !std::filesystem::exists(files.key)) return;
+    if (absent(files.certificate) && absent(files.key)) return;
     any = true;
-    if (auto wrong = certificate_problem(files, host, std::time(nullptr)); !wrong.empty())
-      out.push_back(std::move(wrong));
+    auto wrong = certificate_problem(files, host, std::time(nullptr));
+    if (!wrong.empty() && std::ranges::find(out, wrong) == out.end()) out.push_back(std::move(wrong));
   };
   for (const auto& n : cluster.nodes) check(n.name, n.host);
   check(operator_name, "");

@@ -140,10 +140,15 @@ certificate_ptr read_certificate(const std::string& path) {
 
 key_ptr read_key(const std::string& path) {
   const auto file = open_file(path);
-  key_ptr k(file ? PEM_read_bio_PrivateKey(file.get(), nullptr, nullptr, nullptr) : nullptr);
+  constexpr auto no_pass_phrase = [](char*, int, int, void*) {
+    return -1;
+  };  // without it, OpenSSL asks for one
+  key_ptr k(file ? PEM_read_bio_PrivateKey(file.get(), nullptr, no_pass_phrase, nullptr) : nullptr);
   ERR_clear_error();
   return k;
 }
+
+constexpr auto unencrypted_key = "private key without a pass phrase";
 
 std::string unreadable(const std::string& path, const char* expected) {
   struct stat s {};
@@ -187,7 +192,7 @@ std::vector<std::string> make_certificates(const std::string& folder, const std:
   auto ca = have_ca ? read_certificate(ca_files.certificate) : nullptr;
   auto ca_key = have_ca ? read_key(ca_files.key) : make_key();
   if (have_ca && !ca) throw std::runtime_error(unreadable(ca_files.certificate, "certificate"));
-  if (!ca_key) throw std::runtime_error(unreadable(ca_files.key, "private key"));
+  if (!ca_key) throw std::runtime_error(unreadable(ca_files.key, unencrypted_key));
   if (!ca) {
     ca = make_ca(ca_key.get(), cluster);
     write_pair(folder, "ca", ca.get(), ca_key.get(), written);
@@ -206,7 +211,7 @@ std::string certificate_problem(const tls_files& files, const std::string& host,
   const auto certificate = read_certificate(files.certificate);
   if (!certificate) return unreadable(files.certificate, "certificate");
   const auto key = read_key(files.key);
-  if (!key) return unreadable(files.key, "private key");
+  if (!key) return unreadable(files.key, unencrypted_key);
   struct stat s {};
   if (stat(files.key.c_str(), &s) == 0 && (s.st_mode & S_IROTH) != 0)
     return files.key + ": every user of this host can read it; chmod o-r " + files.key;
