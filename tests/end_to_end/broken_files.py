@@ -24,9 +24,12 @@ class Kind:
     inside: str = ""
     accepts: tuple = ()  # forms that may be no mistake
     called: str = "broken"  # a file that is not of a path
+    added: bytes = b""  # content of the file inside, if the good folder has none
 
     def content(self):
-        return self.good if isinstance(self.good, bytes) else (self.good / self.inside if self.inside else self.good).read_bytes()
+        if self.added or isinstance(self.good, bytes):
+            return self.added or self.good
+        return (self.good / self.inside).read_bytes()
 
 
 def length(n):
@@ -51,7 +54,9 @@ def nested(form):
     lists = b"[" * DEPTH + b"]" * DEPTH
     json_ = b'{"a":' * DEPTH + b"1" + b"}" * DEPTH
     return {"toml": b"a = " + lists, "json": json_, "csv": b"," * DEPTH, "pbtxt": b"a {" * DEPTH + b"}" * DEPTH,
-            "safetensors": len(json_).to_bytes(8, "little") + json_, "onnx": nested_onnx(), "bytes": b"a" * DEPTH}[form]
+            "jinja": b"{{" + b"(" * DEPTH + b"1" + b")" * DEPTH + b"}}",
+            "safetensors": len(json_).to_bytes(8, "little") + json_, "onnx": nested_onnx(),
+            "pem": b"-----BEGIN CERTIFICATE-----\n" * DEPTH, "bytes": b"a" * DEPTH}[form]
 
 
 def with_nested(content, form):
@@ -64,7 +69,7 @@ def damaged(content, form, seed):
     """(form, content)"""
     r = random.Random(f"damage {seed}")
     middle = len(content) // 2
-    text = form in ("toml", "json", "csv", "pbtxt")
+    text = form in ("toml", "json", "csv", "pbtxt", "jinja", "pem")
     yield "empty", b""
     yield "one byte", content[:1]
     yield "zeros", bytes(4096)
@@ -117,7 +122,7 @@ def put(kind, make, folder):
         return file
     shutil.copytree(kind.good, folder / kind.good.name, copy_function=os.symlink)
     file = folder / kind.good.name / kind.inside
-    file.unlink()
+    file.unlink(missing_ok=bool(kind.added))
     make(file)
     return folder / kind.good.name
 
@@ -134,6 +139,8 @@ NETWORK = {"bytes": 14e9, "chunks": 32, "lanes": 2, "sources": [{"name": "S", "b
            "targets": ["T1", "c1"], "gbit_per_s": {"S": {"T1": 100, "c1": 50.5}, "T1": {"c1": 25}}, "half_rate": ["T1"],
            "domains": [["c0", "c1"]], "domain_gbit_per_s": 1600}
 TRITON = b'max_batch_size: 8\ninput [ { name: "input" data_type: TYPE_FP32 dims: [ 16 ] } ]\n'
+TEMPLATE = """{% for message in messages if message.content %}{{ message.role | upper + ': ' + message['content'][:20] }}
+{% endfor %}{% if add_generation_prompt %}{{- 'ASSISTANT:' }}{% endif %}"""
 WHATEVER = SURE[4:]  # of bytes without a format
 OPTIONAL = ("missing",)
 CHECKPOINT, ADAPTER = OTHERS / "llama-tasks/base", OTHERS / "llama-tasks/adapters/upper"
@@ -165,6 +172,9 @@ KINDS = {
     "sampling": Kind(CHECKPOINT, "json", "generation_config.json", accepts=OPTIONAL),
     "weights": Kind(CHECKPOINT, "safetensors", "model.safetensors"),
     "tokenizer": Kind(CHECKPOINT, "onnx", "tokenizer.model"),
+    "chat template": Kind(CHECKPOINT, "jinja", "chat_template.jinja", accepts=SURE, added=TEMPLATE.encode()),  # it chats without
+    "named chat templates": Kind(CHECKPOINT, "json", "tokenizer_config.json", accepts=OPTIONAL,
+                                 added=json.dumps({"chat_template": [{"name": "default", "template": TEMPLATE}]}).encode()),
     "adapter": Kind(ADAPTER, "json", "adapter_config.json"),
     "weights of an adapter": Kind(ADAPTER, "safetensors", "adapter_model.safetensors"),
     "encoder": Kind(XLMR, "json", "config.json"),
@@ -174,3 +184,9 @@ KINDS = {
     "tokenizer of a reranker": Kind(RERANKER, "json", "tokenizer.json"),
     "options of a tokenizer": Kind(RERANKER, "json", "tokenizer_config.json", accepts=OPTIONAL),
 }
+
+
+def certificates(folder):
+    """Kinds of files in a folder that `troupe certs` has made for a node "n"."""
+    return {"CA": Kind(folder, "pem", "ca.pem"), "key of a CA": Kind(folder, "pem", "ca.key"),
+            "certificate": Kind(folder, "pem", "operator.pem"), "key of a certificate": Kind(folder, "pem", "operator.key")}

@@ -17,7 +17,7 @@ from pathlib import Path
 import cluster
 import commands_test
 import processes
-from broken_files import EXAMPLES, KINDS, SURE, forms, put
+from broken_files import KINDS, SURE, certificates, forms, put
 from cluster import Cluster, ClusterTest
 from commands_that_read import READ_NOTHING, READS, naming
 from fixtures import Fixture
@@ -52,15 +52,15 @@ def end_of(command, stdin=subprocess.DEVNULL):
 class Case:
     """A command with a broken file."""
 
-    def __init__(self, folder, command, use, form, make, places):
-        kind, arguments, *code = use
+    def __init__(self, folder, command, use, kind, form, make, places):
+        self.name, arguments, *code = use
         self.command, self.kind, self.form, self.codes = command, kind, form, (*code, 2)
         folder.mkdir()
         (folder / "in").mkdir()
-        self.file = put(KINDS[kind], make, folder / "in")
+        self.file = put(kind, make, folder / "in")
         named = folder / "naming.toml"
         if "{naming}" in arguments:
-            named.write_text(naming(kind, self.file))
+            named.write_text(naming(self.name, self.file))
         self.named = folder / "in" if "{parent}" in arguments else self.file
         places = {**places, "file": self.file, "parent": folder / "in", "naming": named, "out": folder / "out"}
         words = [word.format(**places) for word in arguments.split()]
@@ -90,6 +90,11 @@ class BrokenFiles(ClusterTest):
         cls.addClassCleanup(cls.cluster.__exit__)
         cls.cluster.file.write_text(cls.cluster.file.read_text() + PHOTO.format(photo.name))
         cls.cluster.start()
+        certs = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(certs.cleanup)
+        code, out, err = processes.run("certs", certs.name, "--node", "n=127.0.0.1")
+        assert code == 0, out + err
+        cls.kinds = {**KINDS, **certificates(Path(certs.name))}
 
     def tearDown(self):
         mlp = Fixture("mlp")
@@ -100,35 +105,38 @@ class BrokenFiles(ClusterTest):
 
     def test_the_commands_are_all_of_the_program(self):
         self.assertEqual(sorted([*READS, *READ_NOTHING]), sorted(commands_test.Help.COMMANDS))
-        self.assertEqual({use[0] for uses in READS.values() for use in uses}, set(KINDS))
+        self.assertEqual({use[0] for uses in READS.values() for use in uses}, set(self.kinds))
 
     def cases(self, folder):
         seen = set()
-        places = {"running": self.cluster.file, "url": self.cluster.url}
+        lines = folder / "conversation"
+        lines.write_bytes(KINDS["conversation"].good)
+        places = {"running": self.cluster.file, "url": self.cluster.url, "lines": lines}
         for command, uses in READS.items():
             for use in uses:
-                kind = use[0]
-                some = list(forms(KINDS[kind], f"{SEED} {kind}"))
+                name = use[0]
+                kind = self.kinds[name]
+                some = list(forms(kind, f"{SEED} {name}"))
                 if FORMS != "all":
-                    some = random.Random(f"{SEED} {command} {kind}").sample(some, SAMPLE if kind in seen else FIRST)
-                seen.add(kind)
+                    some = random.Random(f"{SEED} {command} {name}").sample(some, SAMPLE if name in seen else FIRST)
+                seen.add(name)
                 if os.environ.get("TROUPE_ONLY", command) == command:
                     for form, make in some:
-                        yield Case(folder / str(len(os.listdir(folder))), command, use, form, make, places)
+                        yield Case(folder / str(len(os.listdir(folder))), command, use, kind, form, make, places)
 
     def check(self, case, done):
         where = f"{' '.join(case.words)}: {done.returncode}\n{done.stdout[-500:]}{done.stderr[-2000:]}"
         self.assertIn(done.returncode, (0, 1, 2), where)
         for word in OPAQUE:
             self.assertNotIn(word, done.stderr, where)
-        if case.form in SURE and case.form not in KINDS[case.kind].accepts:
+        if case.form in SURE and case.form not in case.kind.accepts:
             self.assertIn(done.returncode, case.codes, where)
         if done.returncode == 0:
             return
         self.assertTrue((done.stderr + done.stdout).strip(), where)
         lines = done.stderr.splitlines()
         if done.returncode == 2:
-            self.assertIn(len(lines), range(1, PROBLEMS if case.kind in LISTED else 2), where)
+            self.assertIn(len(lines), range(1, PROBLEMS if case.name in LISTED else 2), where)
             for line in lines:
                 self.assertTrue(str(case.named) in line or "no node 'nobody'" in line, where)
         self.assertLess(max(map(len, lines), default=0), 2000, where)
@@ -137,7 +145,7 @@ class BrokenFiles(ClusterTest):
         with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             cases = list(self.cases(Path(folder)))
             for case, done in zip(cases, pool.map(Case.run, cases)):
-                with self.subTest(case.command, kind=case.kind, form=case.form, seed=SEED):
+                with self.subTest(case.command, kind=case.name, form=case.form, seed=SEED):
                     if done is not None:
                         self.check(case, done)
 

@@ -5,6 +5,7 @@ is 1, because the server refuses the file.
     {parent}   the folder that has it and nothing else
     {naming}   a good cluster file that names it
     {running}  the file of a cluster that runs, which has a model `mlp` and one of images, `photo`; {url} its address
+    {lines}    a good conversation
     {out}      where there is no file yet
     < {file}   it is the standard input
 """
@@ -19,6 +20,8 @@ SHORT = "--max-batch 1 --max-context 8 --seconds 0.01 --kv-mb 1"
 OF_CHECKPOINTS = ("checkpoint", "sampling", "weights", "tokenizer")
 OF_ADAPTERS = ("adapter", "weights of an adapter")
 OF_ENCODERS = ("encoder", "weights of an encoder", "tokenizer of an encoder", "pooling")
+TEMPLATES = ("chat template", "named chat templates")
+OF_CERTIFICATES = ("CA", "certificate", "key of a certificate")
 OF_RERANKERS = ("tokenizer of a reranker", "options of a tokenizer")
 
 
@@ -27,18 +30,18 @@ def each(kinds, arguments):
 
 
 NAMED = ("tensor model", "transformer", "latency profile", "step profile", "key", "plug-in", *OF_CHECKPOINTS, *OF_ENCODERS,
-         *OF_RERANKERS)  # adapters come and go: whoever asks for one is told
+         *OF_RERANKERS, *TEMPLATES, *OF_CERTIFICATES)  # adapters come and go: whoever asks for one is told
 READS = {
     "check": [(CLUSTER, "{file}"), *each(NAMED, "{naming}")],
     "up": [(CLUSTER, "{file} --node nobody"), *each(("latency profile", "step profile", "key", "plug-in"), "{naming} --node nobody")],
     "config dump": [(CLUSTER, "{file}")],
-    "status": [(CLUSTER, "{file}")],
+    "status": [(CLUSTER, "{file}"), *((kind, "{naming}", 1) for kind in OF_CERTIFICATES)],
     "actors": [(CLUSTER, "{file}")],
     "ask": [(CLUSTER, "{file} gateway/0 get_state")],
     "tell": [(CLUSTER, "{file} gateway/0 get_state")],
     "top": [(CLUSTER, "{file} --once")],
     "trace": [(CLUSTER, "{file} --seconds 0.1 -o {out}")],
-    "certs": [(CLUSTER, "{out} --cluster {file}")],
+    "certs": [(CLUSTER, "{out} --cluster {file}"), *((kind, "{file} --node another", 1) for kind in ("CA", "key of a CA"))],
     "deploy": [(CLUSTER, f"{{file}} --name m --source {MODEL} --slo-ms 100"), ("definition", "{running} --file {file} --wait 20"),
                ("tensor model", "{running} --name m --source {file} --slo-ms 100 --max-batch 1 --wait 20", 1)],
     "undeploy": [(CLUSTER, "{file} mlp")],
@@ -51,7 +54,7 @@ READS = {
              ("image", "{url} --model photo --input {file} --rate 20 --duration 0.1", 1),
              ("key", "{url} --model mlp --key-file {file} --rate 20 --duration 0.1")],
     "chat": [("conversation", "{url} --model mlp < {file}"), ("key", "{url} --model mlp --key-file {file}"),
-             *each(OF_CHECKPOINTS, "{file}")],
+             *each(OF_CHECKPOINTS, "{file}"), *each(TEMPLATES, "{file} --max-tokens 2 < {lines}")],
     "serve": [("tensor model", "{file} --print-config"), ("transformer", "{parent} --print-config"),
               ("configuration of Triton", "{parent} --print-config"), *each(("encoder", "checkpoint"), "{file} --print-config")],
     "infer": [("tensor model", f"--model-file {{file}} --input {ROWS} --output {{out}}"),
@@ -109,10 +112,12 @@ output_bytes = 8
 """
     if kind == "step profile":
         return NODE + f'[[llm]]\nname = "m"\nmodel = "{CHECKPOINT}"\ndevice = "emulated"\nprofile = "{path}"\n'
-    if kind in OF_CHECKPOINTS:
+    if kind in OF_CHECKPOINTS + TEMPLATES:
         return NODE + f'[[llm]]\nname = "m"\nmodel = "{path}"\n'
     if kind in OF_ENCODERS + OF_RERANKERS:
         return NODE + DEVICE.format("cpu") + f'[[encoder]]\nname = "m"\nmodel = "{path}"\n'
+    if kind in OF_CERTIFICATES:
+        return NODE + ONE_MODEL + f'[security]\ncertificates = "{path}"\n'
     if kind == "key":
         return NODE + ONE_MODEL + f'[[tenant]]\nname = "t"\nkey_file = "{path}"\n'
     return NODE + ONE_MODEL + f'[plugins]\nlibraries = ["{path}"]\n'
