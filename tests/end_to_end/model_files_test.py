@@ -260,11 +260,15 @@ class Kills(FilesTest):
             moving = threading.Thread(target=lambda: moved.append(migrate(c, "large", "east")))
             moving.start()
 
+            sources = []
+
             def half_way():
                 second = copies(c, "large").get("second")
-                return second and second["from"] and second["ready"] > second["chunks"] / 4
+                if second and second["from"] and second["ready"] > second["chunks"] / 4:
+                    sources.append(second["from"])
+                return sources
             self.assertTrue(eventually(half_way), copies(c, "large"))
-            victim = copies(c, "large")["second"]["from"]
+            (victim,) = sources
             self.assertIn(victim, ("first", "other"))
             pid = up.pid_of(victim)
             os.kill(pid, how)

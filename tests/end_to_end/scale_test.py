@@ -15,7 +15,7 @@ from pathlib import Path
 import cluster
 import random_llama
 from cluster import ClusterTest
-from processes import MEASURED, MEMORY_FACTOR, eventually, run
+from processes import MEASURED, MEMORY_FACTOR, SANITIZER, eventually, run
 from scaling_cluster import TASKS, WORKERS, memory_of, parameters, scale, scaling, stages
 from streams import Streams
 
@@ -173,7 +173,8 @@ class LargeModel(ClusterTest):
         self.assertTrue(eventually(lambda: len(parameters(c)["copies"]) == 1))
         total, shared = memory_of(pids)
         self.assertLess(shared - shared_before, 0.1 * copy["bytes"])
-        self.assertLess(total - before, 0.3 * MEMORY_FACTOR * copy["bytes"])
+        if "LSAN_OPTIONS" not in SANITIZER:  # AddressSanitizer keeps some for each thread; its leak check looks instead
+            self.assertLess(total - before, 0.3 * MEMORY_FACTOR * copy["bytes"])
 
 
 if __name__ == "__main__":
