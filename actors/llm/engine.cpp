@@ -169,10 +169,7 @@ bool llm_engine::accept(generation& g) {
   if (batch_->scheduler().waiting() + llm::sequences_of(g) > options_.max_waiting)
     return drop(drop_reason::queue_full);
   const auto id = adapter == nullptr ? llm::base_model : adapter->id;
-  if (g.kv.engine == options_.engine) {  // it comes back: the prefix cache may have its blocks
-    release(handovers_.leases().end(g.kv.lease));
-    g.kv = {};
-  }
+  release(handovers_.take_back(g.kv, loaded(), options_.prefix_cache));
   engine_handovers::drop_unusable_parts(g, loaded());
   const bool mixes = planted(bug::wrong_adapter_block);
   if (!batch_->add(g, id,

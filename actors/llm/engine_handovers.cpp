@@ -1,6 +1,7 @@
 #include "actors/llm/engine_handovers.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace troupe {
 
@@ -18,13 +19,24 @@ std::vector<engine_handovers::departure> engine_handovers::depart(const loaded_e
       auto stopped = engine->batch.take(l.order.id);
       if (!stopped) return false;
       d.adapter = stopped->was.adapter;
-      d.answer.kv = leases_.add(id_, l.order.id, stopped->choices, engine->device, engine->facts, now);
+      if (auto unused = pulls_.take(l.order.id))
+        d.answer.kv = std::move(*unused);
+      else
+        d.answer.kv = leases_.add(id_, l.order.id, stopped->choices, engine->device, engine->facts, now);
       for (auto& c : stopped->choices) engine->batch.scheduler().release(c.kept.kv);
     }
     out.push_back(std::move(d));
     return true;
   });
   return out;
+}
+
+kv_leases::blocks engine_handovers::take_back(kv_offer& o, const loaded_engine& engine, bool prefix_cache) {
+  if (o.engine != id_) return {};
+  size_t blocks = 0;
+  for (const auto& p : o.parts) blocks += p.blocks.size();
+  if (!prefix_cache && blocks <= engine.batch.scheduler().blocks().available()) return {};
+  return leases_.end(std::exchange(o, {}).lease);
 }
 
 void engine_handovers::drop_unusable_parts(generation& g, const loaded_engine& engine) {

@@ -42,6 +42,9 @@ class engine_handovers {
 
   // as the next engine
 
+  /// A request comes back with an offer of this engine. It copies the blocks, if it has room for both; with a
+  /// prefix cache they are found there. Otherwise the offer ends: returns the blocks that are to be released.
+  kv_leases::blocks take_back(kv_offer& o, const loaded_engine& engine, bool prefix_cache);
   /// Removes the parts of a request's offer that the engine cannot use, or that are of ended choices.
   static void drop_unusable_parts(generation& g, const loaded_engine& engine);
   /// The request was accepted with this offer, or refused.

@@ -39,7 +39,7 @@ void llm_gateway::on(envelope& e, time_point now) {
                        [&](client_gone& c) { on_gone(c.id, now); },
                        [&](generated& g) { on_tokens(g, now); },
                        [&](placements& p) { on_placements(p, now); },
-                       [&](handed_over& h) { on_handed_over(e.from, h, now); },
+                       [&](handed_over& h) { on_handed_over(h, now); },
                        [&](drops& d) { on_drops(e.from, d, now); },
                        [&](completion& c) {
                          for (const auto& r : c.results)
@@ -149,9 +149,10 @@ void llm_gateway::on_placements(const placements& p, time_point now) {
     }
     f->decode_at = one.decode_at;
     if (one.to == f->at && f->next == no_engine) continue;
-    if (f->at == no_engine || pending_.erase(f->at, f->asked.id)) {
+    auto unsent = f->at == no_engine ? std::nullopt : pending_.take(f->at, f->asked.id);
+    if (f->at == no_engine || unsent) {
       if (one.why != route_reason::placed) ++models_[f->asked.model.value].moves;
-      give(*f, one.to);
+      give(*f, one.to, unsent ? std::move(unsent->kv) : kv_offer{});
       continue;
     }
     if (f->next == no_engine) send(nodes_.address_of(f->at), hand_over{one.id, f->attempt});
@@ -161,7 +162,7 @@ void llm_gateway::on_placements(const placements& p, time_point now) {
 
 /// The tokens that the former engine had are here. If the next one is down by now, the router is asked again.
 /// It has chosen `next`; of `decode_at` it is told that this engine has the request now.
-void llm_gateway::on_handed_over(const address& from, handed_over& h, time_point now) {
+void llm_gateway::on_handed_over(handed_over& h, time_point now) {
   auto* const f = in_flight_.find(h.id);
   const bool its = f != nullptr && f->attempt == h.attempt;
   const bool moves = its && f->next != no_engine;
@@ -172,7 +173,7 @@ void llm_gateway::on_handed_over(const address& from, handed_over& h, time_point
     ++models_[f->asked.model.value].moves;
     return;
   }
-  if (h.kv.lease) send(from, cancel{h.id});
+  give_up(h.kv);
   if (!its) return;
   f->leave();
   updates_.ask_later(h.id, now);
@@ -254,9 +255,16 @@ void llm_gateway::give(in_flight_generation& f, engine_id to, kv_offer kv) {
   pending_.add(to, std::move(g));
 }
 
+void llm_gateway::give_up(const kv_offer& o) {
+  if (o.lease) send(on_node(o.lease.node, role::llm_engine, o.engine.value), release_kv{o.engine, o.lease});
+}
+
 void llm_gateway::cancel_in_engine(in_flight_generation& f) {
   if (f.at == no_engine) return;
-  if (!pending_.erase(f.at, f.asked.id)) send(nodes_.address_of(f.at), cancel{f.asked.id});
+  if (const auto unsent = pending_.take(f.at, f.asked.id))
+    give_up(unsent->kv);
+  else
+    send(nodes_.address_of(f.at), cancel{f.asked.id});
   f.leave();
 }
 

@@ -77,7 +77,7 @@ class llm_gateway final : public actor {
   void accept(generation& g, time_point now);
   void on_tokens(const generated& g, time_point now);
   void on_placements(const placements& p, time_point now);
-  void on_handed_over(const address& from, handed_over& h, time_point now);
+  void on_handed_over(handed_over& h, time_point now);
   void on_drops(const address& from, const drops& d, time_point now);
   void on_gone(request_id id, time_point now);
   void on_node_down(const node_down& n, time_point now);
@@ -88,6 +88,8 @@ class llm_gateway final : public actor {
   void resend_all_to_router();
   /// Sends the request to an engine, which continues after the tokens that the client has.
   void give(in_flight_generation& f, engine_id to, kv_offer kv = {});
+  /// Nobody pulls these blocks.
+  void give_up(const kv_offer& o);
   void cancel_in_engine(in_flight_generation& f);
   void lose_engine(engine_id id, time_point now);
   void begin_anew(time_point now);

@@ -27,6 +27,12 @@ void kv_pulls::forget(request_id id) {
   settle(*known.mapped());
 }
 
+std::optional<kv_offer> kv_pulls::take(request_id id) {
+  const auto known = offers_.find(id);
+  if (known == offers_.end() || known->second->parts_left < known->second->what.parts.size()) return {};
+  return std::move(offers_.extract(known).mapped()->what);
+}
+
 void kv_pulls::skip(request_id id) {
   const auto offer = offers_.at(id);
   if (--offer->parts_left > 0) return;

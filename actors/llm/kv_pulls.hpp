@@ -26,6 +26,8 @@ class kv_pulls {
   void expect(request_id id, kv_offer o);
   /// The request has ended, or does without the rest of its offer.
   void forget(request_id id);
+  /// The offer of a request that has not begun, for its next engine. Nothing: it has begun, or there is none.
+  std::optional<kv_offer> take(request_id id);
 
   /// Pulls the blocks of a choice. Requires: its request's offer is kept.
   void begin(request_id id, uint32_t choice, const llm::step_scheduler::arrival& to, std::span<std::byte> kv);

@@ -4,7 +4,7 @@
 //   gateway → former engine: hand_over     stop, once the steps under way are done
 //   former engine → gateway: handed_over   these are the blocks; the lease lasts until `release_kv`
 //   gateway → next engine: generate        with this offer; from now on the request is the next engine's
-//   next engine → former engine: release_kv
+//   next engine → former engine: release_kv, or the gateway, if there is no next engine
 //
 // With disaggregated prefills and decodes (BlitzScale §2.1) an engine that prefills stops each request after
 // its first token as if `hand_over` had come, and the gateway knows the next engine from the beginning.
@@ -41,7 +41,7 @@ struct kv_offer {
   bool operator==(const kv_offer&) const = default;
 };
 
-/// llm_gateway → llm_engine: another engine will continue this request. `cancel` gives it up, or the offer.
+/// llm_gateway → llm_engine: another engine will continue this request. `cancel` gives it up.
 struct hand_over {
   request_id id;
   uint32_t attempt = 1;
@@ -50,7 +50,7 @@ struct hand_over {
 };
 
 /// llm_engine → llm_gateway: it has stopped the request, after the tokens that it has sent. An engine without
-/// the request answers without an offer.
+/// the request answers without an offer, and one that has not begun it with the offer of the former engine.
 struct handed_over {
   request_id id;
   uint32_t attempt = 1;
@@ -59,7 +59,7 @@ struct handed_over {
   bool operator==(const handed_over&) const = default;
 };
 
-/// llm_engine → llm_engine: the blocks of this lease are pulled, or not wanted.
+/// llm_engine or llm_gateway → llm_engine: the blocks of this lease are pulled, or not wanted.
 struct release_kv {
   engine_id engine;  ///< that holds the lease
   region_ref lease;

@@ -1,7 +1,9 @@
 // Generation requests that a gateway collects during a turn, to be sent to their engines in few messages.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -15,10 +17,14 @@ class pending_generations {
   explicit pending_generations(size_t engines) : by_engine_(engines) {}
 
   void add(engine_id to, generation g) { by_engine_[to.value].requests.push_back(std::move(g)); }
-  /// True if it was pending: its engine does not know it.
-  bool erase(engine_id from, request_id id) {
-    return std::erase_if(by_engine_[from.value].requests, [&](const generation& g) { return g.id == id; }) >
-           0;
+  /// The request if it was pending: its engine does not know it.
+  std::optional<generation> take(engine_id from, request_id id) {
+    auto& all = by_engine_[from.value].requests;
+    const auto known = std::ranges::find(all, id, &generation::id);
+    if (known == all.end()) return {};
+    std::optional out = std::move(*known);
+    all.erase(known);
+    return out;
   }
   void clear(engine_id of) { by_engine_[of.value].requests.clear(); }
 

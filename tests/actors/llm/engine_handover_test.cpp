@@ -196,7 +196,57 @@ TEST_CASE("llm engine: an offer that it cannot use is refused at once") {
   CHECK(e.out.one<release_kv>().lease == g.kv.lease);
 }
 
-TEST_CASE("llm engine: a request that comes back is not pulled from itself") {
+TEST_CASE("llm engine: a request that has not begun goes on with the offer that it came with") {
+  auto o = engine_stage::options();
+  o.max_sequences = 1;
+  handover_stage e(o);
+  e.ask(e.request(9));
+  e.ask(continued());
+  CHECK(e.memory.leased_pulls.empty());
+  e.deliver(hand_over{request_id{1}, 2}, the_llm_gateway);
+  if (e.device.running) e.step();
+  CHECK(e.take_answer().kv == continued().kv);
+  CHECK(e.out.take<release_kv>().empty());
+  CHECK(e.memory.in_use() == 0);
+}
+
+TEST_CASE(
+    "llm engine: without a prefix cache, a request that comes back copies its blocks, if there is room") {
+  for (const bool room : {true, false}) {
+    auto o = engine_stage::options();
+    o.prefix_cache = false;
+    handover_stage e(o);
+    auto back = e.request(1);
+    if (!room) back.prompt.resize(99 - back.max_tokens, 7);
+    e.ask(back);
+    e.step();
+    e.deliver(hand_over{request_id{1}, 1}, the_llm_gateway);
+    if (e.device.running) e.step();
+    back.attempt = 2;
+    back.kv = e.take_answer().kv;
+    back.progress = {{0, {}}};
+    for (const auto& t : e.tokens()) back.progress[0].tokens.push_back(t.which);
+    if (!room) {
+      auto other = back;
+      for (other.id = request_id{2}; e.state().kv_blocks_free >= 24; ++other.id.value) {
+        other.kv = {};
+        e.ask(other);
+      }
+    }
+    e.out.forget();
+    e.ask(back);
+    REQUIRE(e.memory.leased_pulls.size() == (room ? 1 : 0));
+    CHECK(e.memory.in_use() == (room ? 1 : 0));
+    if (!room) continue;
+    e.deliver(pulled{e.memory.leased_pulls[0].token, pull_status::ok});
+    REQUIRE(e.device.running);
+    CHECK(e.device.running->rows() == 1);
+    e.deliver(e.out.one<release_kv>(), the_engine);
+    CHECK(e.memory.in_use() == 0);
+  }
+}
+
+TEST_CASE("llm engine: a request that comes back finds its blocks in the prefix cache") {
   handover_stage e;
   e.ask(e.request(1));
   e.step();

@@ -102,9 +102,9 @@ TEST_CASE("llm gateway: whatever happens during a hand-over, the request has one
     g.place(1, second_engine, route_reason::asked);
     g.out.forget();
   };
-  const auto gives_offer_up = [](llm_gateway_stage& g) {
+  const auto gives_offer_up = [&](llm_gateway_stage& g) {
     CHECK(g.out.take<generate>().empty());
-    CHECK(g.out.one<cancel>().id == request_id{1});
+    CHECK(g.out.one<release_kv>() == release_kv{kv.engine, kv.lease});
   };
   const auto asks_router = [](llm_gateway_stage& g) {
     g.now += 1s;
@@ -143,6 +143,16 @@ TEST_CASE("llm gateway: whatever happens during a hand-over, the request has one
     g.deliver(answer, the_engine);
     gives_offer_up(g);
     asks_router(g);
+  }
+  SUBCASE("the router decides again before the next engine has the request: the offer goes with it") {
+    llm_gateway_stage g;
+    leaving(g);
+    g.note(answer, the_engine);
+    g.place(1, first_engine, route_reason::asked);
+    const auto sent = g.out.take_addressed<generate>();
+    REQUIRE(sent.size() == 1);
+    CHECK(sent[0].first.node == worker_node);
+    CHECK(sent[0].second.requests.at(0).kv == kv);
   }
   SUBCASE("the router decides again: the engine is asked once, and the last decision counts") {
     llm_gateway_stage g;

@@ -135,3 +135,16 @@ TEST_CASE("kv pulls: offers of other layouts, and offers without all of their bl
   scripted_engine_device elsewhere;  // its cache is not in this process
   CHECK_FALSE(kv_pulls::fits(good, elsewhere, facts));
 }
+
+TEST_CASE("kv pulls: the offer of a request that has not begun can be taken, once") {
+  pulls_stage s;
+  const auto offer = offer_of({{0, 4, {3}}, {1, 4, {8}}});
+  s.pulls.expect(request_id{1}, offer);
+  CHECK_FALSE(s.pulls.take(request_id{2}));
+  CHECK(s.pulls.take(request_id{1}) == offer);
+  CHECK_FALSE(s.pulls.take(request_id{1}));
+  s.pulls.expect(request_id{1}, offer);
+  s.begin(1, 0, 5, {20}, 0, 4);
+  CHECK_FALSE(s.pulls.take(request_id{1}));
+  CHECK(s.pulls.take_unused().empty());
+}
