@@ -140,9 +140,11 @@ void link::unpack(const ucx_address::arena& arena) {
   arena_sizes_.push_back(arena.bytes);
 }
 
-link::~link() {
-  for (const auto& a : arenas_)
-    if (a.key) ucp_rkey_destroy(a.key);
+link::~link() { destroy_keys(); }
+
+void link::destroy_keys() {
+  for (auto& a : arenas_)
+    if (a.key) ucp_rkey_destroy(std::exchange(a.key, nullptr));
 }
 
 void link::reach(opening_stage stage) {
@@ -241,6 +243,7 @@ void link::close() {
 
 void link::abandon() {
   end_copies();
+  if (gets_.empty()) destroy_keys();  // gets under way still have theirs
   for (auto* g : std::exchange(gets_, {})) abandon(*g);
   for (auto& [pull_number, pull] : pulled_) {
     pull->lost = true;

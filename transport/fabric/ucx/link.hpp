@@ -113,6 +113,7 @@ class link {
     const std::byte* here = nullptr;  ///< its address in this process if it is shared memory
   };
   void unpack(const ucx_address::arena& arena);
+  void destroy_keys();
   void copy(pull_plan plan, const std::vector<arena_place>& places, pull_done done);
 
   /// Maximum of ranges of a pull that UCX reads or sends at once: a window, since each holds a request of
