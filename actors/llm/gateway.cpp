@@ -149,10 +149,10 @@ void llm_gateway::on_placements(const placements& p, time_point now) {
     }
     f->decode_at = one.decode_at;
     if (one.to == f->at && f->next == no_engine) continue;
-    auto unsent = f->at == no_engine ? std::nullopt : pending_.take(f->at, f->asked.id);
-    if (f->at == no_engine || unsent) {
+    auto unused = f->at == no_engine ? kv_offer{} : pending_.withdraw(f->at, f->asked.id);
+    if (unused) {
       if (one.why != route_reason::placed) ++models_[f->asked.model.value].moves;
-      give(*f, one.to, unsent ? std::move(unsent->kv) : kv_offer{});
+      give(*f, one.to, std::move(*unused));
       continue;
     }
     if (f->next == no_engine) send(nodes_.address_of(f->at), hand_over{one.id, f->attempt});
@@ -261,8 +261,8 @@ void llm_gateway::give_up(const kv_offer& o) {
 
 void llm_gateway::cancel_in_engine(in_flight_generation& f) {
   if (f.at == no_engine) return;
-  if (const auto unsent = pending_.take(f.at, f.asked.id))
-    give_up(unsent->kv);
+  if (const auto unused = pending_.withdraw(f.at, f.asked.id))
+    give_up(*unused);
   else
     send(nodes_.address_of(f.at), cancel{f.asked.id});
   f.leave();

@@ -17,12 +17,12 @@ class pending_generations {
   explicit pending_generations(size_t engines) : by_engine_(engines) {}
 
   void add(engine_id to, generation g) { by_engine_[to.value].requests.push_back(std::move(g)); }
-  /// The request if it was pending: its engine does not know it.
-  std::optional<generation> take(engine_id from, request_id id) {
+  /// Withdraws a request that its engine does not know yet. Returns its offer; nothing: it was not pending.
+  std::optional<kv_offer> withdraw(engine_id from, request_id id) {
     auto& all = by_engine_[from.value].requests;
     const auto known = std::ranges::find(all, id, &generation::id);
     if (known == all.end()) return {};
-    std::optional out = std::move(*known);
+    std::optional out = std::move(known->kv);
     all.erase(known);
     return out;
   }

@@ -36,13 +36,16 @@ TEST_CASE("pending generations: the requests of an engine travel together, engin
   CHECK(flushed(p).empty());
 }
 
-TEST_CASE("pending generations: a request that is taken is not sent, nor those of a lost engine") {
+TEST_CASE("pending generations: a request that is withdrawn is not sent, nor those of a lost engine") {
   pending_generations p(2);
-  CHECK_FALSE(p.take(engine_id{0}, request_id{1}));
-  for (uint64_t id : {1, 2}) p.add(engine_id{0}, with_tokens(id, 1));
+  CHECK_FALSE(p.withdraw(engine_id{0}, request_id{1}));
+  auto offered = with_tokens(1, 1);
+  offered.kv.block_tokens = 16;
+  p.add(engine_id{0}, offered);
+  p.add(engine_id{0}, with_tokens(2, 1));
   p.add(engine_id{1}, with_tokens(3, 1));
-  CHECK(p.take(engine_id{0}, request_id{1})->id == request_id{1});
-  CHECK_FALSE(p.take(engine_id{0}, request_id{1}));
+  CHECK(p.withdraw(engine_id{0}, request_id{1}) == offered.kv);
+  CHECK_FALSE(p.withdraw(engine_id{0}, request_id{1}));
   p.clear(engine_id{1});
   CHECK(flushed(p) == generate_messages{{0, {2}}});
 }
