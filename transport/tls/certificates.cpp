@@ -138,17 +138,17 @@ certificate_ptr read_certificate(const std::string& path) {
   return c;
 }
 
+constexpr auto unencrypted_key = "private key without a pass phrase";
+
+/// Otherwise OpenSSL asks for a pass phrase on the terminal.
+int refuse_pass_phrase(char*, int, int, void*) { return -1; }
+
 key_ptr read_key(const std::string& path) {
   const auto file = open_file(path);
-  constexpr auto no_pass_phrase = [](char*, int, int, void*) {
-    return -1;
-  };  // without it, OpenSSL asks for one
-  key_ptr k(file ? PEM_read_bio_PrivateKey(file.get(), nullptr, no_pass_phrase, nullptr) : nullptr);
+  key_ptr k(file ? PEM_read_bio_PrivateKey(file.get(), nullptr, refuse_pass_phrase, nullptr) : nullptr);
   ERR_clear_error();
   return k;
 }
-
-constexpr auto unencrypted_key = "private key without a pass phrase";
 
 std::string unreadable(const std::string& path, const char* expected) {
   struct stat s {};
