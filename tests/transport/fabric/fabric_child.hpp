@@ -41,11 +41,9 @@ class fabric_child {
     address_ = from_hex(ask("address"));
   }
   ~fabric_child() {
-    std::fclose(out_);  // it ends at the end of its input
-    if (pid_ > 0) {
-      ::kill(pid_, SIGCONT);
-      ::waitpid(pid_, nullptr, 0);
-    }
+    std::fclose(out_);      // it ends at the end of its input
+    if (stopped_) go_on();  // to no other: SIGCONT takes back the SIGSTOP by which a leak check halts threads
+    if (pid_ > 0) ::waitpid(pid_, nullptr, 0);
     std::fclose(in_);
   }
   fabric_child(const fabric_child&) = delete;
@@ -84,16 +82,22 @@ class fabric_child {
     int status = 0;
     REQUIRE(::waitpid(pid_, &status, WUNTRACED) == pid_);
     REQUIRE(WIFSTOPPED(status));
+    stopped_ = true;
   }
-  void go_on() { ::kill(pid_, SIGCONT); }
+  void go_on() {
+    ::kill(pid_, SIGCONT);
+    stopped_ = false;
+  }
   void kill() {
     ::kill(pid_, SIGKILL);
     ::waitpid(pid_, nullptr, 0);
     pid_ = -1;
+    stopped_ = false;
   }
 
  private:
   pid_t pid_ = -1;
+  bool stopped_ = false;
   FILE* in_ = nullptr;
   FILE* out_ = nullptr;
   std::string address_;
