@@ -35,6 +35,7 @@ constexpr std::array<fault_form, fault_kind_count> forms{{
     {fault_kind::poison, victim::node, false, amount::none},
     {fault_kind::ssd_slow, victim::node, true, amount::none},
     {fault_kind::chunk_corrupt, victim::node, true, amount::none},
+    {fault_kind::deaf, victim::node, false, amount::none},
 }};
 
 class fault_reader {

@@ -58,23 +58,24 @@ struct rate_segment {
 };
 
 enum class fault_kind : uint16_t {
-  delay,         ///< messages between two nodes take `extra` longer
-  stall,         ///< nothing passes between two nodes, then all of it at once
-  cut,           ///< messages between two nodes are lost, though their senders saw them as sent
-  crash,         ///< a node dies and stays dead
-  freeze,        ///< a node is suspended and then continues, unaware of it
-  restart,       ///< a node dies and comes back, `length` later, with a new incarnation
-  slow_link,     ///< two nodes share only `gbit_per_s`
-  reorder,       ///< the two lanes between two nodes overtake each other by up to `extra`
-  clock_drift,   ///< a node's clock runs `drift_ppm` faster
-  poison,        ///< the next request that a node's clients send kills every worker that runs it
-  ssd_slow,      ///< a node's disk is a hundred times slower
-  chunk_corrupt  ///< long pulls of a node arrive with a wrong byte
+  delay,          ///< messages between two nodes take `extra` longer
+  stall,          ///< nothing passes between two nodes, then all of it at once
+  cut,            ///< messages between two nodes are lost, though their senders saw them as sent
+  crash,          ///< a node dies and stays dead
+  freeze,         ///< a node is suspended and then continues, unaware of it
+  restart,        ///< a node dies and comes back, `length` later, with a new incarnation
+  slow_link,      ///< two nodes share only `gbit_per_s`
+  reorder,        ///< the two lanes between two nodes overtake each other by up to `extra`
+  clock_drift,    ///< a node's clock runs `drift_ppm` faster
+  poison,         ///< the next request that a node's clients send kills every worker that runs it
+  ssd_slow,       ///< a node's disk is a hundred times slower
+  chunk_corrupt,  ///< long pulls of a node arrive with a wrong byte
+  deaf            ///< nothing arrives at a node over the data lane until it begins a new incarnation
 };
-inline constexpr size_t fault_kind_count = 12;
+inline constexpr size_t fault_kind_count = 13;
 inline constexpr std::array<std::string_view, fault_kind_count> fault_kind_names{
-    "delay",     "stall",   "cut",         "crash",  "freeze",   "restart",
-    "slow_link", "reorder", "clock_drift", "poison", "ssd_slow", "chunk_corrupt"};
+    "delay",   "stall",       "cut",    "crash",    "freeze",        "restart", "slow_link",
+    "reorder", "clock_drift", "poison", "ssd_slow", "chunk_corrupt", "deaf"};
 constexpr std::string_view to_string(fault_kind k) { return fault_kind_names[static_cast<size_t>(k)]; }
 
 /// If `a` and `b` are equal, the fault concerns one node; a fault between nodes then concerns it and all

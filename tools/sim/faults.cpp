@@ -35,7 +35,8 @@ fault_spec draw_fault(random_stream& r, const random_fault_spec& spec, const clu
       f.length = between(r, 100ms, 500ms);
       break;
     case fault_kind::crash:
-    case fault_kind::poison: break;
+    case fault_kind::poison:
+    case fault_kind::deaf: break;
     case fault_kind::restart: f.length = between(r, 1ms, 2 * silence); break;
     case fault_kind::ssd_slow:
     case fault_kind::chunk_corrupt: f.length = between(r, 10ms, 500ms); break;
@@ -67,7 +68,7 @@ bool faults_are_only(const workload_spec& workload, std::initializer_list<fault_
 bool is_of_node(fault_kind k) {
   return k == fault_kind::crash || k == fault_kind::restart || k == fault_kind::freeze ||
          k == fault_kind::clock_drift || k == fault_kind::poison || k == fault_kind::ssd_slow ||
-         k == fault_kind::chunk_corrupt;
+         k == fault_kind::chunk_corrupt || k == fault_kind::deaf;
 }
 
 std::vector<fault_spec> all_faults(const workload_spec& workload, const cluster_spec& cluster,

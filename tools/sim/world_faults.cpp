@@ -37,6 +37,10 @@ void end_on_link(sim_network& network, const fault_spec& f, node_id a, node_id b
   }
 }
 
+/// At most: its peers end, two of their incarnations in a row do not get through
+/// (policies/cluster/peer_table.hpp), each of them after the hello of the next second, and all connect anew.
+duration time_to_hear_again(duration node_timeout) { return 12 * node_timeout + 4s; }
+
 /// One of its engines' nodes or the link between them has the fault.
 bool hits_handover(const fault_spec& f, const handover_log::transfer& t) {
   const auto ends = [&](node_id n) { return n == t.from || n == t.to; };
@@ -97,6 +101,10 @@ void world::state::begin_fault(const fault_spec& f) {
     case fault_kind::clock_drift: nodes[f.a.value].clock.add_drift(f.drift_ppm); break;
     case fault_kind::crash: return end_process(f.a, reset);
     case fault_kind::poison: return asking.poison_next(f.a);
+    case fault_kind::deaf:
+      network.deafen(f.a);
+      faults_end = std::max(faults_end, now + time_to_hear_again(cluster.limits.node_timeout));
+      return;
     case fault_kind::ssd_slow: set_disk_slowness(f.a, 100); break;
     case fault_kind::chunk_corrupt: network.begin_corruption(f.a); break;
     case fault_kind::restart: end_process(f.a, reset); break;

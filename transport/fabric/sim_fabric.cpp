@@ -87,7 +87,10 @@ class sim_fabric final : public fabric, private sim_port {
                   "could not connect");
   }
   void disconnect(node_id peer) override { peers_.erase(peer); }
-  void renew() override { peers_.clear(); }
+  void renew() override {
+    peers_.clear();
+    network_.hear_again(self_);
+  }
 
   void send(node_id to, std::vector<std::byte> frame) override {
     const auto it = peers_.find(to);

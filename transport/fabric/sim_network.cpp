@@ -25,7 +25,8 @@ sim_network::sim_network(sim_timeline& timeline, const cluster_spec& cluster, co
       pairs_(nodes_ * nodes_),
       channels_(nodes_ * nodes_ * 2),
       interfaces_(nodes_, interface{o.gbit_per_s}),
-      ports_(nodes_) {
+      ports_(nodes_),
+      deaf_(nodes_) {
   connect_leaves(cluster);
   connect_domains(cluster);
   for (auto& i : interfaces_) {
@@ -73,6 +74,7 @@ bool sim_network::share_domain(node_id a, node_id b) const {
 
 void sim_network::attach(node_id node, sim_lane lane, sim_port* port) {
   ports_[node.value][static_cast<size_t>(lane)] = port;
+  if (lane == sim_lane::data) hear_again(node);
   if (port != nullptr || lane != sim_lane::data) return;
   // Its pulls end now: they are lost if the fabric has stopped, and nobody waits for them if the process has
   // ended.
@@ -131,7 +133,8 @@ void sim_network::arrive(size_t which) {
     arrived.push_back(std::move(c.in_flight.front()));
     c.in_flight.pop_front();
   }
-  auto* port = ports_[to.value][which % 2];
+  const bool lost = deaf_[to.value] && which % 2 == static_cast<size_t>(sim_lane::data);
+  auto* port = lost ? nullptr : ports_[to.value][which % 2];
   if (port != nullptr && !arrived.empty()) port->receive(from, arrived);
 }
 

@@ -113,6 +113,9 @@ class sim_network {
     const auto found = corrupted_.find(node);
     return found != corrupted_.end() && found->second > 0;
   }
+  /// Nothing arrives at the node over the data lane until `hear_again`, and no connection breaks.
+  void deafen(node_id node) { deaf_[node.value] = true; }
+  void hear_again(node_id node) { deaf_[node.value] = false; }
   void begin_slow(node_id a, node_id b, double gbit_per_s);
   void end_slow(node_id a, node_id b, double gbit_per_s);
   void begin_stall(node_id a, node_id b) { ++between(a, b).stalls; }
@@ -179,6 +182,7 @@ class sim_network {
   std::vector<interface> interfaces_;
   std::vector<leaf_switch> leaves_;
   std::vector<std::array<sim_port*, 2>> ports_;
+  std::vector<bool> deaf_;  ///< by node
   flow_network flows_;
   image_bytes pulled_;
   std::map<flow_network::flow, long_pull> pulls_;
