@@ -18,7 +18,8 @@ node::node(handle::pointer self, environment s)
       peers_(env_.cluster.nodes.size(), env_.cluster.limits.node_timeout),
       drain_(env_.cluster.nodes.size()),
       scheduler_(env_.cluster, env_.self),
-      freezes_(env_.cluster.limits.node_timeout, env_.cluster.limits.heartbeat) {
+      freezes_(env_.cluster.limits.node_timeout, env_.cluster.limits.heartbeat),
+      deaf_(env_.cluster.nodes.size()) {
   scheduler_.begin(incarnation_, env_.time.now());
   env_.models.set_scheduler_up(scheduler_.available());
 }
@@ -136,6 +137,7 @@ void node::on_synchronised(node_id id, incarnation_id incarnation) {
   if (!peers_.synchronise(id, incarnation)) return;
   const bool leaving = peers_.at(id).leaving;  // its leave_notice came before the clocks were known
   met_ = true;
+  deaf_.heard(id);
   scheduler_.up(id, incarnation);
   if (leaving) scheduler_.leaving(id, incarnation);
   spdlog::info("event=node_up node={} incarnation={}", node_name(env_.cluster, id), incarnation.value);
@@ -204,6 +206,7 @@ void node::on_lost(const peer_lost& l) {
 void node::end_incarnations() {
   const auto ended = peers_.take_ended();
   for (const auto& p : ended) {
+    if (p.silent) deaf_.silent(p.node);
     drain_.forget(p.node);
     spdlog::log(p.leaving ? spdlog::level::info : spdlog::level::warn,
                 "event=node_down node={} incarnation={}", node_name(env_.cluster, p.node),
@@ -225,6 +228,7 @@ void node::begin_new_incarnation(const char* why) {
   env_.lane.renew(incarnation_, env_.secret_of(incarnation_));
   env_.on_new_incarnation(incarnation_);
   peers_.clear();
+  deaf_.renewed();
   drain_.forget_all();
   scheduler_.begin(incarnation_, env_.time.now());
   env_.models.clear();
@@ -244,6 +248,7 @@ void node::on_wake() {
   freezes_.awake(now);
   peers_.check(now, [&](node_id n) { return env_.lane.last_heard(n); });
   end_incarnations();
+  if (deaf_.deaf()) begin_new_incarnation("nothing arrives from its peers");
   check_leader();
   update_ready();
   if (const auto forged = forged_.take(env_.lane.stats().forged, now))

@@ -6,7 +6,8 @@
 // its actors and in every hello, and on a candidate it begins the leadership when its turn has come.
 //
 // If two nodes lose each other, each may have discarded messages of the other. So one of them begins a new
-// incarnation (active_scheduler::yields_to). A node that was frozen begins a new incarnation too.
+// incarnation (active_scheduler::yields_to). A node that was frozen, or that receives nothing over the data
+// lane, begins a new incarnation too.
 #pragma once
 #include <caf/typed_event_based_actor.hpp>
 #include <functional>
@@ -21,6 +22,7 @@
 #include "actors/tensor/catalog.hpp"
 #include "messages/cluster/cluster.hpp"
 #include "policies/cluster/active_scheduler.hpp"
+#include "policies/cluster/deaf_detector.hpp"
 #include "policies/cluster/freeze_detector.hpp"
 #include "policies/cluster/node_drain.hpp"
 #include "policies/cluster/peer_table.hpp"
@@ -99,6 +101,7 @@ class node {
   node_drain drain_;
   active_scheduler scheduler_;
   freeze_detector freezes_;
+  deaf_detector deaf_;
   counter_growth forged_{1s};  ///< data-lane frames without this incarnation's secret
   std::vector<slot_ready> local_slots_;
   bool ready_ = false;

@@ -36,7 +36,7 @@ bool peer_table::hear(node_id node, incarnation_id incarnation, time_point now) 
 }
 
 void peer_table::connect(node_id node, incarnation_id incarnation, time_point now) {
-  peers_[node.value] = {peer_stage::connecting, incarnation, now, false, false, {}};
+  peers_[node.value] = {peer_stage::connecting, incarnation, now, false, false, false, {}};
 }
 
 bool peer_table::synchronise(node_id node, incarnation_id incarnation) {
@@ -58,9 +58,11 @@ void peer_table::forget(node_id node) {
 
 void peer_table::check(time_point now, const std::function<time_point(node_id)>& last_heard) {
   for (uint32_t i = 0; i < peers_.size(); ++i) {
-    const auto& p = peers_[i];
+    auto& p = peers_[i];
     if (p.stage == peer_stage::unknown) continue;
     auto heard = std::max(last_heard(node_id{i}), p.connected_at);
+    p.silent = p.stage == peer_stage::connecting && now >= p.connected_at + 4 * node_timeout_ &&
+               now >= heard + node_timeout_;
     // The wire-up of a transport takes longer than a heartbeat, most of all while all nodes load their
     // models.
     if (p.stage == peer_stage::connecting && now < p.connected_at + 5 * node_timeout_) heard = now;
@@ -76,7 +78,7 @@ std::vector<peer_table::ended_peer> peer_table::take_ended() {
   for (const auto& d : deaths) {
     if (!knows(d.peer, d.incarnation)) continue;
     auto& p = peers_[d.peer.value];
-    out.push_back({d.peer, d.incarnation, p.leaving, p.broken});
+    out.push_back({d.peer, d.incarnation, p.leaving, p.broken, p.silent});
     p = {};
   }
   return out;

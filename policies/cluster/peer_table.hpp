@@ -26,6 +26,7 @@ class peer_table {
     time_point connected_at = never;
     bool leaving = false;           ///< it has sent a leave_notice
     bool broken = false;            ///< a connection to it broke
+    bool silent = false;            ///< it has been connecting for long, and nothing comes over the data lane
     std::vector<slot_ready> early;  ///< slots that it reported before it was up
   };
   struct ended_peer {
@@ -33,6 +34,7 @@ class peer_table {
     incarnation_id incarnation;
     bool leaving = false;
     bool broken = false;
+    bool silent = false;  ///< it was connecting until then, and nothing came over the data lane
   };
 
   /// A peer's incarnation ends after a silence of `node_timeout`.
@@ -73,7 +75,8 @@ class peer_table {
   /// A peer that connects is unknown again, and its incarnation has not ended. Requires: it is not up.
   void forget(node_id node);
   /// Ends the incarnations that were silent for too long. `last_heard`: when the data lane received anything
-  /// from a peer. A peer that connects has five node timeouts for it: its start may be slow.
+  /// from a peer. A peer that connects has five node timeouts for it: its start may be slow. From four on
+  /// it is `silent`, since the peer may give up before this node does.
   void check(time_point now, const std::function<time_point(node_id)>& last_heard);
   /// Moves out the incarnations that have ended since the last call; their peers are unknown.
   std::vector<ended_peer> take_ended();

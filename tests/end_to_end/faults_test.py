@@ -5,6 +5,7 @@ import json
 import os
 import resource
 import signal
+import struct
 import subprocess
 import threading
 import time
@@ -36,6 +37,24 @@ output_bytes = 8
 def emulated_body(text):
     data = list(text.encode().ljust(8, b"."))
     return json.dumps({"inputs": [{"name": "input", "datatype": "UINT8", "shape": [1, 8], "data": data}]})
+
+
+def take_a_place_in_the_queue_of(pid):
+    """Does to the queue of UCX 1.13 in shared memory what a peer does that is killed when it has taken a place there and
+    not filled it. The queue begins with the number of places taken, and has its owner's process number at byte 136."""
+    taken = []
+    for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
+        if "/ucx_shm_posix_" not in line:
+            continue
+        at = int(line.split("-")[0], 16)
+        with open(f"/proc/{pid}/mem", "r+b", buffering=0) as memory:
+            memory.seek(at)
+            words = struct.unpack("<18Q", memory.read(144))
+            if words[17] == pid:
+                memory.seek(at)
+                memory.write(struct.pack("<Q", words[0] + 1))
+                taken.append(at)
+    assert len(taken) == 1, f"{len(taken)} queues"
 
 
 class Faults(ClusterTest):
@@ -253,6 +272,17 @@ class Faults(ClusterTest):
         while (now := c.metric(name)) != value:
             self.assertLess(time.monotonic(), end, f"{name} stays at {now}")
             time.sleep(0.05)
+
+    def test_a_node_whose_shared_queue_is_stuck_begins_a_new_incarnation(self):
+        with Cluster(limits=LIMITS, env={"UCX_TLS": "posix,cma,tcp,self"}, workers=("left", "right")) as c:
+            up = c.start()
+            self.wait_metric(c, "troupe_slots", 2)
+            take_a_place_in_the_queue_of(up.pid_of("head"))
+            up.wait_error('event=new_incarnation node=head')
+            self.assertIn('reason="nothing arrives from its peers"', up.output())
+            self.wait_metric(c, "troupe_slots", 2)
+            c.wait_until_served(Fixture("mlp"))
+            self.assert_ledger_balances(c)
 
     def test_connections_that_are_cut_heal_soon_and_for_good(self):
         names = ("head", "frontend", "left", "right")

@@ -69,6 +69,19 @@ TEST_CASE("a frozen worker returns, gives no client the bytes of another, and se
   CHECK(hits > 0);
 }
 
+TEST_CASE("a node that nothing reaches over the data lane begins a new incarnation and serves again") {
+  for (const node_id node : {head, frontend_node, left}) {
+    CAPTURE(node.value);
+    for (const uint64_t seed : {1, 2, 3, 4, 5}) {
+      scenario s;
+      s.workload.length = 12s;
+      s.with({.kind = fault_kind::deaf, .at = 500ms, .a = node, .b = node}).watch_from(9s).run(seed);
+      CHECK(s.result.incarnations[node.value] > incarnation_id{1});
+      CHECK(s.share(client_outcome::finished) > 0.99);
+    }
+  }
+}
+
 TEST_CASE("a worker's crash costs at most its batches, and the models recover when it is back") {
   for (const uint64_t seed : {1, 2, 3, 4, 5}) {
     scenario s;

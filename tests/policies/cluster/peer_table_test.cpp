@@ -112,6 +112,24 @@ TEST_CASE("peer_table: a peer that is up ends after a silence, a connecting one 
   CHECK(ended[0].node == right_node);
 }
 
+TEST_CASE("peer_table: a peer is silent if nothing came over the data lane while it connected") {
+  peers_of_head t;
+  t.meet(left_node);
+  t.meet(right_node);
+  const auto only_right = [](node_id n) { return n == right_node ? at(3500ms) : at(5ms); };
+  t.check(at(3900ms), only_right);
+  CHECK_FALSE(t.at(left_node).silent);
+  t.check(at(4s), only_right);
+  CHECK(t.at(left_node).silent);
+  CHECK_FALSE(t.at(right_node).silent);
+  CHECK(t.hear(left_node, its_successor, at(4s)));  // it gave up first
+  const auto ended = t.take_ended();
+  REQUIRE(ended.size() == 1);
+  CHECK(ended[0].silent);
+  t.connect(left_node, its_successor, at(4s));
+  CHECK_FALSE(t.at(left_node).silent);
+}
+
 TEST_CASE("peer_table: slots of a connecting peer are kept until it is up") {
   peers_of_head t;
   CHECK_FALSE(t.take_slot(slot_on(left_node, an_incarnation)));
