@@ -243,7 +243,7 @@ void link::close() {
 
 void link::abandon() {
   end_copies();
-  if (gets_.empty()) destroy_keys();  // gets under way still have theirs
+  destroy_keys();  // calls under way end without them
   for (auto* g : std::exchange(gets_, {})) abandon(*g);
   for (auto& [pull_number, pull] : pulled_) {
     pull->lost = true;

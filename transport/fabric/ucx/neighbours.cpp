@@ -127,8 +127,10 @@ void neighbours::reap() {
 }
 
 void neighbours::abandon() {
-  for (auto& l : leaving_) l.out.release()->abandon();
-  leaving_.clear();
+  for (auto& l : std::exchange(leaving_, {})) {
+    l.out->abandon();
+    abandoned_.push_back(std::move(l.out));
+  }
 }
 
 // ---- inside UCX ----

@@ -61,7 +61,8 @@ class neighbours {
   void renew(ucp_worker_h worker);
   /// Begins to close every connection, once all sent frames have left or the linger time is over.
   void leave_all();
-  /// Ends their pulls, and leaks links that could not be closed: UCX might still call back.
+  /// Ends the pulls of links that could not be closed, and keeps these links: the workers may still call
+  /// back.
   void abandon();
 
   const link_shared_state& shared() const { return shared_; }
@@ -100,6 +101,7 @@ class neighbours {
   link_shared_state shared_;
   std::deque<neighbour> peers_;  ///< by node; they do not move
   std::vector<leaving_link> leaving_;
+  std::vector<std::unique_ptr<link>> abandoned_;
   uint32_t next_stream_ = 1;
   std::vector<std::byte> aligned_;  ///< buffer for copies of misaligned frames
   fabric_events* events_ = nullptr;
