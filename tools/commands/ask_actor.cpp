@@ -14,6 +14,7 @@
 #include "messages/cluster/find_node.hpp"
 #include "messages/commands/command_schema.hpp"
 #include "messages/common/near.hpp"
+#include "messages/common/parse_json.hpp"
 #include "tools/client/console_client.hpp"
 #include "tools/client/find_leader.hpp"
 #include "tools/commands/wait_condition.hpp"
@@ -111,15 +112,16 @@ int print_commands(const ordered_json& all, bool as_json) {
 
 int ask_actor(const cluster_spec& cluster, const ask_options& o) {
   auto type = o.type;
-  auto fields = o.fields.empty() ? nlohmann::json::object() : nlohmann::json::parse(o.fields, nullptr, false);
+  auto fields = o.fields.empty() ? nlohmann::json::object() : parse_json(o.fields);
   if (type.starts_with('{') && o.fields.empty()) {
-    const auto all = nlohmann::json::parse(type, nullptr, false);
+    const auto all = parse_json(type);
     if (!all.is_object() || all.size() != 1)
       return bad_usage(R"(a command is TYPE '{fields}' or '{"TYPE": {fields}}')");
     type = all.begin().key();
     fields = all.begin().value();
   }
-  if (fields.is_discarded()) return bad_usage("the fields are not JSON: " + o.fields);
+  if (fields.is_discarded())
+    return bad_usage("the fields are not JSON, or are nested too deeply: " + o.fields.substr(0, 200));
 
   console_client consoles(cluster);
   const auto to = actor_called(o.actor, cluster, consoles);

@@ -6,6 +6,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "messages/common/parse_json.hpp"
+
 namespace troupe {
 
 wait_condition::wait_condition(const std::string& text) {
@@ -17,7 +19,7 @@ wait_condition::wait_condition(const std::string& text) {
   if (!known || value.empty())
     throw std::invalid_argument(
         "--wait takes FIELD OP VALUE, as in 'queued_requests == 0'; OP is one of == != < <= > >=");
-  value_ = nlohmann::json::parse(value, nullptr, false);
+  value_ = parse_json(value);
   if (value_.is_discarded()) value_ = value;
 }
 
