@@ -26,7 +26,8 @@ from onnx_models import TensorProto, helper, model, value
 SEED = os.environ.get("TROUPE_SEED", "1")
 MEMORY = 16 << 30  # of an address space: what asks for more is refused, not tried
 FORMS = os.environ.get("TROUPE_FORMS", "some")
-FIRST, SAMPLE = 12, 3  # forms of a kind for the first command that reads it, and for each further one
+# Forms of a kind for the first command that reads it, and for each further one.
+FIRST, SAMPLE = (4, 1) if processes.SANITIZER else (12, 3)
 LISTED = [name for name, kind in KINDS.items() if kind.format in ("toml", "pbtxt") or name == "latency profile"]
 PROBLEMS = 200  # lines: of a file whose problems are listed, each in a line
 PHOTO = """[[model]]
