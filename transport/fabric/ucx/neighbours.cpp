@@ -127,10 +127,7 @@ void neighbours::reap() {
 }
 
 void neighbours::abandon() {
-  for (auto& l : std::exchange(leaving_, {})) {
-    l.out->abandon();
-    abandoned_.push_back(std::move(l.out));
-  }
+  for (auto& l : leaving_) l.out->abandon();
 }
 
 // ---- inside UCX ----

@@ -61,8 +61,7 @@ class neighbours {
   void renew(ucp_worker_h worker);
   /// Begins to close every connection, once all sent frames have left or the linger time is over.
   void leave_all();
-  /// Ends the pulls of links that could not be closed, and keeps these links: the workers may still call
-  /// back.
+  /// Ends the pulls of links that could not be closed. They stay: the workers may still call back.
   void abandon();
 
   const link_shared_state& shared() const { return shared_; }
@@ -101,7 +100,6 @@ class neighbours {
   link_shared_state shared_;
   std::deque<neighbour> peers_;  ///< by node; they do not move
   std::vector<leaving_link> leaving_;
-  std::vector<std::unique_ptr<link>> abandoned_;
   uint32_t next_stream_ = 1;
   std::vector<std::byte> aligned_;  ///< buffer for copies of misaligned frames
   fabric_events* events_ = nullptr;
