@@ -19,7 +19,7 @@ node::node(handle::pointer self, environment s)
       drain_(env_.cluster.nodes.size()),
       scheduler_(env_.cluster, env_.self),
       freezes_(env_.cluster.limits.node_timeout, env_.cluster.limits.heartbeat),
-      deaf_(env_.cluster.nodes.size()) {
+      deaf_(env_.cluster, env_.self) {
   scheduler_.begin(incarnation_, env_.time.now());
   env_.models.set_scheduler_up(scheduler_.available());
 }
@@ -248,7 +248,7 @@ void node::on_wake() {
   freezes_.awake(now);
   peers_.check(now, [&](node_id n) { return env_.lane.last_heard(n); });
   end_incarnations();
-  if (deaf_.deaf()) begin_new_incarnation("nothing arrives from its peers");
+  if (deaf_.deaf(peers_.up())) begin_new_incarnation("nothing arrives from the peers of its host");
   check_leader();
   update_ready();
   if (const auto forged = forged_.take(env_.lane.stats().forged, now))

@@ -6,8 +6,8 @@
 // its actors and in every hello, and on a candidate it begins the leadership when its turn has come.
 //
 // If two nodes lose each other, each may have discarded messages of the other. So one of them begins a new
-// incarnation (active_scheduler::yields_to). A node that was frozen, or that receives nothing over the data
-// lane, begins a new incarnation too.
+// incarnation (active_scheduler::yields_to). A node that was frozen, or that hears no process of its host
+// over the data lane, begins a new incarnation too.
 #pragma once
 #include <caf/typed_event_based_actor.hpp>
 #include <functional>

@@ -43,6 +43,7 @@ bool peer_table::synchronise(node_id node, incarnation_id incarnation) {
   auto& p = peers_[node.value];
   if (p.stage != peer_stage::connecting || p.incarnation != incarnation) return false;
   p.stage = peer_stage::up;
+  p.silent = false;
   return true;
 }
 

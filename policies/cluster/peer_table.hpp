@@ -24,9 +24,9 @@ class peer_table {
     peer_stage stage = peer_stage::unknown;
     incarnation_id incarnation;
     time_point connected_at = never;
-    bool leaving = false;           ///< it has sent a leave_notice
-    bool broken = false;            ///< a connection to it broke
-    bool silent = false;            ///< it has been connecting for long, and nothing comes over the data lane
+    bool leaving = false;  ///< it has sent a leave_notice
+    bool broken = false;   ///< a connection to it broke
+    bool silent = false;   ///< it has been connecting for long, and the data lane hears nothing of it
     std::vector<slot_ready> early;  ///< slots that it reported before it was up
   };
   struct ended_peer {
@@ -34,7 +34,7 @@ class peer_table {
     incarnation_id incarnation;
     bool leaving = false;
     bool broken = false;
-    bool silent = false;  ///< it was connecting until then, and nothing came over the data lane
+    bool silent = false;  ///< it was connecting until then, and was not heard in the last node timeout
   };
 
   /// A peer's incarnation ends after a silence of `node_timeout`.
@@ -76,7 +76,7 @@ class peer_table {
   void forget(node_id node);
   /// Ends the incarnations that were silent for too long. `last_heard`: when the data lane received anything
   /// from a peer. A peer that connects has five node timeouts for it: its start may be slow. From four on
-  /// it is `silent`, since the peer may give up before this node does.
+  /// it is `silent` if it was not heard in the last one: the peer may give up before this node does.
   void check(time_point now, const std::function<time_point(node_id)>& last_heard);
   /// Moves out the incarnations that have ended since the last call; their peers are unknown.
   std::vector<ended_peer> take_ended();

@@ -279,7 +279,7 @@ class Faults(ClusterTest):
             self.wait_metric(c, "troupe_slots", 2)
             take_a_place_in_the_queue_of(up.pid_of("head"))
             up.wait_error('event=new_incarnation node=head')
-            self.assertIn('reason="nothing arrives from its peers"', up.output())
+            self.assertIn('reason="nothing arrives from the peers of its host"', up.output())
             self.wait_metric(c, "troupe_slots", 2)
             c.wait_until_served(Fixture("mlp"))
             self.assert_ledger_balances(c)

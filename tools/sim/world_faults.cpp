@@ -37,7 +37,7 @@ void end_on_link(sim_network& network, const fault_spec& f, node_id a, node_id b
   }
 }
 
-/// At most: its peers end, two of their incarnations in a row do not get through
+/// Without other faults, at most: its peers end, two of their incarnations in a row do not get through
 /// (policies/cluster/peer_table.hpp), each of them after the hello of the next second, and all connect anew.
 duration time_to_hear_again(duration node_timeout) { return 12 * node_timeout + 4s; }
 
